@@ -1,9 +1,12 @@
 """The audit: what survivors are evidence of, what recorded runs dispute, and one audit of starter tasks from end to end."""
 
 import json
+import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -27,6 +30,7 @@ from bigcodeflow.studies.audit.recording import (
     effect_of,
     read_recording,
     recorded_program,
+    recordings,
 )
 from bigcodeflow.studies.audit.survivors import Reproduction, mutation_rows
 from bigcodeflow.studies.audit.tables import tables
@@ -79,16 +83,63 @@ def test_a_program_records_its_calls_without_changing_them(capfd: pytest.Capture
     program = "import collections\n\ndef task_func(x):\n    if x > 5:\n        raise ValueError(x)\n    return x\n"
     names: dict[str, Any] = {}
     text = recorded_program(program, "task_func", trace=True)
-    exec(compile(text, "<recorded>", "exec"), names)
-    assert names["task_func"](1.0) == 1.0
-    assert names["task_func"](1) == 1
-    with pytest.raises(ValueError, match="7"):
-        names["task_func"](7)
+    before = sys.gettrace()
+    try:
+        exec(compile(text, "<recorded>", "exec"), names)
+        assert names["task_func"](1.0) == 1.0
+        assert names["task_func"](1) == 1
+        with pytest.raises(ValueError, match="7"):
+            names["task_func"](7)
+    finally:
+        sys.settrace(before)
+        threading.settrace(None)  # type: ignore[arg-type]
     found = read_recording(f"noise\n{capfd.readouterr().out}@recorded-call@ broken")
     assert found.is_loaded
     assert found.digests[0] == found.digests[1] != found.digests[2]
     assert found.texts[2] == "raises ValueError: 7"
     assert found.lines == {3, 4, 5, 6}
+
+
+def test_lines_that_run_in_threads_or_after_the_call_are_lines_that_run(capfd: pytest.CaptureFixture[str]) -> None:
+    """A test may use what the function returns, and replace what the recorder prints with."""
+    program = (
+        "import threading\n\ndef task_func(x):\n    def work():\n        x.append(1)\n"
+        "    one = threading.Thread(target=work)\n    one.start()\n    one.join()\n"
+        "    def later():\n        return x\n    return later\n"
+    )
+    names: dict[str, Any] = {}
+    before = sys.gettrace()
+    try:
+        exec(compile(recorded_program(program, "task_func", trace=True), "<recorded>", "exec"), names)
+        with patch("builtins.print"), patch("json.dumps"), patch("hashlib.sha256"):
+            assert names["task_func"]([])() == [1]
+    finally:
+        sys.settrace(before)
+        threading.settrace(None)  # type: ignore[arg-type]
+    found = read_recording(capfd.readouterr().out)
+    assert len(found.digests) == 1
+    assert found.lines >= {5, 10}
+
+
+def test_an_exception_below_the_references_own_is_no_other_result() -> None:
+    """Tests tell exceptions by assertRaises, which takes derived classes."""
+
+    def raising(*classes: str) -> Recording:
+        return Recording(classes[:1], classes[:1], frozenset({2}), is_loaded=True, classes=(classes,))
+
+    own, derived = raising("ValueError", "Exception"), raising("LinAlgError", "ValueError", "Exception")
+    assert effect_of((2, 2), (own, own), derived).kind == NO_EFFECT
+    assert effect_of((2, 2), (derived, derived), own).kind == RESULT_DIFFERS
+
+
+def test_an_execution_that_fails_or_begins_too_late_is_no_recording() -> None:
+    """The tests behind the failure would count as never executed, and calls would be compared with others."""
+    row = {"task_id": "a", "sample_index": 0, "stdout": '@recorded-call@ [0, "", "", []]\n'}
+    assert recordings([{**row, "status": "fail"}]) == {}
+    assert recordings([{**row, "status": "pass"}])["a", 0].is_loaded
+    late = recording("1", loaded=False)
+    for own, other in ((late, recording("2")), (recording("1"), late)):
+        assert effect_of((2, 2), (own, recording("1")), other).kind == NOT_COMPARABLE
 
 
 def test_a_function_that_draws_without_a_seed_gets_one(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,55 +2,59 @@
 """Executed in a sandbox as text behind a program: the standard library of Python 3.10, and two names of its own."""
 
 
-def _recorded_calls(function: object, trace_from: int, delay: float, seeded: bool, most: int = 200) -> object:
-    """The function, which then prints a digest of each result, and lines that ran first, where they are traced.
+def _recorded_calls(
+    function: object, trace_from: int, last_line: int, delay: float, seeded: bool, most: int = 200
+) -> object:
+    """The function, which then prints a digest of each result; lines up to the last one are told when they first run.
 
-    A delay makes results that depend on the time of day differ; seeded, each call draws alike.
+    They are traced from here to the end, in threads too: what a function returns or starts may run later. A delay makes results that depend on the time of day differ; seeded, each call draws alike.
     """
     import functools
     import hashlib
     import json
     import random
     import sys
+    import threading
     import time
 
-    out, number, lines, seen = sys.__stdout__, [0], set(), set()
+    # A test may replace print, json.dumps or hashlib.sha256 while it calls the function.
+    write, dumps, sha256 = sys.__stdout__.write, json.dumps, hashlib.sha256
+    number, seen = [0], set()
     own_file, shift = function.__code__.co_filename, function.__code__.co_firstlineno - abs(trace_from)
 
+    def told(*row: object) -> None:
+        write("@recorded-call@ " + dumps(row) + "\n")
+        sys.__stdout__.flush()
+
     def traced(frame: object, _event: str, _argument: object) -> object:
-        if frame.f_code.co_filename != own_file:
+        line = frame.f_lineno - shift
+        if frame.f_code.co_filename != own_file or line > last_line:
             return None
-        lines.add(frame.f_lineno - shift)
+        if line not in seen:
+            seen.add(line)
+            told(-1, "", "", [line])
         return traced
 
-    def told(*row: object) -> None:
-        print("@recorded-call@ " + json.dumps(row), file=out, flush=True)
-
-    def record(text: str, identity: str) -> None:
+    def record(text: str, identity: str, classes: object = ()) -> None:
         number[0] += 1
         if number[0] <= most:
-            digest = hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+            digest = sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:16]
             length = 3000 if number[0] <= 5 else 100  # of the output its end alone is kept
-            told(number[0], digest, text[:length], sorted(lines - seen))
-            seen.update(lines)
+            told(number[0], digest, text[:length], list(classes))
 
     @functools.wraps(function)
     def recorded(*args: object, **kwargs: object) -> object:
-        before = sys.gettrace()
         if seeded:
             random.seed(number[0])
             if "numpy" in sys.modules:
                 sys.modules["numpy"].random.seed(number[0])
-        if trace_from > 0:
-            sys.settrace(traced)
         try:
             result = function(*args, **kwargs)
         except BaseException as error:
-            sys.settrace(before)
             kind = "raises " + type(error).__name__
-            record(f"{kind}: {str(error)[:200]}", kind)  # tests look at the class
+            classes = [one.__name__ for one in type(error).__mro__]
+            record(f"{kind}: {str(error)[:200]}", kind, classes)  # tests look at the class
             raise
-        sys.settrace(before)
         try:
             text = _told_value(result)
         except Exception:
@@ -60,6 +64,9 @@ def _recorded_calls(function: object, trace_from: int, delay: float, seeded: boo
 
     told(0, "seeded" if seeded else "", "", [])
     time.sleep(delay)
+    if trace_from > 0:
+        threading.settrace(traced)
+        sys.settrace(traced)
     return recorded
 
 

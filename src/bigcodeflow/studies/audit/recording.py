@@ -37,6 +37,8 @@ class Recording(NamedTuple):
     """Whether the function was there to be called."""
     is_seeded: bool = False
     """Whether each call drew from generators with a fixed seed."""
+    classes: tuple[tuple[str, ...], ...] = ()
+    """Of each call the class of what it raised and those that this derives from; empty where it gave a result."""
 
     @property
     def is_whole(self) -> bool:
@@ -48,7 +50,8 @@ def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: 
     """The program with its function replaced by one that records; equal programs differ by their ``number``."""
     line = _defined_at(program, entry_point)
     delay = _SECONDS_LATER if number else 0
-    given = f"{line if trace else -line}, {delay}, seeded={draws_at_random(program)}"
+    last = program.count("\n") + 1
+    given = f"{line if trace else -line}, {last}, {delay}, seeded={draws_at_random(program)}"
     call = f"{entry_point} = _recorded_calls({entry_point}, {given})"
     return f"{program}\n{_RECORDER}\n{call}\n# execution {number}\n"
 
@@ -69,18 +72,20 @@ def _defined_at(program: str, entry_point: str) -> int:
 
 def read_recording(stdout: str) -> Recording:
     """What an execution printed; lines that are no record are passed over."""
-    digests, texts, lines, is_loaded, is_seeded = [], [], set[int](), False, False
+    digests, texts, classes, lines, is_loaded, is_seeded = [], [], [], set[int](), False, False
     for line in stdout.splitlines():
         _, marked, content = line.partition(_PREFIX)
         with suppress(ValueError, RecursionError):
             match json.loads(content) if marked else None:
                 case [0, str() as mode, *_]:
                     is_loaded, is_seeded = True, mode == "seeded"
-                case [int(), str() as digest, str() as text, list() as reached]:
+                case [-1, str(), str(), [int() as reached]]:
+                    lines.add(reached)
+                case [int(), str() as digest, str() as text, list() as raised]:
                     digests.append(digest)
                     texts.append(text)
-                    lines |= {one for one in reached if isinstance(one, int)}
-    return Recording(tuple(digests), tuple(texts), frozenset(lines), is_loaded, is_seeded)
+                    classes.append(tuple(map(str, raised)))
+    return Recording(tuple(digests), tuple(texts), frozenset(lines), is_loaded, is_seeded, tuple(classes))
 
 
 class Effect(NamedTuple):
@@ -99,11 +104,13 @@ NO_EFFECT, NOT_COMPARABLE = "no effect seen", "not comparable"
 def effect_of(statement: tuple[int, int], own: Sequence[Recording], mutant: Recording | None) -> Effect:
     """What a mutant of a statement changed, by two recordings of the reference (the first traced) and its own."""
     first, second = own
-    if first.is_loaded and second.is_loaded and not first.digests and not second.digests:
+    if not first.is_loaded or not second.is_loaded:  # so too where more was printed than is kept
+        return Effect(NOT_COMPARABLE, "the reference's calls could not be recorded from the first one on")
+    if not first.digests and not second.digests:
         return Effect(NOT_CALLED, "the test never calls the function")
     if first.lines and not any(statement[0] <= line <= statement[1] for line in first.lines):
         return Effect(NOT_EXECUTED, "no test executes this line")
-    if not first.digests or mutant is None or not mutant.digests:
+    if not first.digests or mutant is None or not mutant.is_loaded or not mutant.digests:
         return Effect(NOT_COMPARABLE, "results of the calls could not be recorded")
     if first.digests != second.digests:
         return Effect(NOT_COMPARABLE, "the reference itself gives other results each time")
@@ -114,6 +121,8 @@ def _of_results(own: Recording, mutant: Recording) -> Effect:
     """The first call that gives another result, if one does."""
     pairs = zip(own.digests, mutant.digests, own.texts, mutant.texts, strict=False)
     for number, (before, after, text, other) in enumerate(pairs, start=1):
+        if _is_raised_alike(number - 1, own, mutant):
+            continue
         if before != after and not (text.startswith(_UNTOLD) or other.startswith(_UNTOLD)):
             seeded = ", with a fixed seed," if own.is_seeded else ""
             return Effect(RESULT_DIFFERS, f"call {number} of the test{seeded} gives {_from_difference(other, text)}")
@@ -121,6 +130,12 @@ def _of_results(own: Recording, mutant: Recording) -> Effect:
         return Effect(RESULT_DIFFERS, f"the test calls {len(mutant.digests)} times instead of {len(own.digests)}")
     whole = "" if own.is_whole else ", as far as they can be told"
     return Effect(NO_EFFECT, f"all {len(own.digests)} calls give the same results{whole}")
+
+
+def _is_raised_alike(place: int, own: Recording, mutant: Recording) -> bool:
+    """Whether a mutant's exception is of the reference's class or of one below it, which assertRaises takes for it."""
+    classes, others = own.classes[place : place + 1], mutant.classes[place : place + 1]
+    return any(mine and mine[0] in other for mine, other in zip(classes, others, strict=False))
 
 
 def _from_difference(other: str, text: str, width: int = 60) -> str:
@@ -135,9 +150,9 @@ def _from_difference(other: str, text: str, width: int = 60) -> str:
 
 
 def recordings(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Recording]:
-    """By task_id and sample_index, of verdicts that are no infrastructure errors."""
+    """By task_id and sample_index, of what passes: others, as with a fixed seed, end before their last call."""
     found = {}
     for row in rows:
-        if row["status"] != "infra_error":
+        if row["status"] == "pass":
             found[row["task_id"], row["sample_index"]] = read_recording(row["stdout"])
     return found
