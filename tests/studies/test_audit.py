@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
@@ -217,8 +218,12 @@ def test_runs_dispute_a_task_where_all_give_the_same_other_value() -> None:
     assert not shared_failures([[same], [verdict("pass")]])
     assert not shared_failures([[same, verdict("pass")], [same]])
     assert not shared_failures([[same], []])
-    own = verdict("fail", "KeyError: 'x'")
-    assert not shared_failures([[own], [own]])
+    for message in ("KeyError: 'x'", "AssertionError: False is not true : a figure"):  # neither tells a value
+        own = verdict("fail", message)
+        assert not shared_failures([[own], [own]])
+    frames = [verdict("fail", f"AssertionError: DataFrame are different\n\n[left]: {value}") for value in (1, 2)]
+    assert shared_failures([frames[:1], frames[:1]])
+    assert not shared_failures([frames[:1], frames[1:]])
 
 
 def test_a_dispute_is_shown_again_by_its_command(tmp_path: Path) -> None:
@@ -231,13 +236,15 @@ def test_a_dispute_is_shown_again_by_its_command(tmp_path: Path) -> None:
         recorded.record(tables, model=model, run=model)
     runs = named_runs(str(tmp_path), ["one", "other"])
     reproduction = Reproduction("mine.parquet", AuditConfig(environment="bigcodebench"))
-    [found] = findings(runs, reproduction.of)
+    tasks = pq.read_table(runs[0].path("dataset")).to_pylist()
+    assert findings(runs, [{**task, "test": "another"} for task in tasks], reproduction.of) == []
+    [found] = findings(runs, tasks, reproduction.of)
     assert "fail test_a alike: AssertionError: 1 != 2" in found.text
     assert "--environment bigcodebench --dataset mine.parquet --ids Demo/0" in found.command
     assert [f"--run {run.record}" in found.command for run in runs] == [True, True]
     with pytest.raises(ConfigError, match="name two runs or more"):
         named_runs(str(tmp_path), ["one", "one"])
-    assert findings([], reproduction.of) == []
+    assert findings([], tasks, reproduction.of) == []
 
 
 def own_task(number: int, test: str) -> dict[str, str]:

@@ -1,7 +1,9 @@
 """Tasks that every recorded run fails in the same test with the same value: the test or the prompt is suspect."""
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -14,6 +16,9 @@ from bigcodeflow.studies.audit.findings import MODELS, UNDERSPECIFIED, Finding
 
 _FEWEST_RUNS = 2
 _SUSPICION = "the prompt may not say it, or the test may be wrong"
+#: Assertions of a condition, which tell no value.
+_NO_VALUE = re.compile(r"AssertionError: (?:np\.)?(?:False_? is not true|True_? is not false)\b")
+_LONGEST = 5_000
 _COLUMNS = ["task_id", "variant", "status", "tests"]
 
 
@@ -22,7 +27,7 @@ class Failure(NamedTuple):
 
     test: str
     message: str
-    """First line of the assertion's message, which tells the value."""
+    """The assertion's class and message, which tells the value."""
 
 
 def named_runs(store: str, names: Sequence[str]) -> list[RecordedRun]:
@@ -38,10 +43,12 @@ def named_runs(store: str, names: Sequence[str]) -> list[RecordedRun]:
     return runs
 
 
-def findings(runs: Sequence[RecordedRun], command_of: Callable[[str], str]) -> list[Finding]:
-    """Findings of these runs; a task's command names them too."""
+def findings(
+    runs: Sequence[RecordedRun], tasks: Sequence[Mapping[str, Any]], command_of: Callable[[str], str]
+) -> list[Finding]:
+    """Findings of these runs about tasks that they answered with the same test; a task's command names them too."""
     named = "".join(f" --run {shlex.quote(run.record)}" for run in runs)
-    failures = shared_failures([_verdicts(run) for run in runs]) if runs else {}
+    failures = shared_failures([_verdicts(run, tasks) for run in runs]) if runs else {}
     return [_finding(task_id, shared, len(runs), command_of(task_id) + named) for task_id, shared in failures.items()]
 
 
@@ -67,21 +74,35 @@ def _failures(row: Mapping[str, Any]) -> set[Failure]:
     if row["status"] != "fail":
         return set()
     failing = [test for test in row["tests"] if test["outcome"] in ("fail", "error")]
-    told = (Failure(test["name"], exception_line(test["trace"])) for test in failing)
+    told = (Failure(test["name"], _message(test["trace"])) for test in failing)
     # Other exceptions are mistakes that several models make alike; only an assertion tells which value they gave.
-    return {one for one in told if one.message.startswith("AssertionError: ")}
+    return {one for one in told if one.message.startswith("AssertionError: ") and not _NO_VALUE.match(one.message)}
+
+
+def _message(trace: str) -> str:
+    line = exception_line(trace)
+    return trace[trace.rindex(line) :].strip()[:_LONGEST] if line else ""
 
 
 def _finding(task_id: str, shared: Sequence[Failure], n_runs: int, command: str) -> Finding:
     first = shared[0]
     more = f", and {len(shared) - 1} more tests alike" if len(shared) > 1 else ""
-    text = f"all samples of {n_runs} models fail {first.test} alike{more}: {first.message[:300]}; {_SUSPICION}"
+    message = " ".join(first.message.split())[:300]
+    text = f"all samples of {n_runs} runs fail {first.test} alike{more}: {message}; {_SUSPICION}"
     return Finding(task_id, MODELS, UNDERSPECIFIED, text, command=command)
 
 
-def _verdicts(run: RecordedRun) -> list[dict[str, Any]]:
-    path = run.path("execution")
+def _verdicts(run: RecordedRun, tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Those about tasks that the run had with the same test."""
+    tests = {(task["task_id"], task["test"]) for task in tasks}
+    asked = _rows(run.path("dataset"), ["task_id", "test"])
+    alike = {row["task_id"] for row in asked if (row["task_id"], row["test"]) in tests}
+    return [row for row in _rows(run.path("execution"), _COLUMNS) if row["task_id"] in alike]
+
+
+def _rows(path: Path, columns: list[str]) -> list[dict[str, Any]]:
     try:
-        return pq.read_table(path, columns=_COLUMNS).to_pylist()
+        rows: list[dict[str, Any]] = pq.read_table(path, columns=columns).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise ArtifactError(f"{path}: cannot be read ({error}): run it again") from None
+    return rows

@@ -152,9 +152,7 @@ class _Audit:
         return executions.findings(self._tasks, self._truths, self._store, sha, self._reproduction.of)
 
     def _disputes(self) -> list[Finding]:
-        known = {task["task_id"] for task in self._tasks}
-        found = disputed.findings(self._runs, self._reproduction.of)
-        return [one for one in found if one.task_id in known]
+        return disputed.findings(self._runs, self._tasks, self._reproduction.of)
 
 
 def _outcomes(
