@@ -235,12 +235,14 @@ def test_a_dispute_is_shown_again_by_its_command(tmp_path: Path) -> None:
         tables.sample("Demo/0", "fail")
         recorded.record(tables, model=model, run=model)
     runs = named_runs(str(tmp_path), ["one", "other"])
-    reproduction = Reproduction("mine.parquet", AuditConfig(environment="bigcodebench"))
+    config = AuditConfig(environment="bigcodebench", overrides=("dataset.view=verified",))
+    reproduction = Reproduction("mine.parquet", config)
     tasks = pq.read_table(runs[0].path("dataset")).to_pylist()
     assert findings(runs, [{**task, "test": "another"} for task in tasks], reproduction.of) == []
     [found] = findings(runs, tasks, reproduction.of)
     assert "fail test_a alike: AssertionError: 1 != 2" in found.text
     assert "--environment bigcodebench --dataset mine.parquet --ids Demo/0" in found.command
+    assert " --set dataset.view=verified" in found.command
     assert [f"--run {run.record}" in found.command for run in runs] == [True, True]
     with pytest.raises(ConfigError, match="name two runs or more"):
         named_runs(str(tmp_path), ["one", "one"])

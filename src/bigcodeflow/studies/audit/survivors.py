@@ -26,6 +26,7 @@ class Reproduction(NamedTuple):
         given = {"--environment": self.config.environment, "--dataset": self.source, "--ids": task_id}
         given |= {"--mutants": str(self.config.mutants), "--seed": str(self.config.seed)}
         options = " ".join(f"{name} {shlex.quote(value)}" for name, value in given.items())
+        options += "".join(f" --set {shlex.quote(one)}" for one in self.config.overrides)
         return f"bigcodeflow audit {options}"
 
 
