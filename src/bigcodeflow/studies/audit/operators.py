@@ -46,6 +46,8 @@ _OTHER_CALL = {
     "extend": "append",
     "prod": "sum",
 }
+#: Calls whose first two arguments have no order: of what draws, no result tells.
+_SYMMETRIC = frozenset({"max", "min", "maximum", "minimum", "uniform"})
 _EXCEPTIONS = {"ValueError": "KeyError", "TypeError": "ValueError"}
 
 
@@ -244,8 +246,11 @@ def _calls(node: ast.AST, text: Text) -> Iterator[Change]:
 
 
 def _arguments(node: ast.Call, text: Text) -> Iterator[Change]:
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     match node.args:
-        case [first, second, *_] if not isinstance(first, ast.Starred) and not isinstance(second, ast.Starred):
+        case [first, second, *_] if not isinstance(first, ast.Starred) and not (
+            isinstance(second, ast.Starred) or name in _SYMMETRIC
+        ):
             (start, first_end), (second_start, end) = text.span(first), text.span(second)
             between = text.slice(first_end, second_start)
             swapped = f"{text.of(second)}{between}{text.of(first)}"
