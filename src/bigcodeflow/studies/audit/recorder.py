@@ -7,7 +7,8 @@ def _recorded_calls(
 ) -> object:
     """The function, which then prints a digest of each result; lines up to the last one are told when they first run.
 
-    They are traced from here to the end, in threads too: what a function returns or starts may run later. A delay makes results that depend on the time of day differ; seeded, each call draws alike.
+    They are traced from here to the end, in threads too: what a function returns or starts may run later. A delay makes
+    results that depend on the time of day differ; seeded, each call draws alike.
     """
     import functools
     import hashlib
