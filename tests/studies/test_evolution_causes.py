@@ -234,6 +234,29 @@ def test_one_dead_test_method_makes_the_task_dead() -> None:
     assert cause.evidence == "AttributeError: 'TestCases' object has no attribute 'assertEquals'"
 
 
+def test_a_name_that_the_test_looks_up_too_makes_the_task_dead() -> None:
+    """The reference solution ends before the test's own lookup; no other solution would pass it."""
+    now = verdict(traceback("AttributeError: 'DataFrame' object has no attribute 'applymap'", *IN_SOLUTION))
+    used = Texts(SETUP, TEXTS.program, f"{TEST}        self.assertTrue(self.df.applymap(str).equals(ax))\n")
+    assert label_of(PASSED, now, TEXTS)[0] == "drifts"
+    assert label_of(PASSED, now, used)[0] == "dead"
+
+
+def test_a_name_that_values_of_python_have_too_says_nothing_of_the_test() -> None:
+    """A test may append to a list where DataFrame.append is gone."""
+    now = verdict(traceback("AttributeError: 'DataFrame' object has no attribute 'append'", *IN_SOLUTION))
+    used = Texts(SETUP, TEXTS.program, f"{TEST}        [].append(ax)\n")
+    assert label_of(PASSED, now, used)[0] == "drifts"
+
+
+def test_a_value_that_another_library_does_not_know_is_blamed_on_its_own_library() -> None:
+    """NumPy refuses pandas' type in every version; that pandas returns it is new."""
+    message = "TypeError: Cannot interpret '<StringDtype(storage='python', na_value=nan)>' as a data type"
+    trace = traceback(message, *IN_SOLUTION, library_frame(f"{SITE}/numpy/_core/numerictypes.py"))
+    cause = causes_of(verdict(trace), TEXTS)[0]
+    assert (cause.library, cause.basis) == ("pandas", "message")
+
+
 def test_a_reference_that_passes_holds_whatever_it_did_before() -> None:
     """A pass needs no cause."""
     failed = verdict(traceback("AssertionError: 1 != 2", *IN_TEST))

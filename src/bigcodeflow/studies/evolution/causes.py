@@ -52,8 +52,8 @@ _STDLIB = frozenset(sys.stdlib_module_names) | _FORMER_STDLIB
 _WORDS: Mapping[str, str] = MappingProxyType(
     {
         "pandas": """DataFrame Series Index MultiIndex RangeIndex DatetimeIndex Timestamp Timedelta DataFrameGroupBy
-            SeriesGroupBy Styler Categorical CategoricalDtype read_csv iloc loc columns to_datetime date_range dropna
-            groupby""",
+            SeriesGroupBy Styler Categorical CategoricalDtype StringDtype ArrowDtype read_csv iloc loc columns
+            to_datetime date_range dropna groupby""",
         "numpy": "ndarray MaskedArray RandomState float64 int64 array_equal",
         "matplotlib": """Axes AxesSubplot Axes3D Figure Legend Text Line2D Rectangle BarContainer PathCollection
             QuadMesh Spine ContourSet QuadContourSet PolyCollection get_array get_text get_legend get_xticklabels
@@ -68,6 +68,10 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 _OWNERS = MappingProxyType({word: library for library, words in _WORDS.items() for word in words.split()})
 _COMMON = ("matplotlib", "numpy", "pandas")
 _NAME = re.compile(r"[A-Za-z_]\w*")
+#: A value that a message shows, by its type.
+_VALUE = re.compile(r"<(?P<type>[A-Z]\w{0,80})\(")
+#: Attributes that a test may well look up on other values than a library's.
+_OF_BUILTINS = frozenset(name for kind in (str, bytes, list, dict, set, tuple, int, float) for name in dir(kind))
 _FUNCTION = re.compile(r"\s*(?:async )?def ")
 _FILE = re.compile(r'^ +File "(?P<path>[^"\n]{1,500})", line \d+(?:, in (?P<function>\w+))?', re.MULTILINE)
 _INSTALLED = re.compile(r"/site-packages/(?P<name>\w+)(?P<rest>[^\n]*)")
@@ -143,6 +147,14 @@ class Texts:
         written = rf"^\s*(?:async )?(?:def|class) +{re.escape(name)}\b"
         return bool(name and re.search(written, f"{self.program}\n{self.test}", re.MULTILINE))
 
+    @cached_property
+    def attributes_of_test(self) -> frozenset[str]:
+        """Attributes that the test looks up, without those that values of Python have too."""
+        with suppress(*untrusted_text.REFUSALS):
+            nodes = ast.walk(untrusted_text.parse(self.test))
+            return frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)) - _OF_BUILTINS
+        return frozenset()
+
     def lines_to(self, frame: Frame) -> list[str]:
         """Source lines of the frame's function up to its own, the last first; none where it lies outside."""
         lines = f"{self.program}\n{self.test}".split("\n")[: frame.line]
@@ -170,7 +182,8 @@ def label_of(before: Mapping[str, Any], now: Mapping[str, Any], texts: Texts) ->
     """A task's label, from the verdicts of its reference solution in the older and in the newer environment."""
     if now["status"] == "pass":
         return "holds", None
-    cause = deciding_cause(causes_of(now, texts))
+    causes = causes_of(now, texts)
+    cause = deciding_cause(one._replace(place="test") if _is_used_by_test(one, texts) else one for one in causes)
     if now["flaky"] or (before["flaky"] and before["status"] != "pass"):
         return "unjudgeable", cause._replace(cause="flaky")
     if before["status"] != "pass":
@@ -178,6 +191,12 @@ def label_of(before: Mapping[str, Any], now: Mapping[str, Any], texts: Texts) ->
         told = earlier.cause not in ("behaviour changed", "API removed")
         return "unjudgeable", earlier if told else earlier._replace(cause="environment")
     return ("dead" if cause.is_dead else "drifts"), cause
+
+
+def _is_used_by_test(cause: Cause, texts: Texts) -> bool:
+    """Whether a name that the solution misses is one that the test looks up too, whatever a solution calls instead."""
+    removal = cause.removal
+    return bool(removal and removal.kind == "name" and removal.name.rpartition(".")[2] in texts.attributes_of_test)
 
 
 def removals_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
@@ -239,6 +258,8 @@ def _library(trace: str, frames: list[Frame], removal: Removal | None, texts: Te
     """The library that is responsible, and what it was read from."""
     if removal and (named := _owner(removal, texts)):
         return named, "message"
+    if (shown := _VALUE.search(message_of(trace))) and (library := _OWNERS.get(shown["type"])) in texts.modules:
+        return str(library), "message"  # handed to a library that does not know such values
     if deepest := _deepest_library(trace):
         return deepest, "traceback"
     for frame in reversed(frames):
