@@ -101,6 +101,7 @@ def test_an_overlay_changes_the_columns_that_it_has(make_task: Make, write_parqu
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
+        ({"task_id": ["Mine/0"], "test": "x"}, "which the dataset does not have"),
         ({"task_id": "Mine/7", "test": "x"}, "corrects 'Mine/7', which the dataset does not have"),
         ({"task_id": "Mine/0", "tests": "x"}, "has no column tests"),
         ({"task_id": "Mine/0", "task_sha256": "0" * 64, "test": "x"}, "corrects another text of this task"),
@@ -114,6 +115,14 @@ def test_an_overlay_that_does_not_fit_is_refused(
     with pytest.raises(DatasetError, match=problem) as refused:
         load(write_parquet([make_task()]), overlay=overlay(row))
     assert "overlay.jsonl, line 1" in str(refused.value)
+
+
+def test_a_task_is_corrected_once(make_task: Make, write_parquet: Any, overlay: Any) -> None:
+    """Of two rows the last would win without a word."""
+    path = overlay({"task_id": "Mine/0", "instruct_prompt": "One."})
+    Path(path).write_text(2 * Path(path).read_text())
+    with pytest.raises(DatasetError, match=r"line 2 \(Mine/0\): is corrected in .*line 1 already"):
+        load(write_parquet([make_task()]), overlay=path)
 
 
 def test_view_and_overlay_identify_the_content(make_task: Make, write_parquet: Any, overlay: Any) -> None:
@@ -131,7 +140,7 @@ def test_view_and_overlay_identify_the_content(make_task: Make, write_parquet: A
 def test_a_missing_overlay_is_named(make_task: Make, write_parquet: Any) -> None:
     """The setting, the file and the reason in one line."""
     source = str(write_parquet([make_task()]))
-    with pytest.raises(DatasetError, match=r"dataset\.overlay: absent\.jsonl: cannot be opened"):
+    with pytest.raises(DatasetError, match=r"absent\.jsonl: cannot be opened .*correct dataset\.overlay"):
         resolve(DatasetConfig(source=source, overlay="absent.jsonl"))
     with pytest.raises(DatasetError, match="is no task file"):
         resolve(DatasetConfig(source=source, overlay="notes.txt"))

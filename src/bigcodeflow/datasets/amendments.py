@@ -54,18 +54,25 @@ def _overlaid(rows: Sequence[SourceRow], config: DatasetConfig, pinned: Resolved
     # The file is read only while it is what was pinned.
     own = ResolvedDataset(pinned.fingerprint["overlay"], "", ())
     corrections = [row for path in _overlay(config).fetch(config, own) for row in read_rows(path)]
-    by_id = {row.values.get("task_id"): row for row in rows}
-    raise_problems([problem for row in corrections for problem in _problems(row, by_id)])
-    changed = {row.values["task_id"]: row for row in corrections}
+    by_id = {task_id: row for row in rows if isinstance(task_id := row.values.get("task_id"), str)}
+    changed: dict[str, SourceRow] = {}
+    problems: list[str] = []
+    for row in corrections:
+        problems += _problems(row, by_id)
+        task_id = str(row.values.get("task_id"))
+        if task_id in changed:
+            problems.append(f"{row.place} ({task_id}): is corrected in {changed[task_id].place} already: keep one row")
+        changed.setdefault(task_id, row)
+    raise_problems(problems)
     return [
         _changed(row, changed[task_id].place, changed[task_id].values) if task_id in changed else row
-        for task_id, row in ((row.values.get("task_id"), row) for row in rows)
+        for task_id, row in ((str(row.values.get("task_id")), row) for row in rows)
     ]
 
 
 def _problems(row: SourceRow, by_id: Mapping[Any, SourceRow]) -> Iterator[str]:
     task_id, values = row.values.get("task_id"), row.values
-    corrected = by_id.get(task_id)
+    corrected = by_id.get(task_id) if isinstance(task_id, str) else None
     if corrected is None:
         yield f"{row.place}: corrects {task_id!r}, which the dataset does not have: remove the row, or correct the id"
         return

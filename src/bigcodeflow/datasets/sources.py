@@ -61,7 +61,8 @@ class FileSource(NamedTuple):
             return file_sha256(self.path)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise DatasetError(f"{self.name}: cannot be opened ({reason}): correct dataset.source") from None
+            setting = "dataset.overlay" if self.name.startswith("dataset.overlay") else "dataset.source"
+            raise DatasetError(f"{self.name}: cannot be opened ({reason}): correct {setting}") from None
 
 
 def read_rows(path: Path) -> list[SourceRow]:
