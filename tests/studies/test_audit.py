@@ -122,6 +122,24 @@ def test_lines_that_run_in_threads_or_after_the_call_are_lines_that_run(capfd: p
     assert found.lines >= {5, 10}
 
 
+def test_where_tracing_takes_too_long_no_line_counts_as_never_executed(capfd: pytest.CaptureFixture[str]) -> None:
+    """Loops of millions of iterations are recorded all the same."""
+    program = "def task_func(x):\n    for one in range(x):\n        pass\n    return one\n"
+    names: dict[str, Any] = {}
+    before = sys.gettrace()
+    text = recorded_program(program, "task_func", trace=True).replace("2_000_000", "20")
+    try:
+        exec(compile(text, "<recorded>", "exec"), names)
+        assert names["task_func"](100) == 99
+        assert sys.gettrace() is None
+    finally:
+        sys.settrace(before)
+        threading.settrace(None)  # type: ignore[arg-type]
+    found = read_recording(capfd.readouterr().out)
+    assert found.lines >= {1, 2, 3, 4}
+    assert len(found.digests) == 1
+
+
 def test_an_exception_below_the_references_own_is_no_other_result() -> None:
     """Tests tell exceptions by assertRaises, which takes derived classes."""
 
@@ -182,6 +200,18 @@ def test_what_changes_a_result_is_too_weak_and_what_does_not_is_undecided() -> N
         (TOO_WEAK, 4),
     ]
     assert rows[1]["command"].startswith("bigcodeflow audit --environment starter --dataset starter --ids a")
+
+
+def test_another_draw_may_be_distributed_alike() -> None:
+    """With a fixed seed a function that draws more or fewer values gives others, right as it may be."""
+    own = recording("1")
+    drawing = mutant()._replace(program="\nreturn random.choice(x[1:])")
+    given = {"a": [(drawing, "pass")]}
+    recorded = {"a": [own, own, recording("2")]}
+    made = {"a": Mutants((drawing,), 0, 1)}
+    rows = mutation_rows([{"task_id": "a"}], made, given, recorded, Reproduction("starter", AuditConfig()))
+    assert [row["kind"] for row in rows] == [COUNTED, UNDECIDED]
+    assert "distributed alike" in rows[1]["text"]
 
 
 def test_mutants_apart_are_in_no_count() -> None:

@@ -76,6 +76,14 @@ def test_changes_that_mean_the_same_are_left_out() -> None:
     assert "swapped arguments" not in swaps
 
 
+def test_changes_that_end_every_call_are_not_made() -> None:
+    """That a test notices them says nothing of it."""
+    found = made("return isinstance(x, y), hasattr(x, 'a'), divmod(x, y)").chosen
+    assert [one.before for one in found if one.operator == "swapped arguments"] == ["x, y"]
+    assert [one.after for one in found if one.operator == "swapped arguments"] == ["y, x"]
+    assert not [one for one in made("return isinstance(x, y)").chosen if one.operator == "swapped arguments"]
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -99,6 +107,13 @@ def test_what_tests_do_not_observe_is_set_apart(body: str, reason: str) -> None:
 def test_the_data_of_a_plot_is_observed() -> None:
     """What is plotted belongs to the task, other than how it looks."""
     assert not [one for one in made("ax.bar(x, 3)\nreturn ax").chosen if one.apart]
+
+
+def test_keywords_of_plots_are_set_apart_of_plots_only() -> None:
+    """The alpha of a regression is no transparency."""
+    assert not [one for one in made("return Lasso(alpha=3).fit(x)").chosen if one.apart]
+    assert [one for one in made("x.hist(alpha=3)").chosen if one.apart == PLOTS]
+    assert [one for one in made("ax2.step(x, alpha=3)").chosen if one.apart == PLOTS]
 
 
 def test_mutants_compile_differ_and_keep_their_lines(starter_tasks: list[dict[str, str]]) -> None:

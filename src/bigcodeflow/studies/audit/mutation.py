@@ -32,6 +32,12 @@ class Mutant(NamedTuple):
     statement: tuple[int, int]
     """First and last line of the statement that holds it, of compound ones of their head."""
 
+    @property
+    def statement_text(self) -> str:
+        """The statement with the change."""
+        first, last = self.statement
+        return "\n".join(self.program.split("\n")[first - 1 : last])
+
 
 class Mutants(NamedTuple):
     """What could be made of a program."""

@@ -46,8 +46,11 @@ _OTHER_CALL = {
     "extend": "append",
     "prod": "sum",
 }
-#: Calls whose first two arguments have no order: of what draws, no result tells.
-_SYMMETRIC = frozenset({"max", "min", "maximum", "minimum", "uniform"})
+#: Calls whose first two arguments have no order (of what draws, no result tells), or where the other order is a
+#: TypeError in every call, which no test can miss.
+_NOT_SWAPPED = frozenset(
+    {"max", "min", "maximum", "minimum", "uniform", "isinstance", "issubclass", "hasattr", "getattr", "setattr"}
+)
 _EXCEPTIONS = {"ValueError": "KeyError", "TypeError": "ValueError"}
 
 
@@ -249,7 +252,7 @@ def _arguments(node: ast.Call, text: Text) -> Iterator[Change]:
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     match node.args:
         case [first, second, *_] if not isinstance(first, ast.Starred) and not (
-            isinstance(second, ast.Starred) or name in _SYMMETRIC
+            isinstance(second, ast.Starred) or name in _NOT_SWAPPED
         ):
             (start, first_end), (second_start, end) = text.span(first), text.span(second)
             between = text.slice(first_end, second_start)

@@ -58,7 +58,12 @@ def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: 
 
 def draws_at_random(program: str) -> bool:
     """Whether a program draws from a shared generator and seeds none, so that its results differ each time."""
-    return bool(_DRAWS.search(program)) and not _SEEDS.search(program)
+    return draws(program) and not _SEEDS.search(program)
+
+
+def draws(text: str) -> bool:
+    """Whether a text asks a generator for values."""
+    return bool(_DRAWS.search(text))
 
 
 def _defined_at(program: str, entry_point: str) -> int:

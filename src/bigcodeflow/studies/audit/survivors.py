@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 from bigcodeflow.studies.audit import AuditConfig
 from bigcodeflow.studies.audit.findings import COUNTED, MUTATION, TOO_WEAK, UNDECIDED, Finding, MutantCounts
 from bigcodeflow.studies.audit.mutation import Mutant, Mutants
-from bigcodeflow.studies.audit.recording import NOT_CALLED, NOT_EXECUTED, RESULT_DIFFERS, Effect, Recording, effect_of
+from bigcodeflow.studies.audit.recording import (
+    NOT_CALLED,
+    NOT_EXECUTED,
+    RESULT_DIFFERS,
+    Effect,
+    Recording,
+    draws,
+    effect_of,
+)
 
 #: Effects that show that a test is too weak; any other survivor may be equivalent.
 _EVIDENT = frozenset({RESULT_DIFFERS, NOT_EXECUTED, NOT_CALLED})
@@ -27,6 +35,7 @@ class Reproduction(NamedTuple):
         given |= {"--mutants": str(self.config.mutants), "--seed": str(self.config.seed)}
         options = " ".join(f"{name} {shlex.quote(value)}" for name, value in given.items())
         options += "".join(f" --set {shlex.quote(one)}" for one in self.config.overrides)
+        options += "" if self.config.contradictions else " --no-contradictions"
         return f"bigcodeflow audit {options}"
 
 
@@ -89,6 +98,8 @@ def _findings(
             continue
         if effect.kind in (NOT_CALLED, NOT_EXECUTED):
             told.add(place)
-        kind = TOO_WEAK if effect.kind in _EVIDENT else UNDECIDED
         text = f"no test notices: {mutant.operator} in line {mutant.line}; {effect.text}"
+        kind = TOO_WEAK if effect.kind in _EVIDENT else UNDECIDED
+        if effect.kind == RESULT_DIFFERS and draws(mutant.statement_text):
+            kind, text = UNDECIDED, f"{text}; what is drawn at random may be distributed alike"
         yield Finding(task_id, MUTATION, kind, text, mutant.line, mutant.operator, mutant.before, mutant.after, command)

@@ -61,8 +61,8 @@ def _score_note(counted: Sequence[Row]) -> str:
     interval = percent_range(found.interval)
     return (
         f"Mutation score: {100 * found.value:.1f} % ({interval}) as the mean of {len(scores):,} tasks; {killed:,} of "
-        f"{killed + survived:,} mutants are noticed. Not counted: {apart:,} in code that tests do not observe, "
-        f"{equivalent:,} equivalent ones."
+        f"{killed + survived:,} mutants are noticed. Not counted: {apart:,} mutants of code that tests do not observe. "
+        f"Before mutants were drawn, {equivalent:,} changes were left out that mean the same."
     )
 
 

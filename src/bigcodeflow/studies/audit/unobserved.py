@@ -4,6 +4,7 @@ A change there says nothing of how thorough a test is, whether the test notices 
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 MESSAGES, LOGS, PLOTS, SEEDS, CLEANUP = "messages", "logs", "plot appearance", "random seeds", "clean-up"
@@ -15,7 +16,10 @@ _PLOT_CALLS = frozenset(
     axis annotate colorbar subplots_adjust set_style set_theme set rcParams axhline axvline text
     """.split()  # noqa: SIM905 -- as a list it takes a screen
 )
-_PLOT_MODULES = frozenset({"plt", "pyplot", "sns", "seaborn", "ax", "axes", "axs", "fig", "figure", "matplotlib"})
+_PLOT_OWNERS = re.compile(r"plt|pyplot|sns|seaborn|matplotlib|ax(es|s)?\d*|fig(ure)?\d*")
+_DRAWS = re.compile(
+    r"\w*plot\w*|hist\w*|barh?|scatter|pie|heatmap|imshow|matshow|fill_between|contourf?|errorbar|savefig"
+)
 _PLOT_KEYWORDS = frozenset(
     """color colors cmap alpha figsize linewidth linestyle marker edgecolor facecolor fontsize rotation label
     interpolation palette lw ls ha va rwidth autopct startangle markersize annot fmt dpi cbar title
@@ -58,7 +62,7 @@ def _roots(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             for keyword in keywords:
                 if keyword.arg in _SEED_KEYWORDS:
                     yield keyword, SEEDS
-                elif keyword.arg in _PLOT_KEYWORDS:
+                elif keyword.arg in _PLOT_KEYWORDS and _is_of_plots(function):
                     yield keyword, PLOTS
                 elif keyword.arg in _NEUTRAL_KEYWORDS:
                     yield keyword, CLEANUP
@@ -74,9 +78,14 @@ def _of_call(call: ast.Call) -> str:
         return CLEANUP
     if name in _SEED_CALLS:
         return SEEDS
-    if name in _PLOT_CALLS and (owner in _PLOT_MODULES or name.startswith("set_")):
+    if name in _PLOT_CALLS and (_PLOT_OWNERS.fullmatch(owner) or name.startswith("set_")):
         return PLOTS
     return ""
+
+
+def _is_of_plots(function: ast.expr) -> bool:
+    name = _name(function)
+    return bool(name in _PLOT_CALLS or _DRAWS.fullmatch(name) or _PLOT_OWNERS.fullmatch(_owner(function)))
 
 
 def _name(function: ast.expr) -> str:
