@@ -107,6 +107,15 @@ def test_frames_of_the_tests_own_helpers_and_of_unittest_are_left_out() -> None:
     assert "assertion_func" not in text
 
 
+def test_code_that_an_answer_executes_is_none_of_the_test() -> None:
+    """Frames of exec and eval have no file; the test's own, while it is imported, have."""
+    frames = ['  File "__test__.py", line 6, in task_func', '  File "<string>", line 1, in <module>']
+    text, _ = told(verdict_of(trace_of("ZeroDivisionError: division by zero", *frames)))
+    assert '  File "answer.py", in task_func\n    return lenght(words)\nZeroDivisionError: division' in text
+    imported = "\n".join([HEAD, f'  File "__test__.py", line {LINES + 3}, in <module>', "NameError: x"])
+    assert '  File "tests.py", in <module>' in told(verdict_of(module_trace=imported))[0]
+
+
 def test_a_librarys_frame_that_quotes_the_test_is_left_out() -> None:
     """Such as a function that the test calls by its name; the others stay."""
     frames = [

@@ -176,7 +176,9 @@ def _frame(frame: re.Match[str], below: Sequence[str], source: Sequence[str], fu
     suffix = f", in {function}" if function else ""
     if file == _OWN_FILE and line <= len(source):
         return [f'  File "answer.py"{suffix}', f"    {source[line - 1].strip()}"]
-    if file == _OWN_FILE or file.startswith("<"):
+    if file.startswith("<"):
+        return []  # such as <string>, which an answer executes; tests have a file
+    if file == _OWN_FILE:
         return [f'  File "tests.py"{suffix}'] if function in functions else []
     if "/unittest/" in file:
         return []  # how an assertion is made says nothing of the answer
