@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.generation.feedback import LEVELS, Level, feedback_on
 from bigcodeflow.generation.hidden_text import HiddenText
+from tests.conftest import ROOT
 
 PROMPT = 'import math\n\ndef task_func(text):\n    """Count words. Raises ValueError where there are none."""\n'
 PROGRAM = PROMPT + "    words = text.split()\n    return lenght(words)\n"
@@ -229,3 +230,27 @@ def test_what_is_printed_in_another_notation_than_it_is_stated_in_is_found(state
     assert HiddenText(test, [""]).found_in(f"AssertionError: {printed}")
     assert not HiddenText(test, [f"e.g. {printed}"]).found_in(f"AssertionError: {printed}")
     assert not HiddenText(test, [""]).found_in("AssertionError: [1, 2, 3] != [1.0, 2.0]")
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "short", "long"),
+    [
+        ("check(f(), {})", "AssertionError: [3, 1] != {}", "[1, 2, 3]", "[1, 2, 3, 4]"),
+        ("check(f(), {})", "AssertionError: 'ab' != {}", "'abc'", "'abcdefgh'"),
+        ("check(f(), {})", "AssertionError: [] != {}", "['a', 1, 'b', 2]", "['a', 1, 'b', 2, 'c', 3]"),
+        ("check(f(), 2, '{}')", "AssertionError: 1 != 2 : {}", "no file", "not a file"),
+        ("check(f()['{}'])", "KeyError: '{}'", "total", "total_sum"),
+        (
+            "check(f().{}())",
+            "AttributeError: 'list' object has no attribute '{}'",
+            "get_xticks",
+            "get_xticks_and_labels",
+        ),
+    ],
+)
+def test_short_values_are_told_as_the_documentation_says(statement: str, message: str, short: str, long: str) -> None:
+    """One of each kind that is told, and a longer one that is withheld."""
+    test = "class TestCases(TestCase):\n    def test_1(self):\n        {}\n"
+    assert not HiddenText(test.format(statement.format(short)), [""]).found_in(message.format(short))
+    assert HiddenText(test.format(statement.format(long)), [""]).found_in(message.format(long))
+    assert f"`{message.format(short)}`" in (ROOT / "docs" / "rounds.md").read_text()
