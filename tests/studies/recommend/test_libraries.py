@@ -128,6 +128,15 @@ def test_libraries_without_tasks_are_named(tmp_path):
         stack_of(KNOWN, requirements=[path])
 
 
+def test_lines_that_were_not_understood_are_shown_where_nothing_was(tmp_path):
+    """They are the likely reason; of many the first."""
+    path = tmp_path / "requirements.txt"
+    path.write_text("this is prose\n" * 5)
+    with pytest.raises(ConfigError, match=r"line 1: 'this is prose' names no distribution, .* and 2 more") as raised:
+        stack_of(KNOWN, requirements=[path])
+    assert "\n" not in str(raised.value)
+
+
 @pytest.mark.parametrize("named", ["matplotlib.pyplot", "matplotlib[x]>=3", "Matplotlib == 3.8"])
 def test_a_library_may_be_named_as_files_and_programs_name_it(named):
     """By a module in it, with extras and with a version; two names without a comma are none."""

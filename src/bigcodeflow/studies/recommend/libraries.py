@@ -41,7 +41,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
 }
 _SEPARATORS = re.compile(r"[-_.]+")
 _BEHIND_A_NAME = re.compile(r"[\[=<>~!;@].*")
-_SHOWN = 12
+_SHOWN, _SHOWN_PROBLEMS = 12, 3
 
 
 class Stack(NamedTuple):
@@ -85,9 +85,9 @@ def stack_of(
     chosen |= dict.fromkeys(module for module in modules if module in known)
     # What a program imports of the standard library is no gap of the benchmark that a reader could mind.
     without |= dict.fromkeys(sorted(modules - set(known) - sys.stdlib_module_names))
-    if not chosen:
-        raise ConfigError(_nothing(without, requirements, folders))
     problems = tuple(problem for one in read for problem in one.problems)
+    if not chosen:
+        raise ConfigError(_nothing(without, problems, requirements, folders))
     return Stack(tuple(sorted(chosen, key=str.lower)), tuple(without), problems)
 
 
@@ -102,16 +102,19 @@ def _modules_of(distribution: str) -> list[str]:
     return [one.lower() for one in (*found, name.replace("-", "_"), name, bare.partition(".")[0])]
 
 
-def _nothing(without: Iterable[str], requirements: Sequence[Path], folders: Sequence[Path]) -> str:
+def _nothing(
+    without: Iterable[str], problems: Sequence[str], requirements: Sequence[Path], folders: Sequence[Path]
+) -> str:
     where = ", ".join(map(str, (*requirements, *folders))) or "--libraries"
     named = shortened(list(without)) or "nothing"
+    passed_over = f" ({shortened(problems, _SHOWN_PROBLEMS)})" if problems else ""
     return (
-        f"{where}: no recorded task uses any library that it names ({named}): name others, such as "
+        f"{where}: no recorded task uses any library that it names ({named}){passed_over}: name others, such as "
         "`--libraries numpy,pandas`"
     )
 
 
-def shortened(names: Sequence[str]) -> str:
+def shortened(names: Sequence[str], shown: int = _SHOWN) -> str:
     """The first names of a list that may be long, and how many more there are."""
-    rest = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+    rest = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {rest:,} more" if rest > 0 else "")
