@@ -10,7 +10,7 @@ from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.results.formatting import json_text
-from bigcodeflow.studies.recommend import Recommender, Selection, evidence_of_store, stack_of
+from bigcodeflow.studies.recommend import Recommender, Selection, evidence_of_store, names_in, stack_of
 from bigcodeflow.studies.recommend.tables import as_json, tables
 
 
@@ -27,7 +27,10 @@ def recommend(
         typer.Option(help="Folder or file of Python programs and notebooks, whose imports count; repeatable."),
     ] = None,
     libraries: Annotated[
-        str, typer.Option(help="Libraries by the name of module or distribution, such as numpy,scikit-learn.")
+        str,
+        typer.Option(
+            help="Libraries by the name of module or distribution, between commas or blanks: numpy,scikit-learn."
+        ),
     ] = "",
     store: RecordedStore = "results/store",
     split: Annotated[
@@ -44,7 +47,7 @@ def recommend(
     Few tasks of a library say little: they move a model from where it stands on all tasks as far as they are evidence.
     Nothing is executed. docs/recommend.md says how it is computed.
     """
-    names = [name for part in libraries.split(",") if (name := part.strip())]
+    names = names_in(libraries)
     if not (requirements or imports or names):
         raise ConfigError("recommend: name the project's libraries by --requirements, --imports or --libraries")
     evidence = evidence_of_store(store, Selection(split or "", subset))

@@ -1,11 +1,11 @@
 """Which model suits a project: the models of the store on the tasks that use the libraries in the address."""
 
-import re
+from collections.abc import Sequence
 from typing import Any
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.explorer.pages import AddressError, Page, Visit
-from bigcodeflow.studies.recommend import Recommender, Selection, read_evidence, stack_of
+from bigcodeflow.studies.recommend import Recommender, Selection, names_in, read_evidence, stack_of
 from bigcodeflow.studies.recommend.evidence import Evidence
 from bigcodeflow.studies.recommend.ranking import Recommendation, probability
 from bigcodeflow.studies.recommend.tables import notes, rank
@@ -18,9 +18,7 @@ _N_OFFERED = 40
 
 def recommend_page(visit: Visit) -> Page:
     """The ranking for the libraries in the address; without any, the form alone."""
-    split, subset = visit.text("split"), visit.text("subset")
-    if split not in ("", *_SPLITS) or subset not in ("", *_SUBSETS):
-        raise AddressError(f"split={split!r}, subset={subset!r}: correct the address")
+    split, subset = _one_of(visit, "split", _SPLITS), _one_of(visit, "subset", _SUBSETS)
     text = visit.text("libraries", _LONGEST)
     context: dict[str, Any] = {
         "given": {"libraries": text, "split": split, "subset": subset},
@@ -29,7 +27,7 @@ def recommend_page(visit: Visit) -> Page:
         "found": None,
         "problem": "",
     }
-    names = [name for name in re.split(r"[\s,;]+", text) if name]
+    names = names_in(text)
     selection = Selection(split, subset)
     try:
         known = _evidence(visit, selection).outcomes.n_tasks_of
@@ -41,6 +39,14 @@ def recommend_page(visit: Visit) -> Page:
     except (ArtifactError, ConfigError) as error:
         context["problem"] = str(error).removeprefix("recommend: ").removeprefix("--libraries: ")
     return Page("recommend.html", context)
+
+
+def _one_of(visit: Visit, name: str, values: Sequence[str]) -> str:
+    """A part of the address that has these values; empty where it is absent."""
+    text = visit.text(name)
+    if text not in ("", *values):
+        raise AddressError(f"{name}={text[:40]!r} is neither {' nor '.join(values)}: correct the address")
+    return text
 
 
 def _evidence(visit: Visit, selection: Selection) -> Evidence:

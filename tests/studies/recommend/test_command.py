@@ -60,6 +60,7 @@ def test_models_are_ranked_for_a_requirements_file(command, tmp_path):
 def test_json_has_everything(command):
     """Shares in 0..1, null for what is not recorded."""
     found = json.loads(command("--libraries", "Pandas, sklearn", "--json"))
+    assert found == json.loads(command("--libraries", "Pandas sklearn", "--json"))
     assert found["libraries"] == {"pandas": 10, "sklearn": 10}
     assert (found["n_tasks"], found["split"]) == (20, "complete")
     first, second, _ = found["models"]
@@ -116,9 +117,12 @@ def test_the_explorer_ranks_them_too(store, tmp_path):
         kept = memory["recommend", "", ""]
         explored.get("/recommend", libraries="pandas")
         assert memory["recommend", "", ""] is kept
-        assert "no recorded task uses any" in text_of(explored.get("/recommend", libraries="<b>x"))
+        nothing = text_of(explored.get("/recommend", libraries="<b>x"))
+        assert "no recorded task uses any" in nothing
+        assert "--libraries" not in nothing
         assert "there are 0 of instruct" in text_of(explored.get("/recommend", libraries="numpy", split="instruct"))
-        explored.get("/recommend", 422, split="both")
+        assert "neither complete nor instruct" in text_of(explored.get("/recommend", 422, split="both"))
+        assert "neither full nor hard" in text_of(explored.get("/recommend", 422, subset="easy"))
         record_link = re.search(r'href="/runs/([^"]+)">good', explored.get("/recommend", libraries="numpy"))[1]
         explored.get(f"/runs/{record_link}")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.studies.recommend.import_scan import imported_modules, modules_of
-from bigcodeflow.studies.recommend.libraries import stack_of
+from bigcodeflow.studies.recommend.libraries import names_in, stack_of
 
 KNOWN = frozenset(json.loads(shipped("data/bigcodebench/library_domains.json").read_text()))
 MODULES = st.sampled_from(["numpy", "os", "sklearn.linear_model", "PIL", "xml.dom", "cv2", "_private", "名"])
@@ -162,3 +162,11 @@ def test_scripts_import_what_lies_beside_them(tmp_path):
 def test_lines_of_old_programs_may_hold_several_statements():
     """As in a program that can be parsed."""
     assert modules_of("import numpy; import pandas as pd\nprint 'old'\n") == {"numpy", "pandas"}
+
+
+@pytest.mark.parametrize(
+    "text", ["numpy,pandas", " numpy pandas ", "numpy;\tpandas,", "numpy[a, b] >= 1, <2, pandas==2.*"]
+)
+def test_names_are_typed_between_commas_or_blanks(text):
+    """With extras and versions, which may hold both."""
+    assert names_in(text) == ["numpy", "pandas"]

@@ -5,7 +5,16 @@ numbers are made.
 """
 
 from bigcodeflow.studies.recommend.evidence import Selection, evidence_of_store, read_evidence
-from bigcodeflow.studies.recommend.libraries import Stack, stack_of
+from bigcodeflow.studies.recommend.libraries import Stack, names_in, stack_of
 from bigcodeflow.studies.recommend.ranking import Recommendation, Recommender
 
-__all__ = ["Recommendation", "Recommender", "Selection", "Stack", "evidence_of_store", "read_evidence", "stack_of"]
+__all__ = [
+    "Recommendation",
+    "Recommender",
+    "Selection",
+    "Stack",
+    "evidence_of_store",
+    "names_in",
+    "read_evidence",
+    "stack_of",
+]

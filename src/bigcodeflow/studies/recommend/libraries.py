@@ -41,6 +41,9 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
 }
 _SEPARATORS = re.compile(r"[-_.]+")
 _BEHIND_A_NAME = re.compile(r"[\[=<>~!;@].*")
+#: Extras and versions in a text of several names.
+_BEHIND_NAMES = re.compile(r"\s*(?:\[[^\]]*\]|[=<>!~]=?=?\s*[\d*][\w.*+!-]*)")
+_BETWEEN_NAMES = re.compile(r"[\s,;]+")
 _SHOWN, _SHOWN_PROBLEMS = 12, 3
 
 
@@ -91,6 +94,11 @@ def stack_of(
     return Stack(tuple(sorted(chosen, key=str.lower)), tuple(without), problems)
 
 
+def names_in(text: str) -> list[str]:
+    """Names of libraries that a person has typed, between commas, semicolons or blanks."""
+    return [name for name in _BETWEEN_NAMES.split(_BEHIND_NAMES.sub("", text)) if name]
+
+
 def _modules_of(distribution: str) -> list[str]:
     """In small letters, since files write names in any way.
 
@@ -110,7 +118,7 @@ def _nothing(
     passed_over = f" ({shortened(problems, _SHOWN_PROBLEMS)})" if problems else ""
     return (
         f"{where}: no recorded task uses any library that it names ({named}){passed_over}: name others, such as "
-        "`--libraries numpy,pandas`"
+        "numpy and pandas"
     )
 
 
