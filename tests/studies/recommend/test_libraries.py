@@ -62,6 +62,27 @@ def test_a_folder_is_scanned_with_its_notebooks(tmp_path):
     assert imported_modules(tmp_path / "app.py") == ("helpers", "own", "requests")
 
 
+@pytest.mark.parametrize(
+    ("magic", "is_python"),
+    [
+        ("%%time", True),
+        ("\n%%timeit -n 3", True),
+        ("%%capture out", True),
+        ("%%prun", True),
+        ("%%bash", False),
+        ("\n %%writefile a.py", False),
+        ("%%html", False),
+        ("%%timer", False),
+    ],
+)
+def test_a_cell_of_a_magic_is_python_where_that_executes_it(tmp_path, magic, is_python):
+    """Other cell magics take texts, or programs of other languages."""
+    path = tmp_path / "a.ipynb"
+    path.write_text(notebook(f"{magic}\nimport numpy\n", "import pandas"))
+    assert ("numpy" in imported_modules(path)) == is_python
+    assert "pandas" in imported_modules(path)
+
+
 def test_a_folder_without_programs_is_one_line(tmp_path):
     """And so is one that is not there."""
     for path, says in ((tmp_path, "no Python file"), (tmp_path / "gone", "no such folder")):
@@ -89,6 +110,8 @@ def test_a_folder_without_programs_is_one_line(tmp_path):
         ("Flask-Login", "flask_login"),
         ("python-http-client", "python_http_client"),
         ("tensorflow-cpu", "tensorflow"),
+        ("tensorflow-intel", "tensorflow"),
+        ("tf-keras", "keras"),
         ("ipython", "IPython"),
         ("Django", "django"),
     ],

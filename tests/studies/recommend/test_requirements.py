@@ -132,6 +132,10 @@ python = "^3.10"
 Pandas = {version = "^2", extras = ["all"]}
 [tool.poetry.group.test.dependencies]
 faker = "*"
+[tool.uv]
+dev-dependencies = ["Flask>=2"]
+[tool.pdm.dev-dependencies]
+docs = ["mechanize", "-e file:///x#egg=own-docs"]
 """
 POETRY = '[[package]]\nname = "numpy"\nversion = "1.0"\n[[package]]\nname = "PyYAML"\nversion = "6"\n'
 UV = (
@@ -144,7 +148,11 @@ PIPFILE = {"_meta": {}, "default": {"numpy": {"version": "==1"}}, "develop": {"f
 @pytest.mark.parametrize(
     ("name", "text", "names"),
     [
-        ("pyproject.toml", PYPROJECT, {"numpy", "requests", "matplotlib", "pytest", "pandas", "faker"}),
+        (
+            "pyproject.toml",
+            PYPROJECT,
+            {"numpy", "requests", "matplotlib", "pytest", "pandas", "faker", "flask", "mechanize"},
+        ),
         ("poetry.lock", POETRY, {"numpy", "pyyaml"}),
         ("uv.lock", UV, {"scipy"}),
         ("pylock.toml", '[[packages]]\nname = "lxml"\n', {"lxml"}),

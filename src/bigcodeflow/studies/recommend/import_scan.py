@@ -22,6 +22,8 @@ _LINE = re.compile(
 )
 #: Lines of notebooks for IPython, not Python: magics, commands, help.
 _MAGIC = re.compile(r"^[ \t]*(?:[%!?]|.*\?[ \t]*$)")
+#: Begins a cell that is a text, or a program of another language.
+_OTHER_CELL = re.compile(r"\s*%%(?!(?:time|timeit|capture|prun)\b)")
 _LARGEST_BYTES = 20_000_000
 
 
@@ -125,7 +127,7 @@ def _cells(text: str) -> Iterator[str]:
     for cell in (cell for sheet in sheets for cell in _dicts(sheet, "cells")):
         source = cell.get("source", cell.get("input", ""))
         lines = "".join(map(str, source)) if isinstance(source, list) else str(source)
-        if cell.get("cell_type") == "code":
+        if cell.get("cell_type") == "code" and not _OTHER_CELL.match(lines):
             yield "\n".join(line for line in lines.splitlines() if not _MAGIC.match(line))
 
 

@@ -36,7 +36,9 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "scikit-learn": ("sklearn",),
     "tensorflow-cpu": ("tensorflow",),
     "tensorflow-gpu": ("tensorflow",),
+    "tensorflow-intel": ("tensorflow",),
     "tensorflow-macos": ("tensorflow",),
+    "tf-keras": ("keras",),
     "tf-nightly": ("tensorflow",),
 }
 _SEPARATORS = re.compile(r"[-_.]+")

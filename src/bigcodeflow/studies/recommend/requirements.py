@@ -184,10 +184,12 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _of_pyproject(content: Mapping[str, Any]) -> Iterator[str]:
-    """Names in the project's dependencies, extras and groups, also in Poetry's tables."""
-    project, poetry = _mapping(content.get("project")), _mapping(_mapping(content.get("tool")).get("poetry"))
+    """Names in the project's dependencies, extras and groups, also in the tables of Poetry, uv and PDM."""
+    project, tool = _mapping(content.get("project")), _mapping(content.get("tool"))
+    poetry, uv, pdm = (_mapping(tool.get(name)) for name in ("poetry", "uv", "pdm"))
     lists = [project.get("dependencies"), *_mapping(project.get("optional-dependencies")).values()]
     lists += _mapping(content.get("dependency-groups")).values()
+    lists += [uv.get("dev-dependencies"), *_mapping(pdm.get("dev-dependencies")).values()]
     for one in lists:
         yield from (_named(text) or "" for text in _texts(one))
     groups = [poetry, *_mapping(poetry.get("group")).values()]
