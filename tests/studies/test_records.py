@@ -1,5 +1,7 @@
 """Results of studies: found in the store, in the catalog, on the explorer's pages and in a report's sections."""
 
+import shutil
+
 import duckdb
 import pytest
 
@@ -35,7 +37,7 @@ def store(tmp_path):
     """A store with two results of one study and title, the later one without rows."""
     found = open_store(tmp_path / "store")
     for key, rows in zip(KEYS, ([matched("BigCodeBench/0", 0.5)], []), strict=True):
-        publish_study(found, "contamination", key, rows, title="a corpus", models=["model-a"], settings={})
+        publish_study(found, "contamination", key, rows, title="a corpus", models=["model-a"], settings={"n": 5})
     return found
 
 
@@ -71,6 +73,20 @@ def test_the_catalog_shows_rows_and_leaves_out_damaged_files(store):
     [view] = [view for view in views if view.name == "contamination"]
     assert view.grain.startswith("Grain: one row an artifact and task")
     assert all(column.meaning for column in view.columns)
+
+
+def test_the_catalog_says_what_the_rows_of_a_study_are_about(store):
+    """One row a result, also of one without rows; one whose manifest is damaged is named and in no view."""
+    joined = "SELECT title, models, settings->>'n', task_id FROM studies JOIN contamination USING (artifact)"
+    damaged = shutil.copytree(store.folder("contamination", KEYS[0]), store.folder("contamination", "c" * 64))
+    (damaged / "manifest.json").write_text("{")
+    path = rebuild_catalog(store.location)
+    with duckdb.connect(path, read_only=True) as connection:
+        assert connection.execute(joined).fetchall() == [("a corpus", ["model-a"], "5", "BigCodeBench/0")]
+        listed = connection.execute("SELECT study, artifact, written_at IS NOT NULL FROM studies ORDER BY 2").fetchall()
+        left_out = connection.execute("SELECT artifact, key FROM left_out").fetchall()
+    assert listed == [("contamination", key, True) for key in KEYS]
+    assert left_out == [("contamination", "c" * 64)]
 
 
 def test_the_explorer_lists_results_and_shows_one(store, tmp_path):

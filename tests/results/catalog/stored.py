@@ -2,13 +2,15 @@
 
 import duckdb
 
+from bigcodeflow.core.schemas import STUDIES
 from tests.results.conftest import publish_run, write_record
 
 VIEWS = {
     "aggregation", "costs", "dataset", "execution", "failure_counts", "failures", "generation", "ground_truths",
     "left_out", "metrics", "pass_at_k", "runs", "samples", "sanitizing", "solutions", "solve_rate", "verdicts",
 }  # fmt: skip
-"""Those that every store has rows for; each study has one more."""
+"""Those that every store has rows for."""
+STUDY_VIEWS = {"studies", *STUDIES}
 TIMES = {"started_at": "2026-11-21T10:00:00+01:00", "finished_at": "2026-11-21T09:30:00Z"}
 
 

@@ -7,10 +7,9 @@ import pytest
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, SamplesConfig
-from bigcodeflow.core.schemas import STUDIES
 from bigcodeflow.generation import load_samples
 from bigcodeflow.results.catalog.building import rebuild_catalog
-from tests.results.catalog.stored import VIEWS, ask, publish, record
+from tests.results.catalog.stored import STUDY_VIEWS, VIEWS, ask, publish, record
 from tests.results.conftest import Tables
 from tests.results.test_importing import TASKS as STARTER_TASKS
 from tests.results.test_importing import entry, scores, take_in, write
@@ -61,7 +60,7 @@ def test_every_view_has_model_split_and_subset_and_no_nan(store, catalog):
     found = {
         name for (name,) in ask(catalog, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'")
     }
-    assert found == VIEWS | set(STUDIES)
+    assert found == VIEWS | STUDY_VIEWS
     for view in sorted(VIEWS):
         columns = [name for (name, *_) in ask(catalog, f'DESCRIBE "{view}"')]
         assert {"model", "split", "subset"} <= set(columns), view

@@ -4,11 +4,11 @@ import pyarrow as pa
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.schemas import SAMPLES, STUDIES
+from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import describe_catalog
 from tests.conftest import ROOT
-from tests.results.catalog.stored import VIEWS, ask, publish, record
+from tests.results.catalog.stored import STUDY_VIEWS, VIEWS, ask, publish, record
 
 
 class TestQuestions:
@@ -78,7 +78,7 @@ class TestDescriptions:
     def test_every_view_and_column_says_what_it_is(self, store):
         """The grain comes first, and no column is left without its meaning."""
         views, _ = describe_catalog(rebuild_catalog(store.root))
-        assert {view.name for view in views} == VIEWS | set(STUDIES)
+        assert {view.name for view in views} == VIEWS | STUDY_VIEWS
         for view in views:
             assert view.grain.startswith("Grain: one row "), view.name
             assert [column.name for column in view.columns if not column.meaning] == [], view.name
@@ -94,7 +94,7 @@ class TestDescriptions:
         """docs/formats.md has a row for each of them."""
         text = (ROOT / "docs" / "formats.md").read_text().partition("\n## `results.duckdb`\n")[2].partition("\n## ")[0]
         named = {line.split("`")[1] for line in text.splitlines() if line.startswith("| `")}
-        assert named - set(STUDIES) == VIEWS
+        assert named - STUDY_VIEWS == VIEWS
 
     def test_a_file_that_is_no_catalog_is_named(self, tmp_path):
         """Its path, and what to do."""

@@ -6,7 +6,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,7 @@ from bigcodeflow.results.catalog.description import (
     LEFT_OUT,
     RUNS,
     STAGE_TABLES,
+    STUDY_RESULTS,
     VIEWS,
     StageTable,
     comment_on,
@@ -28,6 +29,7 @@ from bigcodeflow.results.catalog.description import (
 from bigcodeflow.results.runs import RecordedRun, is_mismatched, recorded_runs
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.store.files import locked
+from bigcodeflow.store.store import MANIFEST
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -193,7 +195,7 @@ class _Rebuild:
 
     def _create(self, name: str, types: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
         """A table of the rows, given as one JSON text: DuckDB takes values from Python one statement a row."""
-        select = "SELECT unnest(from_json($rows, $structure), recursive := true)"
+        select = "SELECT unnest(from_json($rows, $structure), max_depth := 2)"
         parameters = {"rows": json.dumps(rows), "structure": json.dumps([types])}
         self.connection.execute(f"CREATE TABLE {name} AS {select}", parameters)
 
@@ -215,18 +217,20 @@ class _Rebuild:
         return runs, left_out
 
     def _create_study_views(self) -> list[dict[str, Any]]:
-        """A view over each study's files, which nothing else in the catalog reads; and rows of ``left_out``."""
-        left_out = []
+        """A view over each study's files, and a table of what they are about; and rows of ``left_out``."""
+        left_out, results = [], []
         for study, schema in STUDIES.items():
             artifacts = []
             for one in _artifacts_of(self.store, study):
                 try:
                     pq.read_metadata(one.file)
+                    results.append(_study_row(one))
                     artifacts.append(one)
-                except (OSError, pa.ArrowException) as error:
+                except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
                     reason = f"cannot be read: {' '.join(str(error).split())}"
                     left_out.append({**dict.fromkeys(_OWNER), "artifact": study, "key": one.artifact, "reason": reason})
             self.connection.execute(f'CREATE VIEW "{study}" AS {_rows_sql(schema, artifacts)}')
+        self._create("studies", _types_of(STUDY_RESULTS), results)
         return left_out
 
     def _create_views(self) -> None:
@@ -285,6 +289,20 @@ def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[s
         "finished_at": _without_zone(run.finished_at),
         "config": json.dumps(run.config, sort_keys=True),
         **{f"{artifact}_key": run.keys.get(artifact) for artifact in STAGE_FOLDERS},
+    }
+
+
+def _study_row(result: StoredArtifact) -> dict[str, Any]:
+    """What a study's result is about, from its manifest."""
+    manifest = json.loads(Path(result.file).with_name(MANIFEST).read_bytes())
+    settings = dict(manifest["settings"])
+    return {
+        "study": result.stage,
+        "artifact": result.artifact,
+        "title": settings.pop("title", result.stage),
+        "models": settings.pop("models", []),
+        "settings": json.dumps(settings, sort_keys=True),
+        "written_at": _without_zone(datetime.fromisoformat(manifest["written_at"]).astimezone(UTC)),
     }
 
 

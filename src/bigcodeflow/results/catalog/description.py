@@ -77,9 +77,20 @@ LEFT_OUT = _schema(
     ("reason", _TEXT, "what is wrong with it"),
 )
 
+#: Grain: one row a result of a study, from its manifest.
+STUDY_RESULTS = _schema(
+    ("study", _TEXT, "name of the view with the result's rows"),
+    ("artifact", _TEXT, "key of the result, as in that view"),
+    ("title", _TEXT, "what was studied; several results may share it"),
+    ("models", pa.list_(_TEXT), "models that it is about; none: it is about the tasks"),
+    ("settings", _TEXT, "what else the study was told, as JSON text"),
+    ("written_at", _TIME, "UTC"),
+)
+
 #: Grain of what has no model of its own in ``sql/catalog``.
 GRAINS = {
     "runs": "Grain: one row a run record.",
+    "studies": "Grain: one row a result of a study: what the rows of the studies' views are about.",
     "left_out": "Grain: one row a run record and artifact of it that is gone or damaged; the run is in no other view.",
     "dataset": "Grain: one row an artifact and task: tasks. Reads the store's files.",
     "generation": "Grain: one row an artifact, task and sample_index: answers. Reads the store's files.",
@@ -114,9 +125,9 @@ _SCHEMAS = {table.stage: table.schema for table in STAGE_TABLES}
 _ORDER = (
     *("runs", "pass_at_k", "metrics", "solve_rate", "failure_counts", "failures", "costs"),
     *("verdicts", "samples", "solutions", "ground_truths"),
-    *(*_SCHEMAS, *STUDIES, "left_out"),
+    *(*_SCHEMAS, "studies", *STUDIES, "left_out"),
 )
-_TABLES = {"runs": RUNS, "left_out": LEFT_OUT}
+_TABLES = {"runs": RUNS, "studies": STUDY_RESULTS, "left_out": LEFT_OUT}
 
 
 class ViewColumn(NamedTuple):
