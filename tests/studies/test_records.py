@@ -1,5 +1,6 @@
 """Results of studies: found in the store, in the catalog, on the explorer's pages and in a report's sections."""
 
+import json
 import shutil
 
 import duckdb
@@ -9,7 +10,7 @@ from bigcodeflow.core import schemas
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import describe_catalog
 from bigcodeflow.store import ArtifactRef, open_store
-from bigcodeflow.studies import STUDIES, publish_study, recorded_studies, sections_about
+from bigcodeflow.studies import STUDIES, current_studies, publish_study, recorded_studies, sections_about
 from tests.explorer.conftest import exploring
 
 KEYS = ("a" * 64, "b" * 64)
@@ -126,3 +127,26 @@ def test_a_report_has_rounds_of_its_own_runs_only(tmp_path):
         {key[:12] for key in KEYS},
         set(),
     ]
+
+
+def test_rounds_that_a_longer_study_of_the_run_holds_are_not_shown_again(tmp_path):
+    """Of a run that was extended the latest counts, of each feedback; its former page stays."""
+    found = open_store(tmp_path / "store")
+    run = ArtifactRef(stage="execution", key="a", rows=0, sha256="0")
+    published = {}
+    for minute, (rounds, feedback) in enumerate([(3, "tests"), (2, "traceback"), (3, "traceback"), (2, "traceback")]):
+        settings = {"generation.rounds": rounds, "generation.feedback": feedback}
+        name = f"{minute} of {rounds}, {feedback}"
+        ref = publish_study(
+            found, "rounds", f"{minute}" * 64, [], title=name, models=["m"], settings=settings, inputs=[run]
+        )
+        path = found.path(ref).with_name("manifest.json")
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"written_at": f"2026-11-26T10:0{minute}:00+00:00"}))
+        published[name] = ref.key
+    shown = ["3 of 2, traceback", "2 of 3, traceback", "0 of 3, tests"]
+    assert [record.title for record in current_studies(found)] == shown
+    sections = {section.name.split("-")[1] for section in sections_about(found, {"m"}, ["a"])}
+    assert sections == {published[name][:12] for name in shown}
+    with exploring(StoreFolder(found.root), tmp_path / "cache", build=False) as explored:
+        assert published["1 of 2, traceback"] not in explored.get("/studies")
+        explored.get(f"/studies/rounds/{published['1 of 2, traceback']}")

@@ -1,15 +1,15 @@
 """Pages of studies: the list of results in a store, and one result with its tables."""
 
 from bigcodeflow.explorer.pages import NotThereError, Page, Visit
-from bigcodeflow.studies import STUDIES, recorded_studies
+from bigcodeflow.studies import STUDIES, current_studies, recorded_studies
 
 #: Rows of one table on a page; the catalog's view has all.
 _MOST_ROWS = 500
 
 
 def all_studies(visit: Visit) -> Page:
-    """Every result, the latest first."""
-    return Page("studies.html", {"records": recorded_studies(visit.catalog.store), "studies": STUDIES})
+    """Every result that no later one replaces, the latest first."""
+    return Page("studies.html", {"records": current_studies(visit.catalog.store), "studies": STUDIES})
 
 
 def one_study(visit: Visit, study: str, key: str) -> Page:

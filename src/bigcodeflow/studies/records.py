@@ -67,6 +67,27 @@ def recorded_studies(store: Store) -> list[StudyRecord]:
     return sorted(found, key=lambda record: record.written_at, reverse=True)
 
 
+def current_studies(store: Store) -> list[StudyRecord]:
+    """Recorded results, the latest first, without those of a run that a later one about it replaces."""
+    found: list[StudyRecord] = []
+    for record in recorded_studies(store):
+        if not any(_replaces(later, record) for later in found):
+            found.append(record)
+    return found
+
+
+def _replaces(later: StudyRecord, record: StudyRecord) -> bool:
+    """Whether both are of one run and of the same feedback, the later one of no fewer rounds."""
+    given, now = record.settings, later.settings
+    return bool(
+        STUDIES[record.ref.stage].is_of_one_run
+        and record.execution
+        and (record.ref.stage, record.execution) == (later.ref.stage, later.execution)
+        and given.get("generation.feedback") == now.get("generation.feedback")
+        and given.get("generation.rounds", 0) <= now.get("generation.rounds", 0)
+    )
+
+
 def _records_of(store: Store, study: str) -> Iterator[StudyRecord]:
     for path in store.published(study):
         content = path.with_name(MANIFEST).read_bytes()
@@ -87,7 +108,7 @@ def sections_about(store: Store, models: Collection[str], executions: Collection
     Results about one run count for runs with these executions, by their keys, one of each title and run.
     """
     latest: dict[tuple[str, str, str], StudyRecord] = {}
-    for record in recorded_studies(store):
+    for record in current_studies(store):
         run = record.execution if STUDIES[record.ref.stage].is_of_one_run else ""
         if set(record.models) & set(models) and (not run or run in executions):
             latest.setdefault((record.ref.stage, record.title, run), record)
