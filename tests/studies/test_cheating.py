@@ -229,6 +229,22 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         CheatingConfig(wordings=(Wording.neutral, Wording.neutral))
 
 
+def test_an_answer_counts_in_the_wording_that_it_was_asked_in(tmp_path: Path) -> None:
+    """Recorded answers were asked for in one; contradicted tasks have theirs, and none that is named in its place."""
+    answers, dataset = tmp_path / "answers.jsonl", tmp_path / "contradicted.parquet"
+    answers.write_text(json.dumps({"task_id": f"Contradicted/{TASKS[0]['task_id']}", "solution": "x = 1"}) + "\n")
+    dataset.write_bytes(table_bytes([_FIRST.row(Wording.neutral)]))
+    config = CheatingConfig(store=str(tmp_path / "store"), samples=str(answers))
+    with progress_listener(quiet=True) as listener:
+        with pytest.raises(
+            ConfigError, match=r"name the one wording that they were asked with \(--wording\), or the file"
+        ):
+            run_study(config.model_copy(update={"ids": "0"}), listener)
+        given = config.model_copy(update={"dataset": str(dataset), "wordings": (Wording.tests_first,)})
+        with pytest.raises(ConfigError, match="shows its tests in the wording neutral: leave out --wording"):
+            run_study(given, listener)
+
+
 def test_a_run_over_contradicted_tasks_is_ranked_on_no_board(tmp_path: Path) -> None:
     """Its record says so: its board is one of its own, and the leaderboard neither takes nor refuses it unasked."""
     config = {"dataset": {"split": "instruct", "subset": "full"}}

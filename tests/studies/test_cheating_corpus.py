@@ -60,6 +60,7 @@ def study(
     with progress_listener(quiet=True) as listener:
         ref = run_study(robust, listener)
         assert run_study(robust, listener) == ref
+        assert run_study(robust.model_copy(update={"wordings": (Wording.neutral,)}), listener) == ref
     rows = open_store(config.store).read(ref)
     by_task: dict[str, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():

@@ -71,7 +71,8 @@ class CheatingConfig(ContradictedTasksConfig):
     samples: str = ""
     """Answers that exist, in place of models: a sample file of contradicted tasks, or a control such as oracle."""
     wordings: tuple[Wording, ...] = tuple(Wording)
-    """Sentences behind which the tests are shown; each model is asked with each of them."""
+    """Sentences behind which the tests are shown; each model is asked with each of them. A file of contradicted tasks
+    has its own; answers in a sample file were asked for in one."""
     split: Split = "instruct"
     """'instruct' prompts show the tests as a code block, 'complete' prompts as comments in front of the code."""
     n_samples: int = Field(default=1, ge=1, le=100_000)

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.generation import CONTROLS
 from bigcodeflow.pipeline.outputs import model_name
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
-from bigcodeflow.studies.cheating.config import CheatingConfig
+from bigcodeflow.studies.cheating.config import CheatingConfig, Wording
+from bigcodeflow.studies.cheating.contradicted_tests import contradiction_of
 from bigcodeflow.studies.cheating.judging import Answers, judged_rows
 from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, given_tasks, table_bytes
 from bigcodeflow.studies.derived_files import dataset_file
@@ -23,7 +25,7 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
     """The study's result; what is in the store is neither asked nor executed again.
 
     Raises:
-        ConfigError: neither a model nor samples are named, or both.
+        ConfigError: neither a model nor samples are named, or both, or not the wording they were asked in.
     """
     if bool(config.models) == bool(config.samples):
         raise ConfigError("cheating: name either models to ask (--model) or a file of their answers (--samples)")
@@ -38,7 +40,11 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
     names = tuple(dict.fromkeys(answers.model for answers in asked))
     rows, executed = judged_rows(config, asked, listener)
     inputs = [*refs, *executed]
-    settings = {"wordings": list(config.wordings), "split": config.split, "models": list(names)}
+    settings = {
+        "wordings": list(dict.fromkeys(row["wording"] for row in rows)),
+        "split": config.split,
+        "models": list(names),
+    }
     key = artifact_key(STUDY, VERSION, settings, [ref.key for ref in inputs])
     if found := store.find(STUDY, key):
         return found
@@ -54,8 +60,17 @@ def study_title(config: CheatingConfig, models: Sequence[str] = ()) -> str:
 
 def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[str]:
     """Task files to be asked: the given one, where it holds contradicted tasks, else one for each wording."""
-    if given_tasks(config, listener):
+    if given := given_tasks(config, listener):
+        asked = {found.wording for found in map(contradiction_of, given) if found}
+        if set(config.wordings) not in (set(Wording), asked):
+            own = ", ".join(sorted(asked))
+            raise ConfigError(f"cheating: {config.dataset} shows its tests in the wording {own}: leave out --wording")
         return [config.dataset]
+    if config.samples and config.samples not in CONTROLS and len(config.wordings) > 1:
+        raise ConfigError(
+            f"cheating: {config.samples} does not say how its answers were asked for: name the one wording that they "
+            "were asked with (--wording), or the file of contradicted tasks as --dataset"
+        )
     tasks = contradicted_tasks(config, listener).tasks
     return [
         dataset_file(store, "asked", table_bytes([one.row(wording) for one in tasks])) for wording in config.wordings
