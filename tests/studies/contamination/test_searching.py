@@ -137,6 +137,28 @@ def test_a_corpus_that_is_none_is_refused(tmp_path: Path) -> None:
             open_corpus(corpus)
 
 
+def test_files_of_other_kinds_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """How many, and how they end: a rate of nothing found is one of the files that were read."""
+    corpus, store = tmp_path / "corpus", tmp_path / "store"
+    corpus.mkdir()
+    for name in ("a.txt", "b.json", "c.json", "d.csv", "README"):
+        (corpus / name).write_text(PLANTED)
+    search(corpus, store)
+    [record] = recorded_studies(open_store(store))
+    assert record.title.endswith("(1 files; left out 4: 2 .json, 1 no ending, 1 .csv)")
+    assert caplog.messages[0].endswith(
+        "files of other kinds are not searched: left out 4: 2 .json, 1 no ending, 1 .csv"
+    )
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.jsonl", ""), ("a.jsonl", '{"n": 1}\n'), ("a.txt", " \n--\n")])
+def test_a_corpus_without_text_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    """Nothing would be found in it, whatever the tasks."""
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DatasetError, match=r"\(1 files\): holds no word of text: name one that has some"):
+        search(tmp_path / name, tmp_path / "store")
+
+
 def test_the_starter_sets_answers_are_a_corpus_to_try(tmp_path: Path) -> None:
     """They hold the prompts that they answer."""
     assert [file.name for file in open_corpus("starter").files] == ["answers.jsonl"]

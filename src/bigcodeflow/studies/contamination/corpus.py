@@ -3,6 +3,7 @@
 import gzip
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from io import TextIOWrapper
 from pathlib import Path
@@ -25,6 +26,7 @@ SUFFIXES = (*_PLAIN, *_JSONL, ".parquet")
 PIECE_CHARACTERS = 1 << 20
 _OVERLAP_CHARACTERS = 1 << 16
 _ROWS_AT_ONCE = 256
+_MOST_ENDINGS = 5
 
 
 class CorpusText(NamedTuple):
@@ -54,6 +56,8 @@ class Corpus(NamedTuple):
     fingerprint: dict[str, Any]
     """What its content is known by: sha256 of each file, or the commit on the hub."""
     description: str
+    left_out: str = ""
+    """How many files of a folder are of no kind that is read, and how they end; empty where none."""
 
 
 def open_corpus(source: str, *, offline: bool = False) -> Corpus:
@@ -66,10 +70,12 @@ def open_corpus(source: str, *, offline: bool = False) -> Corpus:
         raise DatasetError("corpus: none is named: name a folder, a file, or a hub dataset as OWNER/NAME@SPLIT")
     path = shipped("data/starter/answers.jsonl") if source == "starter" else user_path(source)
     if path.is_dir():
-        files = [one for one in sorted(path.rglob("*")) if one.is_file() and one.name.endswith(SUFFIXES)]
+        found = [one for one in sorted(path.rglob("*")) if one.is_file()]
+        files = [one for one in found if one.name.endswith(SUFFIXES)]
         if not files:
             raise DatasetError(f"corpus {source}: holds no file that ends in {', '.join(SUFFIXES)}")
-        return _of_files(source, [(one, one.relative_to(path).as_posix()) for one in files])
+        left_out = _left_out([one for one in found if not one.name.endswith(SUFFIXES)])
+        return _of_files(source, [(one, one.relative_to(path).as_posix()) for one in files], left_out)
     if path.is_file():
         if not path.name.endswith(SUFFIXES):
             raise DatasetError(f"corpus {source}: is no text file: name one that ends in {', '.join(SUFFIXES)}")
@@ -87,13 +93,23 @@ def open_corpus(source: str, *, offline: bool = False) -> Corpus:
     return Corpus(files_there, resolved.fingerprint, resolved.describe)
 
 
-def _of_files(source: str, files: list[tuple[Path, str]]) -> Corpus:
+def _left_out(files: list[Path]) -> str:
+    """Files that are not read, by their endings, the most frequent ones first."""
+    if not files:
+        return ""
+    endings = Counter(one.suffix or "no ending" for one in files)
+    told = [f"{count:,} {ending}" for ending, count in endings.most_common(_MOST_ENDINGS)]
+    return f"left out {len(files):,}: {', '.join(told)}{', …' if len(endings) > len(told) else ''}"
+
+
+def _of_files(source: str, files: list[tuple[Path, str]], left_out: str = "") -> Corpus:
     try:
         found = tuple(CorpusFile(path, name, path.stat().st_size) for path, name in files)
         shas = {one.name: file_sha256(one.path) for one in found}
     except OSError as error:
         raise DatasetError(f"corpus {source}: cannot be read ({error_message(error)}): make it readable") from None
-    return Corpus(found, {"files": shas}, f"{source} ({len(found):,} files)")
+    read = f"{source} ({len(found):,} files{f'; {left_out}' if left_out else ''})"
+    return Corpus(found, {"files": shas}, read, left_out)
 
 
 def texts_of(file: CorpusFile) -> Iterator[CorpusText]:

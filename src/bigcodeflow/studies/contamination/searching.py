@@ -1,17 +1,21 @@
 """The search of a corpus for tasks: one pass over its texts, whose result is the study ``contamination``."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bigcodeflow import datasets
+from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, artifact_key, open_store
 from bigcodeflow.studies.contamination import VERSION, ContaminationConfig
-from bigcodeflow.studies.contamination.corpus import open_corpus, texts_of
+from bigcodeflow.studies.contamination.corpus import Corpus, open_corpus, texts_of
 from bigcodeflow.studies.contamination.index import PARTS, parts_of
 from bigcodeflow.studies.contamination.matching import Best, Matches
 from bigcodeflow.studies.contamination.words import words_of
 from bigcodeflow.studies.records import publish_study
+
+logger = logging.getLogger(__name__)
 
 STUDY = "contamination"
 _PROMPTS = ("complete_prompt", "instruct_prompt")
@@ -25,10 +29,12 @@ def search_corpus(config: ContaminationConfig, listener: Listener) -> ArtifactRe
     Memory holds the tasks and one piece of the corpus.
 
     Raises:
-        DatasetError: corpus or tasks cannot be read.
+        DatasetError: corpus or tasks cannot be read, or the corpus holds no text.
     """
     store, resolved = open_store(config.store), datasets.resolve(config.dataset)
     corpus = open_corpus(config.corpus, offline=config.dataset.offline)
+    if corpus.left_out:
+        logger.warning("corpus %s: files of other kinds are not searched: %s", config.corpus, corpus.left_out)
     tasks = datasets.load_tasks(config.dataset, resolved).to_pylist()
     settings = config.model_dump(mode="json", include={"ngram", "common_tasks", "ngram_threshold", "fuzzy_threshold"})
     contents = {"tasks": [task["task_id"] for task in tasks], "dataset": resolved.fingerprint}
@@ -36,16 +42,25 @@ def search_corpus(config: ContaminationConfig, listener: Listener) -> ArtifactRe
     if found := store.find(STUDY, key):
         return found
     matches = Matches(parts_of(tasks), ngram=config.ngram, common_tasks=config.common_tasks)
-    progress, done, total = listener.begin(STUDY), 0, sum(file.size_bytes for file in corpus.files)
-    for file in corpus.files:
-        for text in texts_of(file):
-            matches.add(words_of(text.text), text.file, text.record, text.offset)
-            progress(done, total, f"{file.name}, {text.record}")
-        done += file.size_bytes
-        progress(done, total, f"{file.name}: searched")
+    _search(corpus, matches, listener)
     title = f"{config.dataset.source} in {corpus.description}"
     described = {**settings, "corpus": corpus.description, "dataset": resolved.describe}
     return publish_study(store, STUDY, key, list(task_rows(tasks, matches, config)), title=title, settings=described)
+
+
+def _search(corpus: Corpus, matches: Matches, listener: Listener) -> None:
+    """Look for matches in every text of the corpus."""
+    progress, done, total, n_words = listener.begin(STUDY), 0, sum(file.size_bytes for file in corpus.files), 0
+    for file in corpus.files:
+        for text in texts_of(file):
+            words = words_of(text.text)
+            n_words += len(words.hashes)
+            matches.add(words, text.file, text.record, text.offset)
+            progress(done, total, f"{file.name}, {text.record}")
+        done += file.size_bytes
+        progress(done, total, f"{file.name}: searched")
+    if not n_words:
+        raise DatasetError(f"corpus {corpus.description}: holds no word of text: name one that has some")
 
 
 def task_rows(
