@@ -20,11 +20,11 @@ from bigcodeflow.studies.perturbation.tables import gaps, tables
 _EMPTY = {pa.string(): "", pa.int32(): 0, pa.bool_(): False}
 
 
-def run_of(store: Store, key: str, verdicts: list[tuple[str, str]]) -> JudgedRun:
+def run_of(store: Store, key: str, verdicts: list[tuple[str, str]], variant: str = "calibrated") -> JudgedRun:
     """A run with one verdict for each task id and status."""
     blank: dict[str, Any] = {field.name: None if field.nullable else _EMPTY.get(field.type, []) for field in VERDICTS}
     rows = [
-        {**blank, "task_id": task_id, "sample_index": number, "variant": "calibrated", "status": status}
+        {**blank, "task_id": task_id, "sample_index": number, "variant": variant, "status": status}
         for number, (task_id, status) in enumerate(verdicts)
     ]
     table = pa.Table.from_pylist(rows, schema=VERDICTS)
@@ -72,6 +72,18 @@ def test_a_run_without_variants_is_refused(store: Store) -> None:
     first, second = (run_of(store, key * 64, [("Own/1", "pass")]) for key in "ab")
     with pytest.raises(ArtifactError, match=r"run b+: has no judged variant of a task of run a+: judge a dataset"):
         compare_runs(store, first, second)
+
+
+def test_a_variant_of_solutions_that_was_not_judged_is_named(store: Store) -> None:
+    """With one that both runs have, where there is one."""
+    raw = run_of(store, "a" * 64, [("Own/1", "pass")], "raw")
+    changed = run_of(store, "b" * 64, [("Own/1~function.1", "pass")], "raw")
+    calibrated = run_of(store, "c" * 64, [("Own/1~function.1", "pass")])
+    with pytest.raises(ArtifactError, match=r"run a+: has no verdicts of calibrated .* has: raw: choose --variant raw"):
+        compare_runs(store, raw, changed)
+    assert compare_runs(store, raw, changed, variant="raw").rows == 1
+    with pytest.raises(ArtifactError, match=r"run a+: .* has: raw: judge both in one of them"):
+        compare_runs(store, raw, calibrated)
 
 
 def test_recorded_answers_cannot_answer_variants(tmp_path: Path) -> None:

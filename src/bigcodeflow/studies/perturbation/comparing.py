@@ -1,7 +1,7 @@
 """A run on original tasks beside a run on their variants: what each task's variants score, task by task."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.errors import ArtifactError
@@ -69,7 +69,7 @@ def compare_runs(
     """Publish the study ``perturbation``: rows of PERTURBATION, one a kind and task; reused where it is there.
 
     Raises:
-        ArtifactError: the second run has no variant of a task of the first one.
+        ArtifactError: the second run has no variant of a task of the first one, or one was not judged so.
     """
     settings = {"variant": variant}
     inputs = [original.execution, perturbed.execution]
@@ -77,6 +77,7 @@ def compare_runs(
     found = store.find(STUDY, key)
     if found is not None:
         return found
+    _require_judged(store, (original, perturbed), variant)
     before = _counts(store, original, variant)
     after = _counts(store, perturbed, variant)
     rows = list(_rows(original.model, before, after))
@@ -89,6 +90,17 @@ def compare_runs(
     return publish_study(
         store, STUDY, key, rows, title=title, models=[original.model], settings=settings, inputs=inputs
     )
+
+
+def _require_judged(store: Store, runs: Sequence[JudgedRun], variant: str) -> None:
+    """Refuse a choice of raw or calibrated in which one of the runs was not judged."""
+    judged = [{row["variant"] for row in store.read(run.execution, ["variant"]).to_pylist()} for run in runs]
+    shared = sorted(judged[0].intersection(*judged))
+    remedy = f"choose --variant {shared[0]}" if shared else "judge both in one of them, with execution.variants"
+    for run, has in zip(runs, judged, strict=True):
+        if variant not in has:
+            known = ", ".join(sorted(has)) or "none"
+            raise ArtifactError(f"{run.name}: has no verdicts of {variant} solutions; it has: {known}: {remedy}")
 
 
 def _counts(store: Store, run: JudgedRun, variant: str) -> dict[str, Counts]:
