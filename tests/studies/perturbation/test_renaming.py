@@ -161,7 +161,7 @@ print(f"{task_func(data=9)}")
 
 def test_prose_keeps_words_that_are_no_parameter() -> None:
     """Lists of parameters, code in backticks and words that only a name can be; not what a message has to say."""
-    text = """Reads data by `data` in a row_count loop.
+    text = """Reads data by `data` in a row_count loop, if 'data' is not empty.
 
     Parameters:
     - data (list): The data to read.
@@ -179,7 +179,7 @@ def test_prose_keeps_words_that_are_no_parameter() -> None:
         return edited(lines, keyword_edits(Source(lines), tree_of(lines), "task_func", names))
 
     changed = renamed_prose(text, names, code, Literals(frozenset({"max_size"}), frozenset({"max_size", "row_count"})))
-    assert "Reads data by `D` in a R loop." in changed
+    assert "Reads data by `D` in a R loop, if 'data' is not empty." in changed
     assert "- D (list): The data to read.\n    R (int): Number of rows." in changed
     assert "data: all of it, \"max_size is wrong\" where {M} is exceeded, 'row_count is 0'" in changed
     assert ">>> task_func(D=[1],\n    ...           R=2)\n    data" in changed

@@ -148,6 +148,7 @@ def test_data_of_a_test_changes_into_words_that_read_alike() -> None:
         ("additive", False),
         ("MAIL_PORT", False),
         ("vader_lexicon", False),
+        ("d41d8cd98f00b204e9800998ecf8427e", False),
     ],
 )
 def test_a_text_that_a_library_takes_at_its_word_stays(text: str, *, is_free: bool) -> None:
@@ -157,6 +158,19 @@ def test_a_text_that_a_library_takes_at_its_word_stays(text: str, *, is_free: bo
     )
     instruction = f'Take one, such as "{text}".\n```\ndef task_func(kind="{text}"):\n```'
     texts = TaskTexts("Own/0", "task_func", program, program, instruction, "    return kind\n", "", "{}")
+    try:
+        changed = other_literals(texts, random.Random(0)).complete_prompt != program
+    except UnsafeError:
+        changed = False
+    assert changed is is_free
+
+
+@pytest.mark.parametrize(("n_words", "is_free"), [(10, True), (11, False)])
+def test_words_of_a_vocabulary_stay(n_words: int, *, is_free: bool) -> None:
+    """Stop words are no names that are free to choose; a list of a few names has some."""
+    words = json.dumps(["these", *(f"{letter * 3}ey" for letter in "bcdfghjklm")][:n_words])
+    program = f'WORDS = {words}\ndef task_func(text):\n    """Leave out {words}.\n    """\n'
+    texts = TaskTexts("Own/0", "task_func", program, program, program, "    return text\n", "", "{}")
     try:
         changed = other_literals(texts, random.Random(0)).complete_prompt != program
     except UnsafeError:

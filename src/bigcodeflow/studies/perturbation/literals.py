@@ -14,6 +14,9 @@ from bigcodeflow.studies.perturbation.task_texts import TEXTS, TaskTexts
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_ ][A-Za-z0-9]+){0,3}")
 _NUMBER = re.compile(r"[1-9]\d+")
 _SHORTEST = 3
+_DIGEST = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
+#: A list of more words than these, all of them short and in lower case, is a vocabulary, such as stop words.
+_MOST_NAMES, _LONGEST_WORD = 10, 12
 #: Texts by which libraries are told what to do; as literals of a task they are no free choice.
 OPTIONS = frozenset(
     """
@@ -71,8 +74,7 @@ def some(options: Sequence[str], chance: random.Random) -> list[str]:
 
 def _shared_strings(texts: TaskTexts) -> list[str]:
     """String literals of the program that prompts quote, and that no text has in another way."""
-    constants = (node.value for node in ast.walk(texts.program.tree) if isinstance(node, ast.Constant))
-    options = {value for value in constants if isinstance(value, str) and _WORD.fullmatch(value)}
+    options = {value for value in _strings(texts.program.tree) if _WORD.fullmatch(value)} - _vocabulary(texts)
     prompts = (texts.complete_prompt, texts.instruct_prompt)
     found = list[str]()
     for one in sorted(options):
@@ -87,9 +89,27 @@ def _shared_strings(texts: TaskTexts) -> list[str]:
     return found
 
 
+def _strings(tree: ast.AST) -> list[str]:
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return [value for value in constants if isinstance(value, str)]
+
+
+def _vocabulary(texts: TaskTexts) -> set[str]:
+    """Words of the program's long lists of words."""
+    found = set[str]()
+    for node in ast.walk(texts.program.tree):
+        if isinstance(node, ast.List | ast.Set | ast.Tuple) and len(node.elts) > _MOST_NAMES:
+            words = _strings(node)
+            if len(words) == len(node.elts) and all(one.islower() and len(one) <= _LONGEST_WORD for one in words):
+                found |= set(words)
+    return found
+
+
 def _is_free(text: str) -> bool:
-    """Whether a text is no option of a library, no codec, and no alphabet of which single characters are taken."""
-    if text.lower() in OPTIONS or (len(text) > _SHORTEST and list(text) == sorted(set(text))):
+    """Whether a text is no option of a library, no codec, no digest, and no alphabet whose characters are taken."""
+    if text.lower() in OPTIONS or _DIGEST.fullmatch(text):
+        return False
+    if len(text) > _SHORTEST and list(text) == sorted(set(text)):
         return False
     try:
         codecs.lookup(text)
