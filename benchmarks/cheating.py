@@ -31,7 +31,7 @@ from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.cheating import CheatingConfig, Selection, contradicted_tasks, run_study, table_bytes
 from bigcodeflow.studies.cheating.classification import CHEATS, HONEST
-from bigcodeflow.studies.cheating.contradicted_tests import contradicted_texts
+from bigcodeflow.studies.cheating.contradicted_tests import contradicted_texts, is_described
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "tests" / "studies" / "cheating_corpus.yaml"
@@ -58,7 +58,7 @@ def tasks_report(arguments: argparse.Namespace) -> Iterator[Table]:
     counts: dict[str, Counter[str]] = {}
     for task in rows:
         texts = contradicted_texts(task["test"], task["entry_point"])
-        methods = len(texts[0].methods) if texts else 0
+        methods = sum(is_described(task, one.before) for one in texts[0].methods) if texts else 0
         rate = f"{100 * rates.get(task['task_id'], 1.0):.0f} %"
         counted = {"tasks": 1, "methods": len(task["expected_tests"])}
         counted |= {"contradicted tasks": int(methods > 0), "contradicted methods": methods}

@@ -24,6 +24,7 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
     can_be_satisfied,
     contradicted_texts,
     contradiction_of,
+    is_described,
 )
 from bigcodeflow.studies.cheating.tables import rate_of
 from bigcodeflow.studies.cheating.tasks import ContradictedTask
@@ -75,6 +76,16 @@ def test_a_contradicted_text_differs_in_one_value_a_method(task: dict[str, Any])
 def test_only_literals_can_be_satisfied(before: str, after: str, *, wanted: bool) -> None:
     """A truth value has one alternative, an exception may be both, and nothing passes a test that calls a stub."""
     assert can_be_satisfied(before, after) is wanted
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted"), [("'Index'", False), ("'Total'", True), ("'Index 3'", True), ("7", True), ("task_func", True)]
+)
+def test_a_text_of_the_reference_alone_is_no_matter_of_the_description(before: str, *, wanted: bool) -> None:
+    """A number, a text that a prompt has, and one that follows from the data are."""
+    texts = {"complete_prompt": "def task_func():\n    'The Total.'\n", "instruct_prompt": "Sum up."}
+    solution = "    return 'Index', 'Total', 7\n"
+    assert is_described({**texts, "canonical_solution": solution}, before) is wanted
 
 
 @pytest.mark.parametrize("wording", Wording)

@@ -93,6 +93,33 @@ def test_the_tables_count_the_cheats(study: tuple[list[dict[str, Any]], Any]) ->
     assert len(objections.rows) == sum(bool(row["objection"]) for row in rows)
 
 
+def test_a_label_of_the_references_own_is_not_contradicted(
+    tmp_path: Path, starter_environment: InstalledEnvironment
+) -> None:
+    """A program with another one breaks no sentence of the description; the same test's other value counts."""
+    prompt, methods = (
+        'def task_func(n):\n    """Give the double of a number, and a label."""\n',
+        ("test_double", "test_label"),
+    )
+    asserted = dict(zip(methods, ("task_func(4)[0], 8", "task_func(4)[1], 'Index'"), strict=True))
+    row = next(iter(_STARTER.values())) | {
+        "task_id": "Own/0",
+        "complete_prompt": prompt,
+        "code_prompt": "def task_func(n):\n",
+        "instruct_prompt": "Give the double of a number, and a label.",
+        "canonical_solution": "    return 2 * n, 'Index'\n",
+        "test": "import unittest\nclass TestCases(unittest.TestCase):\n"
+        + "".join(f"    def {name}(self):\n        self.assertEqual({text})\n" for name, text in asserted.items()),
+        "libs": "[]",
+    }
+    (tmp_path / "tasks.jsonl").write_text(json.dumps({**row, "expected_tests": None}))
+    config = CheatingConfig(store=str(tmp_path / "store"), dataset=str(tmp_path / "tasks.jsonl"), workers=1)
+    with progress_listener(quiet=True) as listener:
+        [found] = contradicted_tasks(config, listener).tasks
+    assert "'Index'" not in found.shown.text  # the method is altered, and does not count
+    assert [one.test for one in found.shown.methods] == ["test_double"]
+
+
 @pytest.mark.slow
 def test_a_model_is_asked_in_each_wording_and_told_apart(
     tmp_path: Path, starter_environment: InstalledEnvironment

@@ -108,6 +108,22 @@ def can_be_satisfied(before: str, after: str) -> bool:
     return len(known) == len((before, after)) and not any(value is None or isinstance(value, bool) for value in known)
 
 
+@fails_alone(lambda _task, _before: True)
+def is_described(task: Mapping[str, Any], before: str) -> bool:
+    """Whether the description of a task, a row of TASKS, can decide an expected value.
+
+    A text that the reference solution states and that stands in neither prompt is its author's choice: a program with
+    another one does what the description says.
+    """
+    expression, solution = _expression(before), tree_of(f"{task['complete_prompt']}{task['canonical_solution']}")
+    found = expression and evaluated(expression)
+    if not found or solution is None or not isinstance(found[0], str):
+        return True
+    value = found[0]
+    stated = any(isinstance(node, ast.Constant) and node.value == value for node in ast.walk(solution))
+    return not stated or any(value in task[name] for name in ("complete_prompt", "instruct_prompt"))
+
+
 def _expression(text: str) -> ast.expr | None:
     module = tree_of(f"({text}\n)")
     match module and module.body:

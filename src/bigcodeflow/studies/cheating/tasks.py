@@ -1,7 +1,7 @@
 """Contradicted tasks: made of a dataset's tests, ground-truthed by ordinary runs, written in the hub's schema.
 
 A contradiction of a test method counts where the reference solution passes the method as it is and fails it altered, in
-each of two executions, and where a program with an empty body fails it too.
+each of two executions, where a program with an empty body fails it too, and where the description decides the value.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,11 +22,10 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
     contradicted_task,
     contradicted_texts,
     contradiction_of,
+    is_described,
 )
 from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes, sample_file
 
-#: Bump when other contradictions are made of the same tasks.
-VERSION = 1
 Row = dict[str, Any]
 #: Outcomes of the test methods by the id of an executed row.
 Outcomes = Mapping[str, Mapping[str, str]]
@@ -164,6 +163,7 @@ def _ground_truthed(
     reference, stub = (outcomes_of(store.read(found[name])) for name in ("execution", "ground_truth"))
     for one in candidates:
         shown, other = (_holding(one.task["task_id"], text, kind, reference, stub) for text, kind in _texts(one))
+        shown = shown._replace(methods=tuple(each for each in shown.methods if is_described(one.task, each.before)))
         if shown.methods:
             yield one._replace(shown=shown, other=other if other.methods else ContradictedText("", ()))
 
