@@ -23,7 +23,7 @@ from bigcodeflow.results import GroundTruthFailure, formatting, ground_truth_fai
 from bigcodeflow.results.formatting import interval, overall, percent
 from bigcodeflow.results.verified import verified_scores, verified_table
 from bigcodeflow.store import open_store
-from bigcodeflow.studies import sections_about
+from bigcodeflow.studies import sections_of
 from tasks.explorer_links import explorer_link, linked, run_path
 
 _MOST_TASKS_NAMED = 50
@@ -66,7 +66,7 @@ def write_run_report(config: RunConfig, outputs: Outputs) -> Path | None:
     out, store = user_path(config.out) / "report.html", open_store(config.store)
     try:
         selected = select_runs(store.root, [outputs.record])
-        sections = sections_about(store, {run.recorded.model for run in selected})
+        sections = sections_of(store, [run.recorded for run in selected])
         return write_report(selected, out, sections=sections).path.absolute()
     except ArtifactError as error:
         get_run_logger().warning("no report was written: %s", error)

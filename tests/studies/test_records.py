@@ -10,7 +10,8 @@ from bigcodeflow.core import schemas
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import describe_catalog
 from bigcodeflow.store import ArtifactRef, open_store
-from bigcodeflow.studies import STUDIES, current_studies, publish_study, recorded_studies, sections_about
+from bigcodeflow.studies import STUDIES, current_studies, publish_study, recorded_studies
+from bigcodeflow.studies.records import sections_about
 from tests.explorer.conftest import exploring
 
 KEYS = ("a" * 64, "b" * 64)

@@ -17,7 +17,7 @@ from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import describe_catalog
 from bigcodeflow.store import open_store
-from bigcodeflow.studies import sections_about
+from bigcodeflow.studies import sections_of
 
 
 def catalog(
@@ -67,9 +67,7 @@ def report(
     The file needs no network and sends nothing: it can be mailed, archived and opened anywhere. See docs/report.md.
     """
     selected = select_runs(store, runs)
-    recorded = [run.recorded for run in selected]
-    executions = [one.keys["execution"] for one in recorded if "execution" in one.keys]
-    about = sections_about(open_store(store), {one.model for one in recorded}, executions)
+    about = sections_of(open_store(store), [run.recorded for run in selected])
     written = write_report(selected, out_file, sections=about)
     print_line(written.path)
     limit, address = written.text_limit, written.path.resolve().as_uri()

@@ -10,6 +10,7 @@ from bigcodeflow.core.schemas import table_of
 from bigcodeflow.core.table import Table
 from bigcodeflow.report.overview import Section
 from bigcodeflow.results.catalog.building import rebuild_catalog
+from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import ArtifactRef, Store
 from bigcodeflow.store.store import MANIFEST, described
 from bigcodeflow.studies.registry import STUDIES
@@ -100,6 +101,13 @@ def _records_of(store: Store, study: str) -> Iterator[StudyRecord]:
         title, models = str(settings.get("title", study)), tuple(settings.get("models", ()))
         execution = next((one["key"] for one in manifest["inputs"] if one["stage"] == "execution"), "")
         yield StudyRecord(ref, title, models, settings, written_at, execution)
+
+
+def sections_of(store: Store, runs: Iterable[RecordedRun]) -> list[Section]:
+    """Sections of what is known about these runs and their models, see `sections_about`."""
+    runs = list(runs)
+    executions = [one.keys["execution"] for one in runs if "execution" in one.keys]
+    return sections_about(store, {one.model for one in runs}, executions)
 
 
 def sections_about(store: Store, models: Collection[str], executions: Collection[str]) -> list[Section]:

@@ -34,8 +34,8 @@ def shown(store: Store, task: str) -> OneTask:
             commands = dict.fromkeys((row["method"], row["command"]) for row in own.to_pylist())
             again = Table.of(("found by", "shows it again"), list(commands), title="Commands")
             return OneTask([*tables(own), again], _code(store, record, mine[0]))
-    again = f"bigcodeflow audit --ids {task} --store {store.location}"
-    raise ArtifactError(f"{store.location}: no audit has found anything about {task!r}: run `{again}` first")
+    command = f"bigcodeflow audit --ids {task} --store {store.location}"
+    raise ArtifactError(f"{store.location}: no audit has found anything about {task!r}: run `{command}` first")
 
 
 def _is_meant(task_id: str, text: str) -> bool:
