@@ -137,6 +137,13 @@ def test_data_of_a_test_changes_into_words_that_read_alike() -> None:
         other_data(_task("return 'Mango'", "self.assertEqual(task_func(1), 'Mango')"), random.Random(1))
 
 
+def changes_literals(texts: TaskTexts) -> bool:
+    try:
+        return other_literals(texts, random.Random(0)).complete_prompt != texts.complete_prompt
+    except UnsafeError:
+        return False
+
+
 @pytest.mark.parametrize(
     ("text", "is_free"),
     [
@@ -158,11 +165,7 @@ def test_a_text_that_a_library_takes_at_its_word_stays(text: str, *, is_free: bo
     )
     instruction = f'Take one, such as "{text}".\n```\ndef task_func(kind="{text}"):\n```'
     texts = TaskTexts("Own/0", "task_func", program, program, instruction, "    return kind\n", "", "{}")
-    try:
-        changed = other_literals(texts, random.Random(0)).complete_prompt != program
-    except UnsafeError:
-        changed = False
-    assert changed is is_free
+    assert changes_literals(texts) is is_free
 
 
 @pytest.mark.parametrize(("n_words", "is_free"), [(10, True), (11, False)])
@@ -171,8 +174,4 @@ def test_words_of_a_vocabulary_stay(n_words: int, *, is_free: bool) -> None:
     words = json.dumps(["these", *(f"{letter * 3}ey" for letter in "bcdfghjklm")][:n_words])
     program = f'WORDS = {words}\ndef task_func(text):\n    """Leave out {words}.\n    """\n'
     texts = TaskTexts("Own/0", "task_func", program, program, program, "    return text\n", "", "{}")
-    try:
-        changed = other_literals(texts, random.Random(0)).complete_prompt != program
-    except UnsafeError:
-        changed = False
-    assert changed is is_free
+    assert changes_literals(texts) is is_free

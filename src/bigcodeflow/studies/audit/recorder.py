@@ -1,15 +1,9 @@
 # mypy: ignore-errors
-"""Executed in a sandbox as text behind a program: the standard library of Python 3.10, and two names of its own."""
+"""Executed in a sandbox as text behind a program: the standard library of Python 3.10, and three names of its own."""
 
 
 def _recorded_calls(
-    function: object,
-    trace_from: int,
-    last_line: int,
-    delay: float,
-    seeded: bool,
-    most: int = 200,
-    events: int = 2_000_000,
+    function: object, trace_from: int, last_line: int, delay: float, seeded: bool, most: int = 200
 ) -> object:
     """The function, which then prints a digest of each result; lines up to the last one are told when they first run.
 
@@ -21,33 +15,15 @@ def _recorded_calls(
     import json
     import random
     import sys
-    import threading
     import time
 
     # A test may replace print, json.dumps or hashlib.sha256 while it calls the function.
     write, dumps, sha256 = sys.__stdout__.write, json.dumps, hashlib.sha256
-    number, seen, left = [0], set(), [events]
-    own_file, shift = function.__code__.co_filename, function.__code__.co_firstlineno - abs(trace_from)
+    number = [0]
 
     def told(*row: object) -> None:
         write("@recorded-call@ " + dumps(row) + "\n")
         sys.__stdout__.flush()
-
-    def traced(frame: object, _event: str, _argument: object) -> object:
-        line = frame.f_lineno - shift
-        left[0] -= 1
-        if left[0] <= 0:  # to go on would take too long: no line is told as never executed
-            sys.settrace(None)
-            threading.settrace(None)
-            for one in range(1, last_line + 1) if not left[0] else ():
-                told(-1, "", "", [one])
-            return None
-        if frame.f_code.co_filename != own_file or line > last_line:
-            return None
-        if line not in seen:
-            seen.add(line)
-            told(-1, "", "", [line])
-        return traced
 
     def record(text: str, identity: str, classes: object = ()) -> None:
         number[0] += 1
@@ -79,9 +55,36 @@ def _recorded_calls(
     told(0, "seeded" if seeded else "", "", [])
     time.sleep(delay)
     if trace_from > 0:
-        threading.settrace(traced)
-        sys.settrace(traced)
+        shift = function.__code__.co_firstlineno - trace_from
+        _trace_lines(function.__code__.co_filename, shift, last_line, lambda line: told(-1, "", "", [line]))
     return recorded
+
+
+def _trace_lines(own_file: str, shift: int, last_line: int, tell: object, most_events: int = 2_000_000) -> None:
+    """Tell each line of a file up to the last one when it first runs; all of them where to go on takes too long."""
+    import sys
+    import threading
+
+    seen, left = set(), [most_events]
+
+    def traced(frame: object, _event: str, _argument: object) -> object:
+        line = frame.f_lineno - shift
+        left[0] -= 1
+        if left[0] <= 0:  # no line is told as never executed
+            sys.settrace(None)
+            threading.settrace(None)
+            for one in range(1, last_line + 1) if not left[0] else ():
+                tell(one)
+            return None
+        if frame.f_code.co_filename != own_file or line > last_line:
+            return None
+        if line not in seen:
+            seen.add(line)
+            tell(line)
+        return traced
+
+    threading.settrace(traced)
+    sys.settrace(traced)
 
 
 def _told_value(value: object, depth: int = 6) -> str:
