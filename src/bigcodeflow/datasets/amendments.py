@@ -47,7 +47,7 @@ def kept(tasks: Sequence[dict[str, Any]], config: DatasetConfig) -> list[dict[st
 def _overlay(config: DatasetConfig) -> FileSource:
     if not config.overlay.endswith(SUFFIXES):
         raise DatasetError(f"dataset.overlay: {config.overlay}: is no task file: it takes {', '.join(SUFFIXES)}")
-    return FileSource(user_path(config.overlay), f"dataset.overlay: {config.overlay}")
+    return FileSource(user_path(config.overlay), f"dataset.overlay: {config.overlay}", "dataset.overlay")
 
 
 def _overlaid(rows: Sequence[SourceRow], config: DatasetConfig, pinned: ResolvedDataset) -> list[SourceRow]:

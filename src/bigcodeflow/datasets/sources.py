@@ -42,6 +42,7 @@ class FileSource(NamedTuple):
 
     path: Path
     name: str  # what people call it: 'starter', or the path as it was given
+    setting: str = "dataset.source"  # which names it
 
     def resolve(self, config: DatasetConfig) -> ResolvedDataset:
         """Pin the file by the sha256 of its bytes."""
@@ -61,8 +62,7 @@ class FileSource(NamedTuple):
             return file_sha256(self.path)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            setting = "dataset.overlay" if self.name.startswith("dataset.overlay") else "dataset.source"
-            raise DatasetError(f"{self.name}: cannot be opened ({reason}): correct {setting}") from None
+            raise DatasetError(f"{self.name}: cannot be opened ({reason}): correct {self.setting}") from None
 
 
 def read_rows(path: Path) -> list[SourceRow]:
