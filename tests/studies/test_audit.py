@@ -17,7 +17,7 @@ from bigcodeflow.core.schemas import AUDIT, table_of
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.audit import AuditConfig
 from bigcodeflow.studies.audit.disputed import findings, named_runs, shared_failures
-from bigcodeflow.studies.audit.findings import COUNTED, TOO_WEAK, UNDECIDED
+from bigcodeflow.studies.audit.findings import COUNTED, TOO_WEAK, UNDECIDED, UNDERSPECIFIED
 from bigcodeflow.studies.audit.mutation import Mutant, Mutants
 from bigcodeflow.studies.audit.one_task import OneTask, shown
 from bigcodeflow.studies.audit.recording import (
@@ -36,7 +36,7 @@ from bigcodeflow.studies.audit.recording import (
 from bigcodeflow.studies.audit.survivors import Reproduction, mutation_rows
 from bigcodeflow.studies.audit.tables import tables
 from tests.conftest import Command
-from tests.report.conftest import RecordedStore
+from tests.report.conftest import RecordedStore, failing_test
 
 
 def recording(*texts: str, lines: Sequence[int] = (2, 3), loaded: bool = True) -> Recording:
@@ -254,6 +254,37 @@ def test_runs_dispute_a_task_where_all_give_the_same_other_value() -> None:
     frames = [verdict("fail", f"AssertionError: DataFrame are different\n\n[left]: {value}") for value in (1, 2)]
     assert shared_failures([frames[:1], frames[:1]])
     assert not shared_failures([frames[:1], frames[1:]])
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "name"),
+    [
+        ("ValueError not raised : empty lists", "Return the mean.", "ValueError"),
+        ("ValueError not raised by task_func", "Raises:\n  valueerror: if empty.", ""),
+        ("ValueError not raised", "Raises MyValueError.", "ValueError"),
+        ("Expected 'hist' to have been called once. Called 0 times.", "Draw a histogram.", "hist"),
+        ("Expected 'hist' to have been called once. Called 0 times.", "Draw it with plt.hist().", ""),
+        ("Expected 'hist' to have been called once. Called 2 times.", "Draw a histogram.", ""),
+        ("Expected 'mock' to have been called.", "Download it.", ""),
+        ("3 != 4", "Count them.", ""),
+    ],
+)
+def test_a_task_is_underspecified_where_no_text_names_what_the_test_asks_for(
+    message: str, text: str, name: str, tmp_path: Path
+) -> None:
+    """Whatever else models fail alike is undecided."""
+    recorded = RecordedStore(tmp_path)
+    trace = f"Traceback (most recent call last):\n  here\nAssertionError: {message}"
+    for model in ("one", "other"):
+        tables = recorded.tables()
+        tables.task("Demo/0")
+        tables.sample("Demo/0", "fail", tests=[failing_test(trace=trace)])
+        recorded.record(tables, model=model, run=model)
+    runs = named_runs(str(tmp_path), ["one", "other"])
+    [task] = pq.read_table(runs[0].path("dataset")).to_pylist()
+    found = findings(runs, [task | {"complete_prompt": text, "instruct_prompt": text}], str)[0]
+    assert found.kind == (UNDERSPECIFIED if name else UNDECIDED)
+    assert not name or found.text.endswith(f"; no text of the task names {name}")
 
 
 def test_a_dispute_is_shown_again_by_its_command(tmp_path: Path) -> None:

@@ -251,8 +251,8 @@ AUDIT = _study(
     _column(
         "kind",
         _text,
-        "wrong test, too weak, underspecified, flaky, network, environment; undecided: a surviving mutant that may be "
-        "equivalent; counted: the task's counts",
+        "wrong test, too weak, underspecified, flaky, network, environment; undecided: a mutant that may be equal, "
+        "or models that may be wrong alike; counted: the task's counts",
     ),
     _column("text", _text, "what is wrong, or not checked, and the evidence"),
     _nullable("line", _count, "1-based line: of the reference program for mutants, of the test for contradictions"),

@@ -1,4 +1,8 @@
-"""Tasks that every recorded run fails in the same test with the same value: the test or the prompt is suspect."""
+"""Tasks that every recorded run fails in the same test with the same value: the test or the prompt is suspect.
+
+Where the test wants an exception or a call that no text of the task names, the task is underspecified; else it is not
+decided whether the models are wrong alike.
+"""
 
 import re
 import shlex
@@ -12,10 +16,12 @@ import pyarrow.parquet as pq
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.tracebacks import exception_line
 from bigcodeflow.results.runs import RecordedRun, find_run
-from bigcodeflow.studies.audit.findings import MODELS, UNDERSPECIFIED, Finding
+from bigcodeflow.studies.audit.findings import MODELS, UNDECIDED, UNDERSPECIFIED, Finding
 
 _FEWEST_RUNS = 2
-_SUSPICION = "the prompt may not say it, or the test may be wrong"
+_SUSPICION = "the prompt may not say it, the test may be wrong, or the models are wrong alike"
+#: What a test asks for by name: an exception, or a call of a double ('mock' is one without a name).
+_WANTED = re.compile(r"AssertionError: (?:(\w+) not raised|Expected '(?!mock')(\w+)' to .*(?:called\.|Called 0 times))")
 #: Assertions of a condition, which tell no value.
 _NO_VALUE = re.compile(r"AssertionError: (?:np\.)?(?:False_? is not true|True_? is not false)\b")
 _LONGEST = 5_000
@@ -49,7 +55,11 @@ def findings(
     """Findings of these runs about tasks that they answered with the same test; a task's command names them too."""
     named = "".join(f" --run {shlex.quote(run.record)}" for run in runs)
     failures = shared_failures([_verdicts(run, tasks) for run in runs]) if runs else {}
-    return [_finding(task_id, shared, len(runs), command_of(task_id) + named) for task_id, shared in failures.items()]
+    texts = {task["task_id"]: f"{task['complete_prompt']}\n{task['instruct_prompt']}" for task in tasks}
+    return [
+        _finding(task_id, shared, texts[task_id], len(runs), command_of(task_id) + named)
+        for task_id, shared in failures.items()
+    ]
 
 
 def shared_failures(runs: Sequence[Iterable[Mapping[str, Any]]]) -> dict[str, list[Failure]]:
@@ -84,12 +94,21 @@ def _message(trace: str) -> str:
     return trace[trace.rindex(line) :].strip()[:_LONGEST] if line else ""
 
 
-def _finding(task_id: str, shared: Sequence[Failure], n_runs: int, command: str) -> Finding:
-    first = shared[0]
+def _finding(task_id: str, shared: Sequence[Failure], texts: str, n_runs: int, command: str) -> Finding:
+    unnamed = next(((one, name) for one in shared if (name := _unnamed(one.message, texts))), None)
+    first, name = unnamed or (shared[0], "")
     more = f", and {len(shared) - 1} more tests alike" if len(shared) > 1 else ""
     message = " ".join(first.message.split())[:300]
-    text = f"all samples of {n_runs} runs fail {first.test} alike{more}: {message}; {_SUSPICION}"
-    return Finding(task_id, MODELS, UNDERSPECIFIED, text, command=command)
+    conclusion = f"no text of the task names {name}" if name else _SUSPICION
+    text = f"all samples of {n_runs} runs fail {first.test} alike{more}: {message}; {conclusion}"
+    return Finding(task_id, MODELS, UNDERSPECIFIED if name else UNDECIDED, text, command=command)
+
+
+def _unnamed(message: str, texts: str) -> str:
+    """The exception or call that a test asks for and no text names as a word, in any case; else empty."""
+    match = _WANTED.match(message)
+    name = (match[1] or match[2]) if match else ""
+    return name if name and not re.search(rf"\b{name}\b", texts, re.IGNORECASE) else ""
 
 
 def _verdicts(run: RecordedRun, tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-#: Kinds of findings. What a mutant did not change may be an equivalent program: that is not decided.
+#: Kinds of findings. Undecided: what a mutant did not change may be an equivalent program,
+#: and models that fail alike may be wrong alike.
 WRONG_TEST, TOO_WEAK, UNDERSPECIFIED, FLAKY, NETWORK, ENVIRONMENT, UNDECIDED = (
     "wrong test", "too weak", "underspecified", "flaky", "network", "environment", "undecided",
 )  # fmt: skip

@@ -36,7 +36,7 @@ def tables(rows: pa.Table) -> list[Table]:
         figures(found),
         _weakest(counted),
         _listed(findings, "Findings"),
-        _listed(undecided, "Mutants that no test notices and that may be equivalent"),
+        _listed(undecided, "Undecided: mutants that may be equivalent, tests that models fail alike"),
     ]
 
 
