@@ -122,7 +122,7 @@ def checked(rows: Sequence[Row]) -> Table:
     open_ones = len(rows) - len(judged)
     notes = [f"{open_ones} of {len(rows)} findings have no verdict yet."] if open_ones else []
     headings = ("kind", "judged", "right", "share", "95 % interval")
-    return Table.of(headings, cells, title="Findings that a reader confirms", notes=notes)
+    return Table.of(headings, cells, title="What a reader confirms", notes=notes)
 
 
 def wilson(successes: int, total: int) -> tuple[float, float] | None:

@@ -1,14 +1,21 @@
 """How many tasks of BigCodeBench have a variant that means the same and holds when it is executed, by kind.
 
     python benchmarks/perturbation.py --data ../shared --out FOLDER [--ids 0-19] [--kinds function data] [--workers 2]
+    python benchmarks/perturbation.py --data ../shared --out FOLDER --draw 10
 
 Of each task and kind one variant is wanted; it holds where its reference solution passes its test and its stub does
 not. The tasks' own reference solutions are executed too: of a task that cannot be judged here, no variant can hold.
 Prints a Markdown table. What was executed stands in FOLDER/store: the same command goes on where it stopped.
+With --draw, so many variants of each kind that hold are drawn at random into FOLDER/drawn, each in a file with its
+differences from the original, for a reader who judges whether it means the same; the column verdict of verdicts.csv
+takes right or wrong, and `benchmarks/audit.py check` counts them.
 """
 
 import argparse
+import csv
+import difflib
 import json
+import random
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +32,10 @@ from bigcodeflow.studies.perturbation import PerturbationConfig
 from bigcodeflow.studies.perturbation.variants import KINDS
 from bigcodeflow.studies.perturbation.writing import Perturbed, make_variants
 
+Row = Mapping[str, Any]
 GOAL = 0.95
+_DRAW_SEED = 7
+_TEXTS = ("complete_prompt", "instruct_prompt", "canonical_solution", "test")
 
 
 class Shares(NamedTuple):
@@ -40,19 +50,22 @@ class Shares(NamedTuple):
 def main() -> None:
     arguments = _arguments()
     try:
-        found, judgeable, n_tasks = _measure(arguments)
+        found, judgeable, originals = _measure(arguments)
     except BigCodeFlowError as error:
         sys.exit(f"{error}")
+    if arguments.draw:
+        draw(found.rows, originals, arguments.draw, arguments.out / "drawn")
+        return
     rows = shares(found.rows, judgeable)
-    report = report_of(rows, n_tasks, len(judgeable), found)
-    figures = {"tasks": n_tasks, "judgeable": len(judgeable), "kinds": [row._asdict() for row in rows]}
+    report = report_of(rows, len(originals), len(judgeable), found)
+    figures = {"tasks": len(originals), "judgeable": len(judgeable), "kinds": [row._asdict() for row in rows]}
     (arguments.out / "figures.json").write_text(json.dumps(figures, indent=1))
     (arguments.out / "report.md").write_text(report)
     print(report)
 
 
-def _measure(arguments: argparse.Namespace) -> tuple[Perturbed, frozenset[str], int]:
-    """The variants, the tasks that can be judged here, and the number of all tasks."""
+def _measure(arguments: argparse.Namespace) -> tuple[Perturbed, frozenset[str], Mapping[str, Row]]:
+    """The variants, the tasks that can be judged here, and all tasks by id."""
     given = {
         "dataset.source": str((arguments.data / "data" / "bigcodebench-v0.1.4.parquet").resolve()),
         "dataset.ids": arguments.ids,
@@ -66,12 +79,37 @@ def _measure(arguments: argparse.Namespace) -> tuple[Perturbed, frozenset[str], 
     off = config.run.execution.model_copy(update={"integrity": "off"})
     with progress_listener() as listener:
         refs = perform_up_to("execution", config.run.model_copy(update={"execution": off}), listener)
-        truths = open_store(config.run.store).read(refs["ground_truth"], ["task_id", "status"]).to_pylist()
+        store = open_store(config.run.store)
+        truths = store.read(refs["ground_truth"], ["task_id", "status"]).to_pylist()
+        originals = {row["task_id"]: row for row in store.read(refs["dataset"]).to_pylist()}
         found = make_variants(config, listener)
-    return found, frozenset(row["task_id"] for row in truths if row["status"] == "pass"), len(truths)
+    return found, frozenset(row["task_id"] for row in truths if row["status"] == "pass"), originals
 
 
-def shares(rows: Sequence[Mapping[str, Any]], judgeable: frozenset[str]) -> list[Shares]:
+def draw(rows: Sequence[Row], originals: Mapping[str, Row], number: int, folder: Path) -> None:
+    """Write so many variants of each kind, each with its differences from the original, and the table to fill."""
+    chance, by_kind = random.Random(_DRAW_SEED), dict[str, list[Row]]()
+    for row in rows:
+        by_kind.setdefault(row["perturbation"], []).append(row)
+    drawn = [one for _, own in sorted(by_kind.items()) for one in chance.sample(own, min(number, len(own)))]
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "verdicts.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("number", "kind", "original", "verdict", "remark"))
+        for place, row in enumerate(drawn, start=1):
+            writer.writerow((place, row["perturbation"], row["original_task_id"], "", ""))
+            (folder / f"{place:02}.txt").write_text(_beside(originals[row["original_task_id"]], row), encoding="utf-8")
+
+
+def _beside(original: Row, variant: Row) -> str:
+    parts = list[str]()
+    for name in _TEXTS:
+        lines = (one[name].splitlines() for one in (original, variant))
+        parts += [f"=== changes of {name}", *difflib.unified_diff(*lines, lineterm="", n=2), ""]
+    return "\n".join([*parts, *(f"=== {name}\n{variant[name]}\n" for name in _TEXTS)])
+
+
+def shares(rows: Sequence[Row], judgeable: frozenset[str]) -> list[Shares]:
     """By kind, and of any kind first."""
     kinds = list(dict.fromkeys(row["perturbation"] for row in rows))
     found = []
@@ -104,6 +142,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--environment", default="bigcodebench")
     parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--draw", type=int, default=0, help="variants of each kind to draw for a reader")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     return arguments
