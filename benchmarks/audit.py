@@ -7,8 +7,10 @@
 --data is the reference data (holds data/). `table` audits the tasks, with the recorded runs of the reference data where
 the store has them (`benchmarks/recorded_runs.py` imports such), and prints figures by kind and the mutation score as
 Markdown. It is resumable: what was executed is in the store. `draw` writes so many findings, drawn evenly over tasks,
-each with the texts of its task, for a reader who does not know what found them: verdicts.csv has a column verdict that
-the reader fills with right or wrong. `check` prints the share that is right with a 95 % interval.
+each with the texts of its task, for a reader who does not know what found them. In verdicts.csv the reader fills in
+the column verdict (right: the evidence is true, and the changed program does not mean the same; else wrong) and the
+column by_text (yes: what the task's text says decides that the test should notice it; else no). `check` prints the
+shares with 95 % intervals.
 """
 
 import argparse
@@ -32,8 +34,8 @@ from bigcodeflow.studies.audit.study import audit
 from bigcodeflow.studies.audit.tables import figures
 
 Row = Mapping[str, Any]
-_COLUMNS = ("number", "task_id", "kind", "line", "before", "after", "text", "verdict", "remark")
-_RIGHT, _WRONG = "right", "wrong"
+_COLUMNS = ("number", "task_id", "kind", "line", "before", "after", "text", "verdict", "by_text", "remark")
+_RIGHT, _WRONG, _YES = "right", "wrong", "yes"
 
 
 def main() -> None:
@@ -93,11 +95,11 @@ def written(findings: Sequence[Row], tasks: Mapping[str, Row], folder: Path) -> 
     """A file with the texts of its task for each finding, and the table to fill."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "verdicts.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, _COLUMNS, extrasaction="ignore")
+        writer = csv.DictWriter(file, _COLUMNS, restval="", extrasaction="ignore")
         writer.writeheader()
         for number, row in enumerate(findings, start=1):
             cells = {name: csv_cell(str(value)) for name, value in row.items()}
-            writer.writerow({**cells, "number": number, "verdict": "", "remark": ""})
+            writer.writerow({**cells, "number": number})
             task = tasks.get(row["task_id"], {})
             program = str(task.get("complete_prompt", "")) + str(task.get("canonical_solution", ""))
             parts = [f"{name}: {row[name]}" for name in ("task_id", "kind", "line", "before", "after", "text")]
@@ -110,19 +112,27 @@ def _numbered(text: str) -> str:
 
 
 def checked(rows: Sequence[Row]) -> Table:
-    """Share of the findings that a reader calls right, by kind and of all; open ones are named."""
-    judged = [row for row in rows if row["verdict"].strip().lower() in (_RIGHT, _WRONG)]
+    """Share of the findings that a reader calls right, by kind and of all, and of what the text decides too."""
+    judged = [row for row in rows if _cell(row, "verdict") in (_RIGHT, _WRONG)]
     kinds = [*sorted({row["kind"] for row in judged}), "all"]
     cells = []
     for kind in kinds:
         own = [row for row in judged if kind in ("all", row["kind"])]
-        right = sum(row["verdict"].strip().lower() == _RIGHT for row in own)
+        right = sum(_cell(row, "verdict") == _RIGHT for row in own)
         share = right / len(own) if own else math.nan
         cells.append((kind, len(own), right, percent(share), percent_range(wilson(right, len(own)))))
+    decided = sum(_cell(row, "verdict") == _RIGHT and _cell(row, "by_text") == _YES for row in judged)
+    if any(_cell(row, "by_text") for row in judged):
+        told = percent(decided / len(judged)), percent_range(wilson(decided, len(judged)))
+        cells.append(("all, and the task's text decides it", len(judged), decided, *told))
     open_ones = len(rows) - len(judged)
     notes = [f"{open_ones} of {len(rows)} findings have no verdict yet."] if open_ones else []
     headings = ("kind", "judged", "right", "share", "95 % interval")
     return Table.of(headings, cells, title="What a reader confirms", notes=notes)
+
+
+def _cell(row: Row, name: str) -> str:
+    return str(row.get(name) or "").strip().lower()
 
 
 def wilson(successes: int, total: int) -> tuple[float, float] | None:

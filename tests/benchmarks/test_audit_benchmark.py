@@ -31,7 +31,7 @@ def test_a_reader_gets_texts_and_an_empty_column(tmp_path: Path) -> None:
     written([finding(1)], tasks, tmp_path)
     with (tmp_path / "verdicts.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
-    assert row["verdict"] == ""
+    assert row["verdict"] == row["by_text"] == ""
     text = (tmp_path / "01.txt").read_text()
     assert "   2     pass" in text
     assert "mutation" not in text
@@ -43,5 +43,7 @@ def test_the_share_counts_judged_findings_with_an_interval() -> None:
     table = checked(rows)
     assert table.rows[-1] == ("all", 10, 9, "90.0 %", "59.6 to 98.2")
     assert table.notes == ["1 of 11 findings have no verdict yet."]
+    by_text = [row | {"by_text": "yes" if number < 5 or number == 9 else "no"} for number, row in enumerate(rows)]
+    assert checked(by_text).rows[-1] == ("all, and the task's text decides it", 10, 5, "50.0 %", "23.7 to 76.3")
     assert wilson(0, 0) is None
     assert wilson(5, 10) == (pytest.approx(0.2366, abs=1e-4), pytest.approx(0.7634, abs=1e-4))
