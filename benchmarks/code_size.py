@@ -1,6 +1,7 @@
 """How large the code is and how its functions are cut, for one checkout or several side by side.
 
     python benchmarks/code_size.py [CHECKOUT …]
+    python benchmarks/code_size.py --budgets benchmarks/budgets.toml    # exit code 1 where a part is over its ceiling
 
 Reads files as text and imports nothing of them. Lines are all lines of `.py` files, blank ones and docstrings
 included; the programs in tests/attacks, which are what tests judge, are counted apart. Settings are the fields of the
@@ -9,22 +10,61 @@ run's configuration. Prints a Markdown table.
 
 import argparse
 import ast
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 #: Folders of tests/attacks that hold programs, which tests read as text.
 _PROGRAMS = ("verdict", "honest", "containment", "tasks")
 
 
 def main() -> None:
-    """Measure each checkout and print the table."""
+    """Measure each checkout and print the table, or compare the first with its budgets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", nargs="*", type=Path, default=[Path(__file__).parents[1]])
-    checkouts = parser.parse_args().checkouts
+    parser.add_argument("--budgets", type=Path, metavar="FILE", help="compare with a table of ceilings")
+    arguments = parser.parse_args()
+    checkouts = arguments.checkouts
+    if arguments.budgets:
+        excesses = over_budget(checkouts[0], tomllib.loads(arguments.budgets.read_text(encoding="utf-8")))
+        sys.exit("\n".join(f"over budget: {excess}" for excess in excesses) if excesses else None)
     print(f"| | {' | '.join(checkout.resolve().name for checkout in checkouts)} |\n|---|{'---:|' * len(checkouts)}")
     for name, measure in _MEASURES.items():
         print(f"| {name} | {' | '.join(str(measure(checkout)) for checkout in checkouts)} |")
+
+
+def over_budget(checkout: Path, budgets: dict[str, Any]) -> list[str]:
+    """List the parts that are larger than their ceilings, each with the figure and the ceiling."""
+    measured = [
+        ("hard dependencies", len(_project(checkout)["dependencies"]), budgets["dependencies"]),
+        ("columns of README.md", _columns(checkout / "README.md"), budgets["readme_columns"]),
+    ]
+    for name, part in budgets["parts"].items():
+        files = _files_of(checkout, part)
+        measured += [
+            (f"lines of {name}", _lines(files), part["lines"]),
+            (f"files of {name}", len(files), part["files"]),
+        ]
+    return [f"{name}: {figure}, at most {ceiling}" for name, figure, ceiling in measured if figure > ceiling]
+
+
+def _files_of(checkout: Path, part: dict[str, Any]) -> list[Path]:
+    """Files that count for a part: those below its paths with its suffix, without those below its exceptions."""
+    suffix, exceptions = part.get("suffix", ".py"), [checkout / path for path in part.get("without", ())]
+    roots = [checkout / path for path in part["paths"]]
+    files = [file for root in roots for file in ([root] if root.is_file() else root.rglob(f"*{suffix}"))]
+    return [file for file in files if not any(file.is_relative_to(exception) for exception in exceptions)]
+
+
+def _columns(file: Path) -> int:
+    return max(len(line) for line in file.read_text(encoding="utf-8").splitlines())
+
+
+def _project(checkout: Path) -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project
 
 
 def _files(folder: Path) -> list[Path]:
@@ -81,7 +121,7 @@ def _settings(checkout: Path) -> int:
 
 
 def _dependencies(checkout: Path) -> str:
-    project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = _project(checkout)
     return f"{len(project['dependencies'])} and {len(project['optional-dependencies'])} extras"
 
 

@@ -9,10 +9,13 @@ import os
 import queue
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from bigcodeflow.environments import environments_root
 
 _END = None
 
@@ -30,6 +33,8 @@ class Machine:
         reading, writing = os.pipe()
         options = ["--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--unshare-pid", "--proc", "/proc"]
         options += ["--ro-bind", "/sys", "/sys", "--size", str(disk_mib << 20), "--perms", "1777", "--tmpfs", "/tmp"]
+        for place in _places_below_tmp():
+            options += ["--ro-bind", place, place]
         options += ["--ro-bind", str(opt), "/opt", "--cap-add", "ALL", "--die-with-parent", "--info-fd", str(writing)]
         ready = ["sh", "-c", "echo ready; exec sleep infinity"]
         self._init = subprocess.Popen(["bwrap", *options, "--", *ready], pass_fds=[writing], stdout=subprocess.PIPE)
@@ -135,6 +140,12 @@ def _closed(stream: Any) -> None:
             stream.close()
     except OSError:
         return
+
+
+def _places_below_tmp() -> list[str]:
+    """Folders of this checkout, its interpreter and its environments that the sandbox's own /tmp would hide."""
+    places = {Path(__file__).parents[2], Path(sys.prefix), environments_root()}
+    return sorted(str(place) for place in places if place.is_relative_to("/tmp") and place.exists())
 
 
 def _plain_environment() -> dict[str, str]:
