@@ -1,5 +1,6 @@
 """The `bigcodeflow` command: finds the commands and turns user errors into one line without a traceback."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 import bigcodeflow
 from bigcodeflow.cli.examples import with_examples
 from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.core.listening import reach_loopback_directly
 
 #: Module below bigcodeflow.cli with the function or the group in it, and the first paragraph of its help, by command.
 _COMMANDS = {
@@ -172,6 +174,7 @@ def _options(
 
 def main() -> None:
     """Entry point of the command. Exit codes: 0 done, 1 a named problem, 2 a wrong command line, 130 Ctrl-C."""
+    reach_loopback_directly(os.environ)
     try:
         app()
     except BigCodeFlowError as error:

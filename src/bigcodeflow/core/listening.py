@@ -3,13 +3,15 @@
 import ipaddress
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from bigcodeflow.core.errors import ConfigError
 
 BACKLOG = 1024
+_PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -41,6 +43,19 @@ def quiet_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def reach_loopback_directly(environment: MutableMapping[str, str]) -> None:
+    """Except this machine's own addresses from the proxies that an environment names.
+
+    Prefect's clients read the environment by themselves: without the exception they ask a proxy for the server that was
+    started here, and wait for it in vain. All other addresses keep their proxy.
+    """
+    if not any(environment.get(name) for name in _PROXY_VARIABLES):
+        return
+    named = [environment[name] for name in ("no_proxy", "NO_PROXY") if environment.get(name)]
+    hosts = ",".join(dict.fromkeys([*",".join(named).replace(" ", "").split(","), *_LOOPBACK_HOSTS])).strip(",")
+    environment.update({"no_proxy": hosts, "NO_PROXY": hosts})
 
 
 def is_loopback(host: str) -> bool:
