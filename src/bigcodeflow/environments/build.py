@@ -75,6 +75,7 @@ def build_environment(
         if definition.warm_up:
             on_line("first imports: font and module caches")
             _warm_up(definition.warm_up, root)
+        _open_to_readers(root)
         _write_manifest(definition, root, missing)
         built = read_manifest(root)
     if built is None:
@@ -200,6 +201,16 @@ def _warm_up(program: str, root: Path) -> None:
     if done.returncode:
         error = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise EnvironmentUnusableError(f"{root.name}: its libraries cannot be imported: {' '.join(error)}")
+
+
+def _open_to_readers(root: Path) -> None:
+    """Let every user read an environment: a sample is another user than the builder, whose umask may forbid it."""
+    for folder, _, files in os.walk(root):
+        for path in (Path(folder), *(Path(folder, name) for name in files)):
+            if not path.is_symlink():
+                mode = path.stat().st_mode
+                executable = 0o111 if mode & 0o100 else 0
+                path.chmod(mode | 0o444 | executable)
 
 
 def _write_manifest(definition: EnvironmentDefinition, root: Path, missing: list[str]) -> None:

@@ -5,11 +5,13 @@ namespace. Both see a read-only system, the environment and one sized temporary 
 terminal, no descriptor of the executor's. Where the machine runs out of memory, the sandbox's processes go first.
 """
 
+import atexit
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -166,6 +168,21 @@ def memory_file(name: str, content: bytes) -> Iterator[int]:
 
 
 @cache
+def _open_to_readers(folder: Path) -> Path:
+    """The folder, or a copy until this process ends where the umask of a checkout closed it to a sandbox's user."""
+    paths = [folder, *folder.iterdir()]
+    if os.getuid() or all(path.stat().st_mode & 0o004 for path in paths):
+        return folder
+    opened = Path(tempfile.mkdtemp(prefix="bigcodeflow-harness-"))
+    atexit.register(shutil.rmtree, opened, ignore_errors=True)
+    opened.chmod(0o755)
+    for path in folder.glob("*.py"):
+        copy = Path(shutil.copy(path, opened))
+        copy.chmod(0o644)
+    return opened
+
+
+@cache
 def masked_files() -> Sequence[str]:
     """Those files of /proc that this kernel has and no sample is to see."""
     return [path for path in _MASKED if Path(path).exists()]
@@ -190,7 +207,7 @@ def _visible(
         for parent in reversed(inside.parents[:-1]):
             # bwrap makes missing parents for root alone; the sandbox's user has to pass through them.
             arguments += ["--perms", "0755", "--dir", str(parent)]
-        arguments += ["--ro-bind", str(path), str(inside)]
+        arguments += ["--ro-bind", str(_open_to_readers(path) if path == harness_folder else path), str(inside)]
     for name, descriptor in data_fds.items():
         arguments += ["--perms", "0444", "--ro-bind-data", str(descriptor), name]
     for name, value in variables(environment).items():
