@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
+from bigcodeflow.core.listening import reach_loopback_directly
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +30,8 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
 ]
 
+# Servers of the tests are asked directly, also on a machine that has a proxy.
+reach_loopback_directly(os.environ)
 # How long an example takes says how busy the machine is, and nothing about the example.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
