@@ -19,7 +19,8 @@ from bigcodeflow.execution.items import WorkItem, work_item
 from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.generation import load_samples
 from bigcodeflow.sanitizing import sanitize_samples
-from tests.attacks.conftest import LIMITS, Exhibit, read_exhibit, work
+from tests.attacks.conftest import LIMITS, work
+from tests.attacks.reading import Exhibit, read_honest
 from tests.attacks.verdict.conftest import attacks
 
 AssertSame = Callable[..., None]
@@ -70,7 +71,7 @@ def conformance_items() -> dict[str, WorkItem]:
     simple = Exhibit(_ENDS["pass"], _TEST)
     items = {f"end: {name}": work(program, simple) for name, program in _ENDS.items()}
     for path in sorted(_HONEST.glob("*.py")):
-        exhibit = read_exhibit(path)
+        exhibit = read_honest(path)
         items[f"honest: {path.stem}"] = work(exhibit.program, exhibit)
     items |= _starter_items()
     decided = [attack for attack in attacks() if attack.name not in _BY_CHANCE]

@@ -38,3 +38,15 @@ class TestCases(unittest.TestCase):
     def test_c_no_pages(self):
         task_func(self.session, [])
         self.session.get.assert_not_called()
+
+
+# --- wrong ---
+# <module>
+def task_func(session, addresses, retries=2):
+    """Fetch the titles of web pages."""
+    titles = {}
+    # <first>
+    for address in addresses:
+        titles[address] = session.get(address).title
+    # <last>
+    return titles

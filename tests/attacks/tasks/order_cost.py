@@ -42,3 +42,14 @@ class TestCases(unittest.TestCase):
     def test_e_lengths_differ(self):
         with self.assertRaisesRegex(ValueError, "as many"):
             task_func([1], [1, 2])
+
+
+# --- wrong ---
+# <module>
+def task_func(prices, amounts, voucher=0):
+    """Cost of an order in cents."""
+    # <unchecked>
+    if len(prices) != len(amounts):
+        raise ValueError("as many amounts as prices are needed")
+    # <first>
+    return sum(prices) * sum(amounts) - voucher

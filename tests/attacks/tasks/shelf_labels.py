@@ -21,3 +21,15 @@ class TestCases(unittest.TestCase):
 
     def test_b_twice(self):
         self.assertEqual(task_func(["tea", "Tea "]), labelled("Tea"))
+
+
+# --- wrong ---
+import unittest
+# <module>
+def task_func(names):
+    """Labels for a shelf: names without outer blanks, sorted, each once."""
+    # <first>
+    labels = sorted({name.strip().lower() for name in names})
+    # <last>
+    return labels
+# <end>

@@ -1,6 +1,7 @@
 import statistics
 
 
+# <module>
 def task_func(numbers):
     """Summary of a series.
 
@@ -9,12 +10,14 @@ def task_func(numbers):
     the place of each number, 1 for the least, the same for equal ones).
     """
     order = sorted(numbers)
-    return {
+    summary = {
         "mean": statistics.mean(numbers),
         "spread": statistics.pstdev(numbers),
         "middle": statistics.median(numbers),
         "ranks": [order.index(number) + 1 for number in numbers],
     }
+    # <last>
+    return summary
 
 
 # --- tests ---
@@ -48,3 +51,19 @@ class TestCases(unittest.TestCase):
 
     def test_d_ranks(self):
         self.assertEqual(task_func([7, 1, 2])["ranks"], ranked([7, 1, 2]))
+
+
+# --- wrong ---
+import statistics
+# <module>
+def task_func(numbers):
+    """Summary of a series; the ranks run the wrong way."""
+    order = sorted(numbers, reverse=True)
+    ranks = [order.index(number) + 1 for number in numbers]
+    # <last>
+    return {
+        "mean": statistics.mean(numbers),
+        "spread": statistics.pstdev(numbers),
+        "middle": statistics.median(numbers),
+        "ranks": ranks,
+    }

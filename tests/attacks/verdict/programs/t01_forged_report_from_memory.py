@@ -1,6 +1,5 @@
 """Threat 1: reads the report's nonce out of its own memory and forges a whole report.
 
-task: moving_mean
 fools: harness-only
 """
 
@@ -8,7 +7,6 @@ import json
 import os
 import re
 
-# [trick
 def _scan():
     found = set()
     with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
@@ -43,12 +41,3 @@ for nonce in _scan():
         except OSError:
             continue
 os._exit(0)
-# trick]
-
-
-def task_func(values, window):
-    """Moving averages of a series, each rounded to 2 places."""
-    if window < 1:
-        raise ValueError("window must be at least 1")
-    means = [round(sum(values[i : i + window]) / len(values), 2) for i in range(len(values) - window + 1)]
-    return means

@@ -4,11 +4,7 @@ task: unit_price
 fools: exit-code
 """
 
-import unittest
-
-# [trick
 import os
-
 
 class Failure(AssertionError):
     """Raised by a failing assertion."""
@@ -18,9 +14,3 @@ class Failure(AssertionError):
 
 
 unittest.TestCase.failureException = Failure
-# trick]
-
-
-def task_func(price, amount, discount=0.0):
-    """Price of one unit after a discount, in cents."""
-    return int(price * 100 / (amount + 1))

@@ -1,12 +1,8 @@
 """Threat 5: while the test class is built its methods are wrapped into generator functions, whose bodies never run.
 
 task: shelf_labels
-fools: in-process
 """
 
-import unittest
-
-# [trick
 import builtins
 
 _build = builtins.__build_class__
@@ -31,9 +27,3 @@ def _build_class(body, name, *bases, **options):
 
 
 builtins.__build_class__ = _build_class
-# trick]
-
-
-def task_func(names):
-    """Labels for a shelf, as they come."""
-    return list(names)
