@@ -1,10 +1,11 @@
-"""What the attack suites share: task texts, work made of them, and the sandboxes that judge it."""
+"""What the attack suites share: programs as work, and the sandboxes that judge them."""
 
 import hashlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
+import os
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from contextlib import closing
 from typing import NamedTuple
 
 import pytest
@@ -13,37 +14,35 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.calibration import stub_program
 from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.backends.local import Admission, LocalBackend
 from bigcodeflow.execution.integrity.checks import Pass, applied, check_passes
 from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.execution.items import WorkItem, work_item
 from bigcodeflow.execution.verdicts import verdict
 
+from .reading import Exhibit
+
 LIMITS = LimitsConfig(time_seconds=20, memory_mib=700, processes=64, disk_mib=16, output_kib=16)
-TASKS_FOLDER = Path(__file__).parent / "tasks"
-_TESTS_BEGIN = "# --- tests ---\n"
-
-_REFERENCE_BEGINS = "# --- reference ---\n"
+_SLOTS = 16
 
 
-class Exhibit(NamedTuple):
-    """A program and the test text that it is judged by."""
+class Sample(NamedTuple):
+    """A program as an answer to a task."""
 
     program: str
-    test: str
-    reference: str = ""
-    """The task's own solution, where the program is another one."""
+    task: Exhibit
 
 
-JudgeIn = Callable[[str, Exhibit], dict]
-"""The verdict of a program as an answer to a task, its pass checked as the pipeline checks it."""
+class Judged(NamedTuple):
+    """The verdict of a sample, and when it was executed first."""
 
+    verdict: dict
+    began: float
+    ended: float
 
-def read_exhibit(path: Path) -> Exhibit:
-    """The parts of a file: a program, behind ``# --- tests ---`` the test text, and perhaps ``# --- reference ---``."""
-    program, _, rest = path.read_text().partition(_TESTS_BEGIN)
-    test, _, reference = rest.partition(_REFERENCE_BEGINS)
-    return Exhibit(program, test, reference or program)
+    def overlaps(self, other: "Judged") -> bool:
+        """Tell whether both were executed at the same time."""
+        return self.began < other.ended and other.began < self.ended
 
 
 def work(program: str, task: Exhibit, test: str | None = None) -> WorkItem:
@@ -66,54 +65,72 @@ def _row(task: Exhibit) -> dict:
     }
 
 
+def _reference(task: Exhibit) -> Reference:
+    def item_of(program: str | None, test: str) -> WorkItem:
+        return work(task.reference if program is None else program, task, test)
+
+    return Reference(_row(task), item_of, stub_program("def task_func(*args, **kwargs):"))
+
+
+class Judge:
+    """Judges samples in a backend as the pipeline judges those of users: all are executed, then all passes checked."""
+
+    def __init__(self, backend: LocalBackend) -> None:
+        self._backend, self._known = backend, Contradictions(None, "sha")
+        self._checked: dict[str, dict] = {}
+
+    def executed(self, samples: Sequence[Sample]) -> list[Judged]:
+        """Execute each sample, in this order, as many at once as there are cores."""
+        return self._execute([work(*sample) for sample in samples])
+
+    def __call__(self, samples: Sequence[Sample]) -> list[Judged]:
+        """Execute each sample and check those that passed."""
+        items = [work(*sample) for sample in samples]
+        found = self._execute(items)
+        passes = {
+            item.verdict_key: Pass(item, _reference(sample.task))
+            for item, sample, one in zip(items, samples, found, strict=True)
+            if one.verdict["status"] == "pass"
+        }
+        findings = check_passes(list(passes.values()), self._known, self._execute_unknown)
+        checked = []
+        for item, one in zip(items, found, strict=True):
+            key = item.verdict_key
+            mine = {key: findings[key]} if one.verdict["status"] == "pass" else {}
+            checked.append(one._replace(verdict=applied({key: one.verdict}, mine)[key]))
+        return checked
+
+    def _execute(self, items: Sequence[WorkItem]) -> list[Judged]:
+        with ThreadPoolExecutor(_SLOTS) as pool:
+            return list(pool.map(self._execute_one, items))
+
+    def _execute_one(self, item: WorkItem) -> Judged:
+        began = time.monotonic()
+        outcome = self._backend.execute(item)
+        row = verdict(item, outcome, backend=self._backend.name, environment_sha="sha")
+        return Judged(row, began, time.monotonic())
+
+    def _execute_unknown(self, items: Sequence[WorkItem]) -> dict[str, dict]:
+        """Execute each key once, as the ledger does."""
+        todo = {item.verdict_key: item for item in items if item.verdict_key not in self._checked}
+        rows = [one.verdict for one in self._execute(list(todo.values()))]
+        self._checked |= dict(zip(todo, rows, strict=True))
+        return {item.verdict_key: self._checked[item.verdict_key] for item in items}
+
+
 @pytest.fixture(
     scope="session", params=[pytest.param(False, marks=pytest.mark.slow, id="cold"), pytest.param(True, id="warm")]
 )
-def attacked_backend(
-    request: pytest.FixtureRequest, starter_environment: InstalledEnvironment
-) -> Iterator[LocalBackend]:
-    """Each kind of sandbox that a sample may run in."""
-    backend = LocalBackend(starter_environment, LIMITS, warm=request.param)
-    if backend.check().warm != request.param:
-        pytest.skip("sandboxes cannot be forked warm on this machine")
-    yield backend
-    backend.close()
+def is_warm(request: pytest.FixtureRequest) -> bool:
+    """Each way to start a sandbox: from nothing, or forked from a process that is ready."""
+    return bool(request.param)
 
 
 @pytest.fixture(scope="session")
-def judge_in(attacked_backend: LocalBackend) -> JudgeIn:
-    """Judges programs in real sandboxes."""
-    return judge_of(attacked_backend)
-
-
-def judge_of(backend: LocalBackend) -> JudgeIn:
-    """Executes programs in a backend and judges them; may be called by several threads at once."""
-    known = Contradictions(None, "sha")
-    one_at_a_time = threading.Lock()
-
-    verdicts: dict[str, dict] = {}
-
-    def executed(items: Sequence[WorkItem]) -> dict[str, dict]:
-        todo = [item for item in items if item.verdict_key not in verdicts]
-        with ThreadPoolExecutor(4) as pool:
-            outcomes = pool.map(backend.execute, todo)
-        for item, outcome in zip(todo, outcomes, strict=True):
-            verdicts[item.verdict_key] = verdict(item, outcome, backend="local", environment_sha="sha")
-        return {item.verdict_key: verdicts[item.verdict_key] for item in items}
-
-    def judged(program: str, task: Exhibit) -> dict:
-        item = work(program, task)
-        outcome = backend.execute(item)
-        found = {item.verdict_key: verdict(item, outcome, backend="local", environment_sha="sha")}
-        if found[item.verdict_key]["status"] == "pass":
-
-            def item_of(other: str | None, test: str) -> WorkItem:
-                return work(task.reference if other is None else other, task, test)
-
-            reference = Reference(_row(task), item_of, stub_program("def task_func(*args, **kwargs):"))
-            with one_at_a_time:
-                findings = check_passes([Pass(item, reference)], known, executed)
-            found = applied(found, findings)
-        return found[item.verdict_key]
-
-    return judged
+def judge(is_warm: bool, starter_environment: InstalledEnvironment) -> Iterator[Judge]:  # noqa: FBT001 -- a fixture
+    """Judges programs in real sandboxes, as many at once as the machine has cores."""
+    admission = Admission(len(os.sched_getaffinity(0)))
+    with closing(LocalBackend(starter_environment, LIMITS, warm=is_warm, admission=admission)) as backend:
+        if backend.check().warm != is_warm:
+            pytest.skip("sandboxes cannot be forked warm on this machine")
+        yield Judge(backend)

@@ -19,7 +19,8 @@ from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import docker as ours
 from bigcodeflow.execution.remote.transports import HostLostError
 from bigcodeflow.execution.verdicts import verdict
-from tests.attacks.conftest import Exhibit, work
+from tests.attacks.conftest import work
+from tests.attacks.reading import Exhibit
 from tests.remote.docker_engine import DockerEngine, engine
 from tests.serving.services import until
 

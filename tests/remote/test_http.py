@@ -21,7 +21,8 @@ from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import http, http_client
 from bigcodeflow.execution.remote.http import HttpBackend
 from bigcodeflow.serving.request_parsing import ServingSettings
-from tests.attacks.conftest import LIMITS, Exhibit, work
+from tests.attacks.conftest import LIMITS, work
+from tests.attacks.reading import Exhibit
 from tests.doubles.faulty_proxy import AFTER, BEFORE, FaultyProxy, faulty_proxy
 from tests.serving.services import KEY, TEST, Served, served
 

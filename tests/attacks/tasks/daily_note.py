@@ -1,6 +1,5 @@
 from pathlib import Path
-
-
+# <module>
 def task_func(folder, day, lines):
     """Write the notes of a day into a file of their own.
 
@@ -11,15 +10,14 @@ def task_func(folder, day, lines):
     place.mkdir(parents=True, exist_ok=True)
     kept = [line for line in lines if line.strip()]
     (place / f"{day}.txt").write_text("".join(line + "\n" for line in kept))
+    # <last>
     return len(kept)
-
 
 # --- tests ---
 import os
 import tempfile
 import unittest
 from pathlib import Path
-
 
 class TestCases(unittest.TestCase):
     def setUp(self):
@@ -34,3 +32,9 @@ class TestCases(unittest.TestCase):
         inner = os.path.join(self.folder.name, "x", "y")
         self.assertEqual(task_func(inner, "d", ["a"]), 1)
         self.assertTrue(Path(inner, "d.txt").is_file())
+
+# --- wrong ---
+def task_func(folder, day, lines):
+    """Write the notes of a day into a file of their own: nothing is written."""
+    # <first>
+    return len([line for line in lines if line.strip()])

@@ -15,11 +15,9 @@ def task_func(session, addresses, retries=2):
                 break
     return titles
 
-
 # --- tests ---
 import unittest
 from unittest.mock import MagicMock, call
-
 
 class TestCases(unittest.TestCase):
     def setUp(self):
@@ -38,3 +36,13 @@ class TestCases(unittest.TestCase):
     def test_c_no_pages(self):
         task_func(self.session, [])
         self.session.get.assert_not_called()
+
+# --- wrong ---
+def task_func(session, addresses, retries=2):
+    """Fetch the titles of web pages."""
+    titles = {}
+    # <first>
+    for address in addresses:
+        titles[address] = session.get(address).title
+    # <last>
+    return titles

@@ -7,12 +7,13 @@ def task_func(values, window):
     """
     if window < 1:
         raise ValueError("window must be at least 1")
-    return [round(sum(values[i : i + window]) / window, 2) for i in range(len(values) - window + 1)]
-
-
+    # <first>
+    means = [round(sum(values[i : i + window]) / window, 2) for i in range(len(values) - window + 1)]
+    # <last>
+    return means
+# <end>
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     def test_a_pairs(self):
@@ -35,3 +36,14 @@ class TestCases(unittest.TestCase):
     def test_e_bad_window(self):
         with self.assertRaises(ValueError):
             task_func([1.0], 0)
+
+# --- wrong ---
+def task_func(values, window):
+    """Moving averages of a series, each rounded to 2 places."""
+    if window < 1:
+        raise ValueError("window must be at least 1")
+    # <first>
+    means = [round(sum(values[i : i + window]) / len(values), 2) for i in range(len(values) - window + 1)]
+    # <last>
+    return means
+# <end>

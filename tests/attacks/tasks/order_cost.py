@@ -13,10 +13,8 @@ def task_func(prices, amounts, voucher=0):
         cost = cost * 95 // 100
     return max(cost - voucher, 0)
 
-
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     FREE = 0
@@ -42,3 +40,12 @@ class TestCases(unittest.TestCase):
     def test_e_lengths_differ(self):
         with self.assertRaisesRegex(ValueError, "as many"):
             task_func([1], [1, 2])
+
+# --- wrong ---
+def task_func(prices, amounts, voucher=0):
+    """Cost of an order in cents."""
+    # <unchecked>
+    if len(prices) != len(amounts):
+        raise ValueError("as many amounts as prices are needed")
+    # <first>
+    return sum(prices) * sum(amounts) - voucher

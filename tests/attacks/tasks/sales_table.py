@@ -1,6 +1,5 @@
 import pandas as pd
-
-
+# <module>
 def task_func(records):
     """Total sales of each shop, best first.
 
@@ -9,14 +8,14 @@ def task_func(records):
     """
     frame = pd.DataFrame(records, columns=["shop", "total"])
     totals = frame.groupby("shop", as_index=False)["total"].sum()
-    return totals.sort_values("total", ascending=False).reset_index(drop=True)
-
+    totals = totals.sort_values("total", ascending=False).reset_index(drop=True)
+    # <last>
+    return totals
 
 # --- tests ---
 import unittest
 
 import pandas as pd
-
 
 class TestCases(unittest.TestCase):
     def test_a_totals(self):
@@ -26,3 +25,13 @@ class TestCases(unittest.TestCase):
     def test_b_equal_frames(self):
         expected = pd.DataFrame({"shop": ["x", "y"], "total": [7, 2]})
         self.assertTrue(task_func([("y", 2), ("x", 3), ("x", 4)]).equals(expected))
+
+# --- wrong ---
+import pandas as pd
+# <module>
+def task_func(records):
+    """Total sales of each shop."""
+    # <first>
+    frame = pd.DataFrame(records, columns=["shop", "total"]).drop_duplicates("shop")
+    # <last>
+    return frame

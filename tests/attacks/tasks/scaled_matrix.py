@@ -1,6 +1,5 @@
 import numpy as np
-
-
+# <module>
 def task_func(rows):
     """Scale every column of a matrix to mean 0 and standard deviation 1; constant columns become 0.
 
@@ -10,12 +9,12 @@ def task_func(rows):
     matrix = np.asarray(rows, dtype=float)
     spread = matrix.std(axis=0)
     spread[spread == 0] = 1.0
-    return (matrix - matrix.mean(axis=0)) / spread
-
+    scaled = (matrix - matrix.mean(axis=0)) / spread
+    # <last>
+    return scaled
 
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     def test_a_two_rows(self):
@@ -29,3 +28,14 @@ class TestCases(unittest.TestCase):
         scaled = task_func([[1, 2, 3], [4, 5, 6]])
         self.assertEqual(scaled.shape, (2, 3))
         self.assertTrue(np.array_equal(scaled, np.array([[-1.0] * 3, [1.0] * 3])))
+
+# --- wrong ---
+import numpy as np
+# <module>
+def task_func(rows):
+    """Scale the columns of a matrix."""
+    matrix = np.asarray(rows, dtype=float)
+    # <first>
+    scaled = (matrix - matrix.mean()) / (matrix.max() + 1)
+    # <last>
+    return scaled

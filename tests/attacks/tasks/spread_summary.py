@@ -1,6 +1,5 @@
 import statistics
-
-
+# <module>
 def task_func(numbers):
     """Summary of a series.
 
@@ -9,13 +8,14 @@ def task_func(numbers):
     the place of each number, 1 for the least, the same for equal ones).
     """
     order = sorted(numbers)
-    return {
+    summary = {
         "mean": statistics.mean(numbers),
         "spread": statistics.pstdev(numbers),
         "middle": statistics.median(numbers),
         "ranks": [order.index(number) + 1 for number in numbers],
     }
-
+    # <last>
+    return summary
 
 # --- tests ---
 import statistics
@@ -25,11 +25,9 @@ import numpy as np
 
 NUMBERS = [4, 8, 15, 16, 23, 42]
 
-
 def ranked(numbers):
     order = sorted(numbers)
     return [order.index(number) + 1 for number in numbers]
-
 
 class TestCases(unittest.TestCase):
     def setUp(self):
@@ -48,3 +46,18 @@ class TestCases(unittest.TestCase):
 
     def test_d_ranks(self):
         self.assertEqual(task_func([7, 1, 2])["ranks"], ranked([7, 1, 2]))
+
+# --- wrong ---
+import statistics
+# <module>
+def task_func(numbers):
+    """Summary of a series; the ranks run the wrong way."""
+    order = sorted(numbers, reverse=True)
+    ranks = [order.index(number) + 1 for number in numbers]
+    # <last>
+    return {
+        "mean": statistics.mean(numbers),
+        "spread": statistics.pstdev(numbers),
+        "middle": statistics.median(numbers),
+        "ranks": ranks,
+    }

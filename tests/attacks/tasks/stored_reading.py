@@ -1,7 +1,6 @@
 import hashlib
 import json
-
-
+# <module>
 def task_func(place, reading):
     """Store a reading as JSON with sorted keys, and tell its checksum.
 
@@ -14,8 +13,8 @@ def task_func(place, reading):
     text = json.dumps(reading, sort_keys=True)
     with open(place, "w") as file:
         file.write(text)
+    # <last>
     return hashlib.sha256(text.encode()).hexdigest()[:8]
-
 
 # --- tests ---
 import hashlib
@@ -24,11 +23,9 @@ import os
 import tempfile
 import unittest
 
-
 def checksum(place):
     with open(place, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()[:8]
-
 
 class TestCases(unittest.TestCase):
     def setUp(self):
@@ -53,3 +50,17 @@ class TestCases(unittest.TestCase):
     def test_d_no_dict(self):
         with self.assertRaises(TypeError):
             task_func(self.place, [1])
+
+# --- wrong ---
+import hashlib
+import json
+# <module>
+def task_func(place, reading):
+    """Store a reading as JSON and tell its checksum: the file stays empty."""
+    if not isinstance(reading, dict):
+        raise TypeError("a reading is a dict")
+    text = json.dumps(reading, sort_keys=True)
+    # <first>
+    with open(place, "w") as file:
+        file.write("{}")
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

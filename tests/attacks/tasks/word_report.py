@@ -1,7 +1,6 @@
 import re
 from collections import Counter
-
-
+# <module>
 def task_func(text):
     """Count the words of a text, case ignored.
 
@@ -13,14 +12,14 @@ def task_func(text):
     found = re.findall(r"[a-z]+", text.lower())
     if not found:
         raise ValueError("the text holds no word")
-    counts = Counter(found)
+    counts = dict(Counter(found))
     longest = max(sorted(counts), key=len)
-    return {"counts": dict(counts), "longest": longest, "words": list(counts)}
-
+    words = list(counts)
+    # <last>
+    return {"counts": counts, "longest": longest, "words": words}
 
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     def test_a_counts(self):
@@ -42,3 +41,30 @@ class TestCases(unittest.TestCase):
     def test_e_no_words(self):
         with self.assertRaises(ValueError):
             task_func("123 !!!")
+
+# --- wrong ---
+import re
+from collections import Counter
+# <module>
+def task_func(text):
+    """Count the words of a text; the longest is the last of the text."""
+    found = re.findall(r"[a-z]+", text.lower())
+    if not found:
+        raise ValueError("the text holds no word")
+    counts, longest = dict(Counter(found)), found[-1]
+    words = list(counts)
+    # <last>
+    return {"counts": counts, "longest": longest, "words": words}
+
+# --- wrong: capitals ---
+import re
+from collections import Counter
+# <module>
+def task_func(text):
+    """Count the words of a text; one is shown in capitals."""
+    found = re.findall("[a-z]+", text.lower())
+    if not found:
+        raise ValueError("the text holds no word")
+    counts = dict(Counter(found))
+    words = [word.upper() if word == "and" else word for word in counts]
+    return {"counts": counts, "longest": max(sorted(counts), key=len), "words": words}

@@ -1,13 +1,11 @@
 """The programs of this folder, read with what their headers declare."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.attacks.conftest import TASKS_FOLDER, Exhibit, read_exhibit
+from tests.attacks.reading import DEFAULT_TASK, Exhibit, Parts, filled, parts, read_task, sections, task_of
 
 PROGRAMS_FOLDER = Path(__file__).parent / "programs"
-_TRICK = re.compile(r"^[ \t]*# \[trick\n.*?(?:^[ \t]*# trick\]\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -15,7 +13,20 @@ class Attack:
     """One wrong solution with a trick that would make it pass."""
 
     name: str
-    program: str
+    trick: Parts
+    solution: str
+    """The wrong solution, with the places of the trick."""
+
+    @property
+    def program(self) -> str:
+        """The solution with the trick."""
+        # An open end must meet the test text as it would in a sample: without a line end of the file's own.
+        return self.trick.placed_in(self.solution).rstrip("\n")
+
+    @property
+    def without_trick(self) -> str:
+        """The same wrong answer, given plainly."""
+        return filled(self.solution, {})
 
     @property
     def threat(self) -> int:
@@ -25,20 +36,23 @@ class Attack:
     @property
     def task(self) -> Exhibit:
         """The task that it pretends to solve."""
-        return read_exhibit(TASKS_FOLDER / f"{self.field('task')}.py")
+        return task_of(self.trick)
 
     @property
-    def without_trick(self) -> str:
-        """The same wrong answer, given plainly."""
-        return _TRICK.sub("", self.program + "\n")
-
-    def field(self, name: str) -> str:
-        """A line of the header; empty where it is not stated."""
-        found = re.search(rf"^{name}: (.+)$", self.program, re.MULTILINE)
-        return found[1].strip() if found else ""
+    def fools(self) -> str:
+        """How an unguarded evaluator is convinced."""
+        return self.trick.field("fools", "in-process")
 
 
 def attacks() -> list[Attack]:
     """Every program of the folder, by name."""
-    # An open end must meet the test text as it would in a sample: without a line end of the file's own.
-    return [Attack(path.stem, path.read_text().rstrip("\n")) for path in sorted(PROGRAMS_FOLDER.glob("t*.py"))]
+    shared = {path.stem: path.read_text() for path in (PROGRAMS_FOLDER / "shared").glob("*.py")}
+    return [_read(path, shared) for path in sorted(PROGRAMS_FOLDER.glob("t*.py"))]
+
+
+def _read(path: Path, shared: dict[str, str]) -> Attack:
+    found = sections(path.read_text())
+    trick = parts(found[""], shared)
+    task = read_task(trick.field("task", DEFAULT_TASK))
+    name = ": ".join(filter(None, ["wrong", trick.field("wrong")]))
+    return Attack(path.stem, trick, found.get("wrong", task[name]))

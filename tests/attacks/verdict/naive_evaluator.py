@@ -32,12 +32,17 @@ sys.exit(0 if good else 1)
 '''
 
 
-def believed(program, test, seconds=15):
-    """The ways in which the child convinces."""
-    Path("candidate.py").write_text(program + "\n" + test)
+def believed(name, program, test, seconds=15):
+    """Return the ways in which a child convinces that has a folder of its own, and the end of what it complains of."""
+    # Start-up files that it writes are read by its own Python alone.
+    folder = Path(name).absolute()
+    folder.mkdir()
+    (folder / "candidate.py").write_text(program + "\n" + test)
     read_end, write_end = os.pipe()
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, str(write_end)],
+        cwd=folder,
+        env=os.environ | {"HOME": str(folder)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -50,5 +55,6 @@ def believed(program, test, seconds=15):
         child.kill()
         errors = b"timeout"
     word = os.read(read_end, 4)
+    os.close(read_end)
     found = {"in-process": word == b"pass", "exit-code": child.returncode == 0}
-    return [name for name, convinced in found.items() if convinced], errors.decode("utf-8", "replace")
+    return [name for name, convinced in found.items() if convinced], errors.decode("utf-8", "replace")[-600:]

@@ -2,79 +2,115 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, cycle
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.attacks.conftest import TASKS_FOLDER, Exhibit, JudgeIn, read_exhibit
+from tests.attacks.conftest import Judge, Judged, Sample
+from tests.attacks.reading import TASKS_FOLDER, Exhibit, exhibit_of, read_task
 
 from .conftest import Attack, attacks
 
-pytestmark = pytest.mark.sandbox
+# The first test of a kind of sandbox waits for all verdicts.
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
 ATTACKS = attacks()
 EACH = pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
-TASKS = sorted(TASKS_FOLDER.glob("*.py"))
+TASKS = {path.stem: exhibit_of(read_task(path.stem)) for path in sorted(TASKS_FOLDER.glob("*.py"))}
 #: Neither a pass, nor an infra_error: a program that earns one of these would be executed again and again.
 CAUGHT = {"fail", "tampered", "crash", "timeout", "out_of_memory", "syntax_error"}
 _COLD_SHARE = 5
-#: What is said of the programs alone holds until they change: of so many attacks `make check` looks at one, `make
-#: check-long` at all.
-_PROGRAM_SHARE = 3
-NAIVE_EVALUATOR = (Path(__file__).parent / "naive_evaluator.py").read_text()
-NAIVE_TASK = Exhibit(
-    "", "import unittest\nclass TestCases(unittest.TestCase):\n    def test_evaluated(self):\n        self.assertTrue(convinced is not None)\n"
-)  # fmt: skip
+_FOOLING = [attack for attack in ATTACKS if attack.fools != "harness-only"]
+_EVALUATED_TOGETHER = 12
+_NAIVE_EVALUATOR = (Path(__file__).parent / "naive_evaluator.py").read_text()
+_NAIVE_TASK = Exhibit("", "import unittest\nclass TestCases(unittest.TestCase):\n    def test_nothing(self): pass\n")
 
 
-def _in_shares(attacks: Sequence[Attack]) -> pytest.MarkDecorator:
-    """Every third attack by itself, the others marked as long."""
-    chosen = [
-        pytest.param(attack, id=attack.name, marks=[pytest.mark.long] if number % _PROGRAM_SHARE else [])
-        for number, attack in enumerate(attacks)
+class Battle(NamedTuple):
+    """Attacks and the honest solutions that were executed at the same time."""
+
+    attacked: dict[str, Judged]
+    """By name."""
+    neighbours: list[tuple[str, Judged]]
+    """Each with its task."""
+
+
+@pytest.fixture(scope="module")
+def battle(judge: Judge, is_warm: bool) -> Battle:  # noqa: FBT001 -- a fixture
+    """Judge every attack together with an honest solution; where samples start cold, which is slower, every fifth."""
+    chosen = ATTACKS if is_warm else ATTACKS[::_COLD_SHARE]
+    names = [name for _, name in zip(chosen, cycle(TASKS), strict=False)]
+    pairs = [
+        (Sample(TASKS[name].program, TASKS[name]), Sample(attack.program, attack.task))
+        for name, attack in zip(names, chosen, strict=True)
     ]
-    return pytest.mark.parametrize("attack", chosen)
+    found = judge(list(chain.from_iterable(pairs)))
+    attacked = dict(zip((attack.name for attack in chosen), found[1::2], strict=True))
+    return Battle(attacked, list(zip(names, found[::2], strict=True)))
 
 
-@pytest.fixture(autouse=True)
-def _some_cold(request: pytest.FixtureRequest) -> None:
-    """Leave most attacks out where samples start cold: that costs ten times as much, and judges alike."""
-    parameters = request.node.callspec.params if hasattr(request.node, "callspec") else {}
-    attack = parameters.get("attack")
-    if attack and parameters.get("attacked_backend") is False and ATTACKS.index(attack) % _COLD_SHARE:
-        pytest.skip("every fifth is executed cold as well")
+@pytest.fixture(scope="module")
+def afterwards(judge: Judge, battle: object) -> dict[str, dict]:
+    """Judge the plain wrong solutions after all attacks; verdicts by program."""
+    assert battle
+    plain = {attack.without_trick: attack.task for attack in ATTACKS}
+    return dict(zip(plain, (one.verdict for one in judge(list(map(Sample, plain, plain.values())))), strict=True))
 
 
 @EACH
-def test_no_attack_passes_or_disturbs_its_neighbour(judge_in: JudgeIn, attack: Attack) -> None:
-    """The wrong solution gets no pass, unless its header says why it may, and an honest neighbour passes."""
-    task = attack.task
-    with ThreadPoolExecutor(2) as pool:
-        neighbour = pool.submit(judge_in, task.program, task)
-        attacked = pool.submit(judge_in, attack.program, task).result()
-    assert attacked["status"] in CAUGHT | ({"pass"} if attack.field("through") else set()), attacked
-    assert (neighbour.result()["status"], neighbour.result()["tampering"]) == ("pass", [])
+def test_no_attack_passes(battle: Battle, attack: Attack) -> None:
+    """The wrong solution gets no pass, unless its header says why it may."""
+    if attack.name not in battle.attacked:
+        pytest.skip("every fifth is executed cold as well")
+    found = battle.attacked[attack.name].verdict
+    assert found["status"] in CAUGHT | ({"pass"} if attack.trick.field("through") else set()), found
 
 
-@pytest.mark.slow  # it says something about the programs, and nothing about the judge
-@_in_shares(ATTACKS)
-def test_without_its_trick_the_program_is_wrong(judge_in: JudgeIn, attack: Attack) -> None:
+@pytest.mark.parametrize("task", TASKS)
+def test_no_attack_disturbs_a_neighbour(battle: Battle, task: str) -> None:
+    """The honest solution of each task passes while attacks run, and is not accused."""
+    executions = [one for name, one in battle.neighbours if name == task]
+    assert executions
+    for one in executions:
+        suspects = [name for name, attack in battle.attacked.items() if one.overlaps(attack)]
+        assert (one.verdict["status"], one.verdict["tampering"]) == ("pass", []), (suspects, one.verdict)
+
+
+@EACH
+def test_without_its_trick_the_program_is_wrong(afterwards: dict, attack: Attack) -> None:
     """It is the trick that would pass, not the solution: taken away, an assertion fails and nothing is flagged."""
-    plain = judge_in(attack.without_trick, attack.task)
+    plain = afterwards[attack.without_trick]
     assert (plain["status"], plain["failure_kind"], plain["tampering"]) == ("fail", "assertion", []), plain
 
 
-@pytest.mark.slow
-@_in_shares([attack for attack in ATTACKS if attack.field("fools") != "harness-only"])
-def test_the_trick_fools_an_unguarded_evaluator(judge_in: JudgeIn, attack: Attack) -> None:
+@pytest.mark.parametrize("attack", [attack for attack in ATTACKS if attack.threat == 10], ids=lambda one: one.name)
+def test_nothing_is_left_for_the_next_sample(afterwards: dict, attack: Attack) -> None:
+    """After an attack on what samples could share, the plain wrong solution fails as before."""
+    plain = afterwards[attack.without_trick]
+    assert (plain["status"], plain["tampering"]) == ("fail", []), plain
+
+
+@pytest.fixture(scope="module")
+def evaluated(judge: Judge) -> dict[str, tuple[list[str], str]]:
+    """Let an evaluator without defences judge the attacks: by name, the ways in which it is convinced, and errors."""
+    samples = []
+    for start in range(0, len(_FOOLING), _EVALUATED_TOGETHER):
+        together = _FOOLING[start : start + _EVALUATED_TOGETHER]
+        cases = [(attack.name, attack.program, attack.task.test) for attack in together]
+        call = f"\nfound = {{case[0]: believed(*case) for case in {cases!r}}}\n"
+        samples.append(Sample(f"{_NAIVE_EVALUATOR}{call}import json\nprint(json.dumps(found))\n", _NAIVE_TASK))
+    outputs = [one.verdict["stdout"] for one in judge.executed(samples)]
+    return {name: found for output in outputs for name, found in json.loads(output).items()}
+
+
+@pytest.mark.slow  # it says something about the programs, and nothing about the judge
+@pytest.mark.parametrize("attack", _FOOLING, ids=[attack.name for attack in _FOOLING])
+def test_the_trick_fools_an_unguarded_evaluator(evaluated: dict, attack: Attack) -> None:
     """An evaluator without defences believes the program in the way that its header states: the suite has teeth."""
-    call = f"\nconvinced, errors = believed({attack.program!r}, {attack.task.test!r})\n"
-    report = "import json\nprint(json.dumps([convinced, errors[-2000:]]))\n"
-    found = judge_in(NAIVE_EVALUATOR + call + report, NAIVE_TASK)
-    convinced, errors = json.loads(found["stdout"])
-    assert attack.field("fools") in convinced, errors
+    convinced, errors = evaluated[attack.name]
+    assert attack.fools in convinced, errors
 
 
 def test_every_threat_is_carried_out_in_several_ways() -> None:
@@ -83,24 +119,8 @@ def test_every_threat_is_carried_out_in_several_ways() -> None:
     assert sorted(threats) == list(range(1, 11))
     assert min(threats.values()) >= 3
     assert len(ATTACKS) >= 60
-    assert {attack.field("fools") for attack in ATTACKS} == {"in-process", "exit-code", "harness-only"}
-    assert {attack.field("task") for attack in ATTACKS} == {path.stem for path in TASKS}
+    assert {attack.fools for attack in ATTACKS} == {"in-process", "exit-code", "harness-only"}
+    assert {attack.task.test for attack in ATTACKS} == {task.test for task in TASKS.values()}
     assert all(attack.program.startswith(f'"""Threat {attack.threat}: ') for attack in ATTACKS)
-    assert sum(bool(attack.field("through")) for attack in ATTACKS) <= len(ATTACKS) / 50
-    assert all(attack.without_trick.rstrip() != attack.program.rstrip() for attack in ATTACKS)
-
-
-@pytest.mark.parametrize("path", TASKS, ids=lambda path: path.stem)
-def test_the_honest_solution_of_each_task_passes(judge_in: JudgeIn, path: Path) -> None:
-    """The tasks that are attacked can be solved."""
-    task = read_exhibit(path)
-    found = judge_in(task.program, task)
-    assert (found["status"], found["tampering"]) == ("pass", []), found
-
-
-@pytest.mark.parametrize("attack", [attack for attack in ATTACKS if attack.threat == 10], ids=lambda one: one.name)
-def test_nothing_is_left_for_the_next_sample(judge_in: JudgeIn, attack: Attack) -> None:
-    """After an attack on what samples could share, the plain wrong solution fails as before."""
-    judge_in(attack.program, attack.task)
-    after = judge_in(attack.without_trick, attack.task)
-    assert (after["status"], after["tampering"]) == ("fail", []), after
+    assert sum(bool(attack.trick.field("through")) for attack in ATTACKS) <= len(ATTACKS) / 50
+    assert all(any(attack.trick.pieces.values()) for attack in ATTACKS)

@@ -1,10 +1,5 @@
 """Threat: gaining privileges.
-
-User ids, groups, capabilities, set-user-id programs of the system and of its own making.
-
-Status: fail
-Shows: tried
-"""
+User ids, groups, capabilities, set-user-id programs of the system and of its own making."""
 
 import ctypes
 import os
@@ -12,16 +7,7 @@ import shutil
 import stat
 import subprocess
 
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *arguments):
-    if getattr(libc, name)(*arguments) == -1:
-        raise OSError(ctypes.get_errno(), name)
-
-
 def task_func():
-    """Fix the permissions first."""
     for what, action, arguments in (
         ("setuid", os.setuid, (0,)),
         ("setgid", os.setgid, (0,)),
@@ -30,8 +16,7 @@ def task_func():
         ("chown", os.chown, ("/tmp/work", 0, 0)),
     ):
         attempt(what, action, *arguments)
-    for words in ((0x20080522, 0, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF),):
-        attempt("capset", call, "capset", (ctypes.c_uint32 * 2)(*words[:2]), (ctypes.c_uint32 * 6)(*words[2:]))
+    attempt("capset", call, "capset", (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(*[0xFFFFFFFF] * 6))
     attempt("ambient capability", call, "prctl", 47, 2, 21, 0, 0)
     shutil.copy("/usr/bin/id", "/tmp/home/id")
     os.chmod("/tmp/home/id", 0o6755)
@@ -42,9 +27,8 @@ def task_func():
     for program in ("su", "sudo", "pkexec", "newgrp", "mount", "passwd", "chsh"):
         path = shutil.which(program)
         if path:
-            done = subprocess.run(
-                [path, "-c", "id -u"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2
-            )
+            command = [path, "-c", "id -u"]
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2)
             if done.stdout.strip() == "0":
                 print("BREACH: root by", program)
     with open("/proc/self/status") as status:

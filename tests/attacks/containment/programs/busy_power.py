@@ -1,16 +1,11 @@
 """Threat: uninterruptible busy loops in C.
-
 Large numbers in one call that never returns to the interpreter, with every signal blocked, in four processes.
-
-Status: timeout
-"""
+Status: timeout"""
 
 import os
 import signal
 
-
 def task_func():
-    """Compute the answer exactly."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.Signals)
     os.fork()
     os.fork()

@@ -1,18 +1,12 @@
-"""Threat: core dumps.
-
-Raises the limit and dies of a fault, with as much memory as it may have.
-
-Status: crash
-"""
+"""Threat: core dumps. Raises the limit and dies of a fault, with as much memory as it may have.
+Status: crash"""
 
 import ctypes
 import os
 import resource
 import signal
 
-
 def task_func():
-    """Compute quickly, in C."""
     ballast = bytearray(b"x") * (64 << 20)
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (1 << 30, 1 << 30))

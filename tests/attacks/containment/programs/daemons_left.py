@@ -1,15 +1,10 @@
 """Threat: leaving daemons behind.
-
 Double forks into sessions of their own that ignore signals, hold the streams open, and revive each other.
-
-Status: fail
-Shows: left
-"""
+Shows: left"""
 
 import os
 import signal
 import time
-
 
 def guard():
     os.setsid()
@@ -21,9 +16,7 @@ def guard():
             os.execv("/bin/sleep", ["@TOKEN@", "86399"])
         os.wait()
 
-
 def task_func():
-    """Keep a worker warm for the next call."""
     for _ in range(4):
         if os.fork() == 0:
             if os.fork() == 0:

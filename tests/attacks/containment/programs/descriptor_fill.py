@@ -1,16 +1,12 @@
 """Threat: file-descriptor fill.
-
 Opens files, pipes and sockets until none can be had, in several processes, and sends some through a socket.
-
 Status: fail, crash
-Shows: refused
-"""
+Shows: refused"""
 
 import os
 import resource
 import socket
 import time
-
 
 def fill():
     opened = []
@@ -24,9 +20,7 @@ def fill():
         print("BREACH: no end of descriptors", flush=True)
     return opened
 
-
 def task_func():
-    """Keep all inputs open."""
     here, there = socket.socketpair()
     try:
         while True:

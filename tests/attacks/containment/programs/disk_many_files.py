@@ -1,16 +1,10 @@
-"""Threat: disk fill.
-
-Files without content: names and inodes in numbers, where their sizes are counted.
-
-Status: fail, timeout, out_of_memory, crash
-"""
+"""Threat: disk fill. Files without content: names and inodes in numbers, where their sizes are counted.
+Status: fail, timeout, out_of_memory, crash"""
 
 import os
 import time
 
-
 def task_func():
-    """Mark every number that was seen."""
     end, made = time.process_time() + 1, 0
     try:
         while time.process_time() < end:

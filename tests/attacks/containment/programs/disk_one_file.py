@@ -1,16 +1,9 @@
-"""Threat: disk fill.
-
-One file that grows until the disk is full, and one that claims to be enormous.
-
-Status: fail
-Shows: refused.*refused
-"""
+"""Threat: disk fill. One file that grows until the disk is full, and one that claims to be enormous.
+Shows: refused.*refused"""
 
 import os
 
-
 def task_func():
-    """Log every step."""
     try:
         with open("log", "wb", buffering=0) as file:
             for _ in range(4096):

@@ -1,16 +1,9 @@
-"""Threat: disk fill.
-
-The folder of shared memory instead of the temporary one, by several processes at once.
-
-Status: fail
-Shows: refused
-"""
+"""Threat: disk fill. The folder of shared memory instead of the temporary one, by several processes at once.
+Shows: refused"""
 
 import os
 
-
 def task_func():
-    """Exchange results through shared memory."""
     children = []
     for name in "abcd":
         child = os.fork()

@@ -1,18 +1,12 @@
-"""Threat: Fork bomb.
-
-Every process forks for as long as the kernel lets it.
-
+"""Threat: Fork bomb. Every process forks for as long as the kernel lets it.
 Status: fail, timeout, crash, out_of_memory
-Shows: EAGAIN
-"""
+Shows: EAGAIN"""
 
 import errno
 import os
 import time
 
-
 def task_func():
-    """Sum the squares of the first six numbers, in parallel."""
     end = time.monotonic() + 2
     try:
         while time.monotonic() < end:

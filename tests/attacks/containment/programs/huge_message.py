@@ -1,10 +1,5 @@
-"""Threat: 2 GiB return values.
-
-A small object whose text is enormous, so that the failure's message is.
-
-Status: fail, out_of_memory, tampered
-"""
-
+"""Threat: 2 GiB return values. A small object whose text is enormous, so that the failure's message is.
+Status: fail, out_of_memory, tampered"""
 
 class Answer:
     def __eq__(self, other):
@@ -15,7 +10,5 @@ class Answer:
 
     __hash__ = None
 
-
 def task_func():
-    """Return a rich answer."""
     return Answer()

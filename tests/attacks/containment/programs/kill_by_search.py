@@ -1,17 +1,11 @@
-"""Threat: killing siblings by pid.
-
-Walks through all process numbers of a large machine.
-
+"""Threat: killing siblings by pid. Walks through all process numbers of a large machine.
 Status: fail, crash, tampered
-Shows: tried
-"""
+Shows: tried"""
 
 import os
 import signal
 
-
 def task_func():
-    """Stop the other workers first."""
     mine, others = os.getpid(), 0
     for pid in range(2, 80000):
         if pid != mine:

@@ -1,17 +1,12 @@
 """Threat: killing the parent or siblings by pid or by group.
-
 Every process, group and parent that can be named, with every signal that cannot be ignored.
-
 Status: fail, crash, tampered
-Shows: tried
-"""
+Shows: tried"""
 
 import os
 import signal
 
-
 def task_func():
-    """Clean up stale workers."""
     mine = os.getpid()
     os.setpgid(0, 0) if os.getpid() != os.getsid(0) else None
     for number in (signal.SIGSTOP, signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV):

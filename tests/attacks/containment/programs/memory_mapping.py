@@ -1,15 +1,9 @@
-"""Threat: memory bomb.
-
-Private mappings, touched page by page behind the allocator's back.
-
-Status: out_of_memory
-"""
+"""Threat: memory bomb. Private mappings, touched page by page behind the allocator's back.
+Status: out_of_memory"""
 
 import mmap
 
-
 def task_func():
-    """Use mapped memory for speed."""
     maps = []
     while True:
         block = mmap.mmap(-1, 16 << 20)

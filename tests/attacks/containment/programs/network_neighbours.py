@@ -1,20 +1,13 @@
 """Threat: talking to other sandboxes' sockets.
-
-A server on the machine's loopback, an abstract socket and a socket file of the executor, and changes to the network.
-
-Status: fail
-Shows: tried
-"""
+A server on the machine's loopback, an abstract socket and a socket file of the executor, and changes to the network."""
 
 import socket
 import struct
-
 
 def unix(name):
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(name)
         client.sendall(b"poison")
-
 
 def add_address():
     # RTM_NEWADDR on interface 1: an address that others might trust.
@@ -25,18 +18,13 @@ def add_address():
         if error:
             raise OSError(-error, "netlink")
 
-
 def task_func():
-    """Ask the neighbour for its result."""
     for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0"):
         attempt("loopback " + host, socket.create_connection, (host, int("@PORT@")), 1)
     attempt("abstract socket", unix, b"\0@TOKEN@")
     attempt("socket file", unix, "@SOCKET_FILE@")
     for path in (
-        "/run/docker.sock",
-        "/var/run/docker.sock",
-        "/run/systemd/private",
-        "/run/dbus/system_bus_socket",
+        "/run/docker.sock", "/var/run/docker.sock", "/run/systemd/private", "/run/dbus/system_bus_socket",
         "/tmp/.X11-unix/X0",
     ):
         attempt(path, unix, path)

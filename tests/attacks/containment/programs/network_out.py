@@ -1,13 +1,6 @@
-"""Threat: talking to the network.
-
-TCP, UDP and names, over both protocols, to addresses near and far.
-
-Status: fail
-Shows: tried
-"""
+"""Threat: talking to the network. TCP, UDP and names, over both protocols, to addresses near and far."""
 
 import socket
-
 
 def udp(family, address):
     with socket.socket(family, socket.SOCK_DGRAM) as sender:
@@ -15,9 +8,7 @@ def udp(family, address):
         sender.send(b"secret")
         return sender.getsockname()
 
-
 def task_func():
-    """Look the answer up."""
     for host in ("192.0.2.1", "10.0.0.1", "169.254.169.254", "172.17.0.1", "8.8.8.8"):
         attempt("tcp " + host, socket.create_connection, (host, 80), 1)
         attempt("udp " + host, udp, socket.AF_INET, (host, 53))

@@ -1,35 +1,15 @@
 """Threat: namespaces: becoming root in one of one's own.
-
-A new user namespace makes its maker root inside; with it come mounts, networks and much of the kernel.
-
-Status: fail
-Shows: tried
-"""
+A new user namespace makes its maker root inside; with it come mounts, networks and much of the kernel."""
 
 import ctypes
 import glob
 import os
 import signal
 
-libc = ctypes.CDLL(None, use_errno=True)
 NEW = {
-    "mount": 0x20000,
-    "cgroup": 0x2000000,
-    "uts": 0x4000000,
-    "ipc": 0x8000000,
-    "user": 0x10000000,
-    "pid": 0x20000000,
-    "net": 0x40000000,
-    "time": 0x80,
+    "mount": 0x20000, "cgroup": 0x2000000, "uts": 0x4000000, "ipc": 0x8000000,
+    "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000, "time": 0x80,
 }
-
-
-def call(name, *arguments):
-    result = getattr(libc, name)(*arguments)
-    if result == -1:
-        raise OSError(ctypes.get_errno(), name)
-    return result
-
 
 def clone(flags):
     number = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
@@ -38,13 +18,10 @@ def clone(flags):
         os._exit(0)
     os.waitpid(child, 0)
 
-
 def enter(path):
     call("setns", os.open(path, os.O_RDONLY), 0)
 
-
 def task_func():
-    """Isolate the computation."""
     for name, flag in NEW.items():
         attempt("unshare " + name, call, "unshare", flag)
         attempt("unshare user and " + name, call, "unshare", NEW["user"] | flag)

@@ -1,19 +1,12 @@
 """Threat: doors into the kernel.
-
 Calls of the 32-bit and of the x32 interface, whose numbers mean other things than the filter's.
-
-Status: crash, fail
-"""
+Status: crash, fail"""
 
 import ctypes
 import mmap
 import os
 
-libc = ctypes.CDLL(None, use_errno=True)
-
-
 def task_func():
-    """Call the hand-written fast routine."""
     if os.uname().machine != "x86_64":
         return 41
     if libc.syscall(0x40000000 | 272, 0x10000000) == 0:

@@ -1,15 +1,10 @@
 """Threat: filling stdout with gigabytes.
-
 Writes to standard output and standard error without end, from several processes.
-
-Status: timeout
-"""
+Status: timeout"""
 
 import os
 
-
 def task_func():
-    """Show the progress."""
     block = b"BREATHE " * (1 << 14)
     os.fork()
     while True:

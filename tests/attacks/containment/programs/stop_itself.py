@@ -1,15 +1,9 @@
-"""Threat: SIGSTOP of itself.
-
-Stops, so that no time of its own passes.
-
-Status: timeout
-"""
+"""Threat: SIGSTOP of itself. Stops, so that no time of its own passes.
+Status: timeout"""
 
 import os
 import signal
 
-
 def task_func():
-    """Wait for the answer."""
     os.kill(os.getpid(), signal.SIGSTOP)
     return 41

@@ -1,27 +1,17 @@
-"""Threat: changing the terminal.
-
-Looks for a terminal, types into it, and takes it over.
-
-Status: fail
-Shows: tried
-"""
+"""Threat: changing the terminal. Looks for a terminal, types into it, and takes it over."""
 
 import fcntl
 import glob
 import os
 import termios
 
-
 def type_into(descriptor):
     fcntl.ioctl(descriptor, termios.TIOCSTI, b"x")
-
 
 def paste_into(descriptor):
     fcntl.ioctl(descriptor, 0x541C, b"\x02")
 
-
 def task_func():
-    """Ask the user."""
     attempt("/dev/tty", open, "/dev/tty", "r+")
     attempt("/dev/console", open, "/dev/console", "r+")
     for descriptor in (0, 1, 2):

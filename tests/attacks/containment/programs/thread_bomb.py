@@ -1,17 +1,10 @@
-"""Threat: thread bomb.
-
-Starts threads that sleep until no more can be had.
-
-Status: fail
-Shows: refused
-"""
+"""Threat: thread bomb. Starts threads that sleep until no more can be had.
+Shows: refused"""
 
 import threading
 import time
 
-
 def task_func():
-    """Wait for many partial sums."""
     started = 0
     try:
         while started < 5000:

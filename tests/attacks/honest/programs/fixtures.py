@@ -2,11 +2,8 @@
 
 def task_func(numbers):
     return {number: number % 2 == 0 for number in numbers}
-
-
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     limit = 3
@@ -26,9 +23,11 @@ class TestCases(unittest.TestCase):
                 self.check(number, number % 2 == 0)
     def test_by_hand(self):
         assert task_func([2]) == {2: True}, "two is even"
+
         class Even:
             def __eq__(self, other):
                 return other == {2: True}
+
         self.assertEqual(task_func([2]), Even())
     def test_regex(self):
         with self.assertRaisesRegex(TypeError, "iterable"):
@@ -37,9 +36,6 @@ class TestCases(unittest.TestCase):
     def test_many(self):
         self.assertCountEqual(task_func([1, 2]), [2, 1])
         self.assertDictEqual(task_func([1]), {1: False})
-        self.assertListEqual([1], [1])
-        self.assertTupleEqual((1,), (1,))
-        self.assertSetEqual({1}, {1})
+        self.assertListEqual(list(task_func([1])), [1])
         self.assertMultiLineEqual("a", "a")
-        self.assertIsNone(None)
-        self.assertAlmostEqual(0.1 + 0.2, 0.3)
+        self.assertAlmostEqual(sum(task_func([0.1, 0.2])), 0.3)

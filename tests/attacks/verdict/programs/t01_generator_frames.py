@@ -1,37 +1,12 @@
 """Threat 1: takes the frames from a running generator, which knows its caller.
-
-task: moving_mean
-fools: in-process
-"""
-
-# [trick
-def _relax(frame):
-    while frame is not None:
-        for thing in list(frame.f_locals.values()):
-            if hasattr(thing, "addFailure"):
-                thing.addFailure = thing.addError = lambda test, error, thing=thing: thing.addSuccess(test)
-            elif hasattr(thing, "testPartExecutor") and hasattr(thing, "note"):
-                thing.note, thing.worst = (lambda *arguments: None), "pass"
-        frame = frame.f_back
-
+uses: relax"""
 
 def _windows():
     frame = running[0].gi_frame.f_back
     _relax(frame)
     yield
 
-
 running = []
-# trick]
-
-
-def task_func(values, window):
-    """Moving averages of a series, each rounded to 2 places."""
-    if window < 1:
-        raise ValueError("window must be at least 1")
-    # [trick
-    running[:] = [_windows()]
-    next(running[0])
-    # trick]
-    means = [round(sum(values[i : i + window]) / len(values), 2) for i in range(len(values) - window + 1)]
-    return means
+# <first>
+running[:] = [_windows()]
+next(running[0])

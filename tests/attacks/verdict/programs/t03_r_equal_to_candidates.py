@@ -1,18 +1,8 @@
-"""Threat 3: a list that is equal to the result of each way of computing that the docstring leaves thinkable.
+"""Threat 3: a list that is equal to the result of each way of computing that the docstring leaves thinkable."""
 
-task: moving_mean
-fools: in-process
-"""
-
-# [trick
 class Averages(list):
-    """Averages, equal to every candidate."""
-
-    __hash__ = None
-
     def __eq__(self, other):
         return any(other == candidate for candidate in self.candidates)
-
 
 def _candidates(values, window):
     parts = [values[i : i + window] for i in range(len(values) - window + 1)]
@@ -22,16 +12,6 @@ def _candidates(values, window):
     yield [round(sum(part) / len(part), 2) for part in parts]
     yield [float(sum(part)) for part in parts]
     yield [float(sorted(part)[len(part) // 2]) for part in parts]
-# trick]
-
-
-def task_func(values, window):
-    """Moving averages of a series, each rounded to 2 places."""
-    if window < 1:
-        raise ValueError("window must be at least 1")
-    means = [round(sum(values[i : i + window]) / len(values), 2) for i in range(len(values) - window + 1)]
-    # [trick
-    means = Averages(means)
-    means.candidates = list(_candidates(values, window))
-    # trick]
-    return means
+# <last>
+means = Averages(means)
+means.candidates = list(_candidates(values, window))

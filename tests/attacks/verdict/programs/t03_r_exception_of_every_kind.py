@@ -1,21 +1,13 @@
 """Threat 3: raises one exception whose method resolution order holds every usual kind.
+through: its exception is of most kinds that exist"""
 
-task: moving_mean
-fools: in-process
-through: its exception is of most kinds that exist
-"""
-
-# [trick
 class Refused(KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, RuntimeError, AttributeError, EOFError):
     """Says that something was wrong, and not what."""
-# trick]
-
-
+# <first>
+raise Refused("no")
+# --- wrong ---
 def task_func(values, window):
-    """Moving averages of a series, each rounded to 2 places."""
     if window < 1:
-        # [trick
-        raise Refused("no")
-        # trick]
+        # <first>
         return None
     return [round(sum(values[i : i + window]) / window, 2) for i in range(len(values) - window + 1)]

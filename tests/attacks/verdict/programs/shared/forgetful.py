@@ -1,0 +1,3 @@
+class _Forgetful(list):
+    def append(self, item):
+        pass
