@@ -53,7 +53,7 @@ def test_degenerate_answers_fail_alone(bigcodeflow: Command, tmp_path: Path, sta
     samples = _write_samples(tmp_path / "samples.jsonl", key="solution")
     chosen = ("--dataset", "starter", "--ids", f"0-{_TASKS - 1}")
     limits = ("--set", "execution.limits.time_seconds=4", "--set", "sanitizing.safety_policy=flag")
-    done = bigcodeflow("evaluate", "--samples", "samples.jsonl", *chosen, *limits, "--out", "out", timeout_seconds=600)
+    done = bigcodeflow("evaluate", "--samples", "samples.jsonl", *chosen, *limits, "--out", "out")
     assert "Traceback" not in done.stderr
     listed = json.loads(bigcodeflow("inspect", "latest", "--status", "all", "--format", "json").stdout)
     assert len(listed) == samples
@@ -77,8 +77,6 @@ def test_degenerate_answers_can_be_sanitized(bigcodeflow: Command, tmp_path: Pat
     """The command ends well, with one solution for each answer."""
     samples = _write_samples(tmp_path / "answers.jsonl", key="raw_solution")
     chosen = ("--dataset", "starter", "--ids", f"0-{_TASKS - 1}", "--mode", mode)
-    done = bigcodeflow(
-        "sanitize", "--samples", "answers.jsonl", *chosen, "--out", "solutions.jsonl", timeout_seconds=600
-    )
+    done = bigcodeflow("sanitize", "--samples", "answers.jsonl", *chosen, "--out", "solutions.jsonl")
     assert "failed for a text" not in done.stderr
     assert len((tmp_path / "solutions.jsonl").read_text().splitlines()) == samples
