@@ -37,6 +37,22 @@ def test_samples_come_in_the_originals_format(bigcodeflow: Command, tmp_path: Pa
     assert again.stderr.count("from cache") == 3
 
 
+def test_a_run_goes_from_the_model_to_the_score(
+    bigcodeflow: Command, tmp_path: Path, starter_environment: object
+) -> None:
+    """One command asks for its split, although answers to the other are known; the files carry the model's name."""
+    with model_server(solved_by_docstring) as server:
+        address = ("--model", "openai:m", "--base-url", server.url("openai"))
+        bigcodeflow("generate", *address, "--dataset", "starter", "--ids", "0-1")
+        chosen = ("--set", "dataset.ids=0-1", "--set", "dataset.split=instruct", "--set", "out=out")
+        done = bigcodeflow("run", "starter", "--no-prefect", *address, *chosen)
+        assert len(server.requests) == 4
+    assert "2 samples of 2 tasks" in " ".join(done.stdout.split())
+    [file] = (tmp_path / "out").glob(f"{FILE.replace('complete', 'instruct')}_pass_at_k.json")
+    score = json.loads(file.read_text())
+    assert (score["model"], score["pass@1"]) == ("m--main", 0.0)
+
+
 def test_another_setting_is_another_file(bigcodeflow: Command, tmp_path: Path) -> None:
     """Longer answers, and fewer tasks, stand beside the first file; a grid has a folder a setting."""
     with model_server(_solution) as server:
@@ -101,12 +117,12 @@ def test_mistakes_end_in_one_line(bigcodeflow: Command) -> None:
             assert "Traceback" not in done.stderr
 
 
-SPLITS = pytest.mark.parametrize(
+ORDERS = pytest.mark.parametrize(
     "splits", [("complete", "instruct"), pytest.param(("instruct", "complete"), marks=pytest.mark.slow)]
 )
 
 
-@SPLITS
+@ORDERS
 def test_each_split_is_asked_and_written_by_itself(
     splits: tuple[str, str], bigcodeflow: Command, tmp_path: Path
 ) -> None:
@@ -124,7 +140,8 @@ def test_each_split_is_asked_and_written_by_itself(
     assert "return 'no'" not in complete
 
 
-@SPLITS
+@ORDERS
+@pytest.mark.slow
 def test_each_split_is_scored_by_its_own_answers(
     splits: tuple[str, str], bigcodeflow: Command, tmp_path: Path, starter_environment: object
 ) -> None:
