@@ -1,10 +1,7 @@
 """Fixtures that several folders of tests share: real environments, real data, and a command line to call."""
 
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +12,10 @@ from xdist.scheduler import LoadScopeScheduling
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.listening import reach_loopback_directly
 from bigcodeflow.environments import InstalledEnvironment, find_environment
+from tests.command import Command, command_in, process_in
 
 ROOT = Path(__file__).parents[1]
 REFERENCE_DATA = ROOT.parent / "shared" / "data"
-COMMAND_SECONDS = 240
 CHROMIUM_FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -35,8 +32,6 @@ reach_loopback_directly(os.environ)
 # How long an example takes says how busy the machine is, and nothing about the example.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
-
-Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 #: Folders in the order in which workers of pytest-xdist take them. The first compares what its own process has open
 #: before and after; then come long tests, then all others.
@@ -146,22 +141,11 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def bigcodeflow(tmp_path: Path) -> Command:
-    """Calls the installed command in an empty folder, as a user would."""
+    """Calls the command in this process, with an empty folder as its working directory."""
+    return command_in(tmp_path)
 
-    def call(
-        *arguments: str | Path, check: bool = True, timeout_seconds: float = COMMAND_SECONDS, **variables: str
-    ) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
-            [str(Path(sys.executable).with_name("bigcodeflow")), *map(str, arguments)],
-            cwd=tmp_path,
-            env=os.environ | {"COLUMNS": "160", "NO_COLOR": "1"} | variables,
-            capture_output=True,
-            text=True,
-            timeout=timeout_seconds,
-            check=False,
-        )
-        if check:
-            assert done.returncode == 0, done.stdout + done.stderr
-        return done
 
-    return call
+@pytest.fixture
+def bigcodeflow_process(tmp_path: Path) -> Command:
+    """Starts the installed command in an empty folder, as a user would."""
+    return process_in(tmp_path)

@@ -2,12 +2,14 @@
 
 import catalog as benchmark
 import duckdb
+import pytest
 
 from bigcodeflow.results import CATALOG_NAME
 
 SIZE = benchmark.Size(models=2, tasks=12, samples=3)
 
 
+@pytest.mark.slow
 def test_a_small_store_is_measured(tmp_path, capsys):
     """All rebuilds and questions are in the tables, and the catalog over the made store has every verdict."""
     tasks, base = benchmark.made_up_base()

@@ -2,10 +2,12 @@
 
 import explorer as benchmark
 import explorer_store
+import pytest
 
 from bigcodeflow.results import rebuild_catalog
 
 
+@pytest.mark.slow
 def test_a_small_store_is_measured(tmp_path, capsys):
     """Each page has a row with its times."""
     root = tmp_path / "store"

@@ -34,6 +34,7 @@ def test_medians_are_told_a_second_and_core_and_beside_ours():
     assert "| ours | 2.0 | 40.0 | 20.00 | 20 | 1.0 | 80 |" in report
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 def test_what_is_not_there_is_left_out_by_name(starter_environment, tmp_path):
     """No engine answers and the original needs other libraries: both are named, and the others are measured."""

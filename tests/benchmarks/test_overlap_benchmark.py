@@ -11,7 +11,7 @@ import pytest
 def asked(port, content):
     body = json.dumps({"model": "recorded", "messages": [{"role": "user", "content": content}]}).encode()
     request = Request(f"http://127.0.0.1:{port}/v1/chat/completions", body, {"content-type": "application/json"})
-    with urlopen(request, timeout=20) as response:
+    with urlopen(request, timeout=120) as response:
         return json.load(response)["choices"][0]["message"]["content"]
 
 

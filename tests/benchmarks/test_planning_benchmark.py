@@ -31,7 +31,7 @@ def test_exact_power_counts_what_mcnemar_calls_significant():
     assert exact_power(9, 0.4 * 0.999999, 0.999999) == pytest.approx(sum(chances), abs=1e-4)
 
 
-@pytest.mark.parametrize("n_samples", [2, 8])
+@pytest.mark.parametrize("n_samples", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_several_samples_a_task_have_the_power_of_the_sign_flip_test(n_samples):
     """Of 400 drawn comparisons of two models the test finds as many as promised, within 6 points (3 standard errors)."""
     difference, variances = truth(POPULATION, 100_000)
@@ -41,6 +41,7 @@ def test_several_samples_a_task_have_the_power_of_the_sign_flip_test(n_samples):
     assert found == pytest.approx(power(question, difference, n_tasks, n_samples), abs=0.06)
 
 
+@pytest.mark.slow
 def test_estimated_variances_are_unbiased():
     """Over 500 drawn pairs of runs with 3 samples of 60 tasks the estimates are right on average."""
     _, true = truth(POPULATION, 100_000)

@@ -17,11 +17,13 @@ from bigcodeflow.cli.examples import EXAMPLES
 from bigcodeflow.cli.main import app
 from bigcodeflow.core.schemas import VERDICTS
 from docs.command_line import commands, page
+from tests.command import command_in
 from tests.conftest import ROOT, Command
 
 pytestmark = pytest.mark.sandbox
 
 STARTER = ("--dataset", "starter", "--environment", "starter", "--workers", "1")
+EVALUATE = ("evaluate", "--samples", "clean.jsonl", *STARTER, "--ids", "0-2")
 TASKS = [json.loads(line) for line in (ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()]
 
 
@@ -83,54 +85,55 @@ def test_a_command_starts_without_what_it_does_not_use(command: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 
 
-def test_evaluate_writes_the_originals_files(bigcodeflow: Command, tmp_path: Path, starter_environment: object) -> None:
-    """Ground truths of three tasks: results, pass@k and verdicts, in the formats that other tools read.
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory, starter_environment: object) -> Path:
+    """A folder in which answers to three tasks were sanitized, checked and evaluated, each by its own command.
+
+    Its first program leaves the imports of its task out.
+    """
+    folder = tmp_path_factory.mktemp("evaluated")
+    programs = [task["code_prompt"] + "\n" + task["canonical_solution"] for task in TASKS[:3]]
+    programs[0] = "def task_func" + programs[0].partition("def task_func")[2]
+    with gzip.open(folder / "raw.jsonl.gz", "wt") as file:
+        for number, program in enumerate(programs):
+            answer = f"Here you are:\n```python\n{program}\n```\nEnjoy!"
+            file.write(json.dumps({"task_id": f"Starter/{number}", "raw_solution": answer}) + "\n")
+    command, dataset = command_in(folder), ("--dataset", "starter")
+    command("sanitize", "--samples", "raw.jsonl.gz", *dataset, "--mode", "robust", "--out", "clean.jsonl")
+    lines = [json.loads(line) for line in (folder / "clean.jsonl").read_text().splitlines()]
+    assert [line["solution"].rstrip() for line in lines] == [program.rstrip() for program in programs]
+    assert all(line["raw_solution"].startswith("Here you are") for line in lines)
+    assert "3 of 3 solutions compile" in command("syncheck", "--samples", "clean.jsonl", *dataset).stderr
+    assert "100.0 %" in command(*EVALUATE, "--out", "out").stdout
+    return folder
+
+
+def test_evaluate_writes_the_originals_files(evaluated: Path) -> None:
+    """Results, pass@k and verdicts, in the formats that other tools read.
 
     Asked again, every stage comes from the cache.
     """
-    arguments = ("evaluate", "--samples", "oracle", *STARTER, "--ids", "0-2", "--out", "out")
-    assert "100.0 %" in bigcodeflow(*arguments).stdout
-    results = json.loads((tmp_path / "out" / "oracle--bigcodebench-complete_eval_results.json").read_text())
+    results = json.loads((evaluated / "out" / "clean_eval_results.json").read_text())
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", results["date"])
     assert list(results["eval"]) == ["Starter/0", "Starter/1", "Starter/2"]
     assert [sample["status"] for samples in results["eval"].values() for sample in samples] == ["pass"] * 3
-    score = json.loads((tmp_path / "out" / "oracle--bigcodebench-complete_pass_at_k.json").read_text())
+    score = json.loads((evaluated / "out" / "clean_pass_at_k.json").read_text())
     assert (score["pass@1"], score["gt_pass_rate"], score["failed_tasks"], score["calibrated"]) == (1.0, 1.0, [], True)
-    assert pq.read_schema(tmp_path / "out" / "verdicts.parquet").equals(VERDICTS)
-    again = bigcodeflow(*arguments).stderr
+    assert pq.read_schema(evaluated / "out" / "verdicts.parquet").equals(VERDICTS)
+    again = command_in(evaluated)(*EVALUATE, "--out", "again").stderr
     assert again.count("from cache") == 6
     assert "`bigcodeflow up` starts one" in again
     assert "4200" not in again
 
 
-def test_uncalibrated_runs_the_solution_alone(
-    bigcodeflow: Command, tmp_path: Path, starter_environment: object
-) -> None:
-    """A solution that leaves the imports out passes calibrated only."""
-    prompt, solution = TASKS[0]["code_prompt"], TASKS[0]["canonical_solution"]
-    body = f"def task_func{prompt.partition('def task_func')[2]}\n{solution}"
-    write_lines(tmp_path / "lazy.jsonl", {"task_id": "Starter/0", "solution": body})
-    arguments = ("evaluate", "--samples", "lazy.jsonl", *STARTER, "--ids", "0")
-    for more, expected in (((), (1.0, True)), (("--uncalibrated",), (0.0, False))):
-        bigcodeflow(*arguments, "--out", f"out{len(more)}", *more)
-        score = json.loads((tmp_path / f"out{len(more)}" / "lazy_pass_at_k.json").read_text())
-        assert (score["pass@1"], score["calibrated"]) == expected
-
-
-def test_sanitize_then_syncheck_then_evaluate(
-    bigcodeflow: Command, tmp_path: Path, starter_environment: object
-) -> None:
-    """A user of the original can move one step at a time: each command reads what the one before wrote."""
-    answer = "Here you are:\n```python\ndef task_func(x):\n    return x\n```\nEnjoy!"
-    with gzip.open(tmp_path / "raw.jsonl.gz", "wt") as file:
-        file.write(json.dumps({"task_id": "Starter/0", "raw_solution": answer}) + "\n")
-    dataset = ("--dataset", "starter")
-    bigcodeflow("sanitize", "--samples", "raw.jsonl.gz", *dataset, "--mode", "robust", "--out", "clean.jsonl")
-    line = json.loads((tmp_path / "clean.jsonl").read_text())
-    assert line == {"task_id": "Starter/0", "solution": "def task_func(x):\n    return x", "raw_solution": answer}
-    assert "1 of 1 solutions compile" in bigcodeflow("syncheck", "--samples", "clean.jsonl", *dataset).stderr
-    bigcodeflow("evaluate", "--samples", "clean.jsonl", *STARTER, "--ids", "0", "--out", "out")
-    assert (tmp_path / "out" / "clean_eval_results.json").exists()
+def test_uncalibrated_failures_are_rerun_and_counted(evaluated: Path) -> None:
+    """A program that leaves the imports out passes calibrated only; what fails again is not flaky."""
+    done = command_in(evaluated)(*EVALUATE, "--out", "alone", "--uncalibrated", "--reruns", "1")
+    shown = " ".join(done.stdout.split())
+    assert "1 of 3 samples (raw, none) were executed more than once; 0 of them came out differently" in shown
+    score = json.loads((evaluated / "alone" / "clean_pass_at_k.json").read_text())
+    assert (score["pass@1"], score["calibrated"]) == (pytest.approx(2 / 3), False)
+    assert pq.read_table(evaluated / "alone" / "verdicts.parquet")["attempts"].to_pylist() == [2, 1, 1]
 
 
 def test_syncheck_names_what_does_not_compile(bigcodeflow: Command, tmp_path: Path) -> None:
@@ -239,12 +242,3 @@ def test_env_check_names_a_control_that_does_not_hold(
     assert done.returncode == 1
     assert "oracle: 1 of 1 pass" in done.stdout
     assert "stub does not hold: Starter/0 passes" in done.stdout
-
-
-def test_reruns_are_shown_in_the_summary(bigcodeflow: Command, tmp_path: Path, starter_environment: object) -> None:
-    """A stub passes nothing; what fails three times is rerun and not flaky, and the summary says so."""
-    done = bigcodeflow("evaluate", "--samples", "stub", *STARTER, "--ids", "0-1", "--reruns", "2", "--out", "out")
-    shown = " ".join(done.stdout.split())
-    assert "2 of 2 samples (calibrated, none) were executed more than once; 0 of them came out differently" in shown
-    assert pq.read_table(tmp_path / "out" / "verdicts.parquet")["attempts"].to_pylist() == [3, 3]
-    assert json.loads((tmp_path / "out" / "stub--bigcodebench-complete_pass_at_k.json").read_text())["pass@1"] == 0.0

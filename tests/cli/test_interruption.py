@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import psutil
 import pytest
 
 from bigcodeflow.execution.verdicts import Ledger
+from tests.conftest import Command
 from tests.endtoend.conftest import write_samples
 from tests.endtoend.test_cancelling import executions, verdicts_in
 from tests.generation.providers.double import Completion, Received, model_server
@@ -68,57 +70,71 @@ def interrupted(process: "subprocess.Popen[str]") -> str:
     """
     children = psutil.Process(process.pid).children(recursive=True)
     os.killpg(process.pid, signal.SIGINT)
-    began = time.monotonic()
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=_PATIENCE_SECONDS)
     assert process.returncode == 130, said
-    assert time.monotonic() - began < 30
-    _, alive = psutil.wait_procs(children, 20)
+    _, alive = psutil.wait_procs(children, _PATIENCE_SECONDS)
     assert not [child.cmdline() for child in alive]
     assert "Traceback" not in said, said
     assert "Crash" not in said, said
     return said
 
 
-@pytest.mark.parametrize("command", ["evaluate", pytest.param("run", marks=pytest.mark.slow)])
-def test_an_interrupted_run_goes_on_where_it_was(begin: Begin, tmp_path: Path, command: str) -> None:
-    """Without Prefect and with a server of its own: the verdicts that came are kept, and the rest is executed then."""
-    write_samples(tmp_path / "sleepers.jsonl", _SAMPLES, sleep_seconds=1.0)
-    longer = write_samples(tmp_path / "longer.jsonl", _SAMPLES, sleep_seconds=8.0)
-    halves = [path.read_text().splitlines(keepends=True) for path in (tmp_path / "sleepers.jsonl", longer)]
-    # However late the first verdict is seen, some samples are still under way.
-    (tmp_path / "sleepers.jsonl").write_text("".join(halves[0][: _SAMPLES // 2] + halves[1][_SAMPLES // 2 :]))
-    what = ("--dataset", "starter", "--samples", "sleepers.jsonl", "--ids", f"0-{_SAMPLES - 1}")
+def says_what_is_kept(said: str, store: Path) -> None:
+    """The last line of an interrupted run, which has verdicts of some samples and no live file."""
+    lines = said.strip().splitlines()
+    assert lines[-1].startswith("stopped during execution with ")
+    assert "are kept in results/store; run the same again" in lines[-1]
+    assert [line for line in lines if line.startswith("stopped")] == lines[-1:]
+    assert not list((store / "live").iterdir())
+
+
+def test_an_interrupted_evaluation_waits_for_no_sample(begin: Begin, tmp_path: Path) -> None:
+    """The verdict that came is kept; the sample that still runs would take longer than this test waits."""
+    quick = write_samples(tmp_path / "samples.jsonl", 1, sleep_seconds=0.1).read_text()  # else a known ground truth
+    endless = write_samples(tmp_path / "endless.jsonl", 2, sleep_seconds=10 * _PATIENCE_SECONDS)
+    (tmp_path / "samples.jsonl").write_text(quick + endless.read_text().splitlines()[1])
+    what = ("--dataset", "starter", "--samples", "samples.jsonl", "--ids", "0-1", *_SMALL[2:])
+    process = begin("evaluate", *what, "--set", f"execution.limits.time_seconds={20 * _PATIENCE_SECONDS}")
+    store = tmp_path / "results" / "store"
+    wait_for(lambda: executions(store) and verdicts_in(store), process)
+    says_what_is_kept(interrupted(process), store)
+    assert len(verdicts_in(store)) == 1
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_goes_on_where_it_was(begin: Begin, tmp_path: Path) -> None:
+    """With a Prefect server of its own: what was judged is not executed again, and the rest is."""
+    # Judged in turn: however late the first verdict is seen, samples are still to be executed.
+    write_samples(tmp_path / "sleepers.jsonl", _SAMPLES, sleep_seconds=4.0)
     chosen = ("--set", f"dataset.ids=0-{_SAMPLES - 1}", "--set", "samples.source=sleepers.jsonl")
-    arguments = ("evaluate", *what, *_SMALL[2:]) if command == "evaluate" else ("run", "starter", *chosen, *_SMALL)
+    arguments = ("run", "starter", *chosen, *_SMALL, "--set", "execution.slots_per_worker=1")
     store = tmp_path / "results" / "store"
     process = begin(*arguments)
     wait_for(lambda: executions(store) and verdicts_in(store), process)
-    said = interrupted(process).strip().splitlines()
-    assert said[-1].startswith("stopped during execution with ")
-    assert "are kept in results/store; run the same again" in said[-1]
-    assert [line for line in said if line.startswith("stopped")] == said[-1:]
-    assert not list((store / "live").iterdir())
-    judged = len(set(verdicts_in(store)))
-    assert 0 < judged < _SAMPLES
+    says_what_is_kept(interrupted(process), store)
+    assert 0 < len(set(verdicts_in(store))) < _SAMPLES
     again = begin(*arguments)
     _, more = again.communicate(timeout=_PATIENCE_SECONDS)
     assert again.returncode == 0, more
     assert all(counted["executed_twice"] == 0 for counted in executions(store))
 
 
-def test_an_interrupted_generation_keeps_the_answers(begin: Begin, tmp_path: Path) -> None:
+def test_an_interrupted_generation_keeps_the_answers(begin: Begin, bigcodeflow: Command) -> None:
     """What was answered is not asked for again."""
+    interruption = threading.Event()
 
-    def answer(_: Received) -> Completion:
-        latency_seconds = 60.0 if len(server.requests) > 2 else 0.05
-        return Completion("```python\ndef task_func():\n    return 1\n```", latency_seconds=latency_seconds)
+    def answer(received: Received) -> Completion:
+        is_quick = interruption.is_set() or received.number <= 2
+        return Completion("```python\ndef task_func():\n    return 1\n```", latency_seconds=0.05 if is_quick else 60)
 
     with model_server(answer) as server:
         what = ("--model", "openai:m", "--base-url", server.url("openai"), "--dataset", "starter", "--ids", "0-5")
         process = begin("generate", *what, "--concurrency", "2")
         wait_for(lambda: len(server.requests) >= 4, process)
-        said = interrupted(process)
-    assert "stopped" in said.strip().splitlines()[-1]
+        assert "stopped" in interrupted(process).strip().splitlines()[-1]
+        interruption.set()
+        bigcodeflow("generate", *what)
+        assert len(server.requests) == 4 + (6 - 2)
 
 
 @pytest.mark.slow

@@ -22,7 +22,10 @@ def test_images_of_others_are_pinned(name: str) -> None:
     assert re.search(r":v?\d+\.\d+[\w.\-]*$", SERVICES[name]["image"])
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if SERVICES[name]["command"][0] == "prefect" else ()) for name in OURS],
+)
 def test_commands_exist_in_the_image(name: str) -> None:
     """Program, subcommand and options are those of the installed packages; Python programs compile."""
     command = SERVICES[name]["command"]

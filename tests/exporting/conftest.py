@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,12 +90,13 @@ def store_root(tmp_path: Path) -> Path:
     return tmp_path / "results" / "store"
 
 
-@pytest.fixture
-def model_run(tmp_path: Path, store_root: Path) -> RecordedRun:
-    """A run that asked a model twice a task, one sample of which was not judged."""
-    tables = tables_with(tmp_path / "tables")
+@pytest.fixture(scope="session")
+def model_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a run that asked a model twice a task, one sample of which was not judged; tests copy it."""
+    folder = tmp_path_factory.mktemp("model")
+    tables = tables_with(folder / "tables")
     publish_run(
-        open_store(store_root),
+        open_store(folder / "store"),
         tables,
         "20261121T100000.000000-nova",
         answers=answers_of(tables),
@@ -106,13 +108,21 @@ def model_run(tmp_path: Path, store_root: Path) -> RecordedRun:
         finished_at=FINISHED,
         config=model_config(),
     )
-    return find_run(store_root, "nova")
+    return folder / "store"
 
 
 @pytest.fixture
-def imported_run(tmp_path: Path, store_root: Path) -> RecordedRun:
-    """Results of the original evaluator: no answers, no times, no settings."""
-    tables = tables_with(tmp_path / "imported tables", unjudged=False)
+def model_run(model_store: Path, store_root: Path) -> RecordedRun:
+    """The run of the model, in the test's own store."""
+    shutil.copytree(model_store, store_root, dirs_exist_ok=True)
+    return find_run(store_root, "nova")
+
+
+@pytest.fixture(scope="session")
+def imported_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with results of the original evaluator: no answers, no times, no settings; tests copy it."""
+    folder = tmp_path_factory.mktemp("imported")
+    tables = tables_with(folder / "tables", unjudged=False)
     unmeasured = dict.fromkeys(("wall_seconds", "cpu_seconds", "test_cpu_seconds", "max_rss_mib"))
     for row in tables.rows["verdicts"]:
         row |= {"backend": "imported", "environment_sha": "unknown", "sanitizer": "unknown", **unmeasured}
@@ -136,7 +146,7 @@ def imported_run(tmp_path: Path, store_root: Path) -> RecordedRun:
     metrics = tables.metrics((1,), split="instruct")
     metrics = metrics.filter([name != "ground_truth_rate" for name in metrics["metric"].to_pylist()])
     publish_run(
-        open_store(store_root),
+        open_store(folder / "store"),
         tables,
         "20250507T205600.000000-old",
         answers=answers,
@@ -150,6 +160,13 @@ def imported_run(tmp_path: Path, store_root: Path) -> RecordedRun:
         config=config,
         imported={"file": "m_eval_results.json", "sha256": "0" * 64},
     )
+    return folder / "store"
+
+
+@pytest.fixture
+def imported_run(imported_store: Path, store_root: Path) -> RecordedRun:
+    """The imported run, in the test's own store."""
+    shutil.copytree(imported_store, store_root, dirs_exist_ok=True)
     return find_run(store_root, "old")
 
 

@@ -92,6 +92,7 @@ def test_an_imported_run_is_logged_with_what_is_known(imported_run: RecordedRun,
     assert client.list_artifacts(run.info.run_id) == []
 
 
+@pytest.mark.slow
 def test_a_database_of_ones_own_needs_no_server(model_run: RecordedRun, tmp_path: Path) -> None:
     """MLflow's client takes an SQLite file where its database packages are installed."""
     pytest.importorskip("mlflow")
@@ -122,6 +123,7 @@ with exported_run(find_run(sys.argv[1], "nova")) as run:
 """
 
 
+@pytest.mark.slow
 def test_an_offline_wandb_run_holds_settings_scores_and_samples(
     model_run: RecordedRun, store_root: Path, tmp_path: Path
 ) -> None:

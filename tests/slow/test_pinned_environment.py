@@ -31,7 +31,6 @@ def test_an_empty_body_passes_nothing_on_hard(
     bigcodeflow(
         *("evaluate", "--samples", "stub", "--dataset", dataset, "--subset", "hard", "--environment", "bigcodebench"),
         *("--out", "out"),
-        timeout_seconds=850,
     )
     rows = pq.read_table(tmp_path / "out" / "verdicts.parquet").to_pylist()
     assert len(rows) == 148
