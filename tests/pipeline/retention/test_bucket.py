@@ -85,6 +85,7 @@ def test_a_removal_that_was_killed_is_finished_by_the_next(store: Store) -> None
     assert not store.bucket.objects("dataset")
 
 
+@pytest.mark.slow
 def test_finding_an_artifact_keeps_it(store: Store) -> None:
     """What a run found counts as written now; not again and again, as each time is a request more."""
     artifact(store, "dataset", "key")
@@ -101,6 +102,7 @@ def test_finding_an_artifact_keeps_it(store: Store) -> None:
     assert _written_at(store) == marked
 
 
+@pytest.mark.slow
 def test_what_is_used_between_looking_and_removing_stays(store: Store) -> None:
     """A run that found the artifact meanwhile keeps it, whole."""
     artifact(store, "dataset", "key")
