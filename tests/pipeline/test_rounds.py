@@ -120,6 +120,7 @@ def test_the_limit_of_cost_counts_all_rounds(tmp_path: Path) -> None:
     assert model.asked == {1: 5, 2: 3}
 
 
+@pytest.mark.slow
 def test_the_limit_of_cost_counts_answers_of_a_round_that_it_has_ended(tmp_path: Path) -> None:
     """Of round 2's three answers, 0.003 dollars each, one is paid for: asking again does not begin at 0."""
     model = MendingModel()

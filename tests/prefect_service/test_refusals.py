@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 
+from bigcodeflow.cli.service import down, status
 from bigcodeflow.core.errors import ConfigError, ServiceError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service import start
@@ -111,10 +113,14 @@ def test_the_shipped_deployments_are_found_and_readable() -> None:
     assert read_deployments(shipped("prefect.yaml"))["benchmark"] == "flows.benchmark.benchmark"
 
 
-def test_down_and_status_where_nothing_was_started(service: Service) -> None:
+def test_down_and_status_where_nothing_was_started(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """Stopping nothing is fine; asking for the state of nothing says how to start. Neither makes a folder."""
-    assert "nothing was started" in service.call("down")
-    assert "bigcodeflow up" in service.call("status", code=1)
+    down(state=service.folder.root)
+    assert "nothing was started" in capsys.readouterr().err
+    with pytest.raises(typer.Exit) as ended:
+        status(state=service.folder.root)
+    assert ended.value.exit_code == 1
+    assert "bigcodeflow up" in capsys.readouterr().err
     assert not service.folder.root.exists()
 
 

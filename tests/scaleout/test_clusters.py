@@ -66,7 +66,7 @@ def test_jobs_of_a_queue_execute(starter_environment: InstalledEnvironment, tmp_
     ("variable", "refusal"),
     [
         ("BIGCODEFLOW_ENVIRONMENTS", r"worker on \S+ lacks .* starter with sha {sha} .*env build"),
-        ("PYTHONPATH", r"worker at tcp:\S+ cannot import bigcodeflow .*: install"),
+        pytest.param("PYTHONPATH", r"worker at tcp:\S+ cannot import bigcodeflow .*: install", marks=pytest.mark.slow),
     ],
 )
 def test_a_worker_without_the_environment_or_the_package_refuses(

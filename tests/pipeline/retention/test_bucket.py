@@ -66,6 +66,7 @@ def test_what_no_run_needs_goes_when_it_is_old_enough(store: Store) -> None:
     assert_one_run_is_whole(store)
 
 
+@pytest.mark.slow
 def test_old_records_go_with_their_artifacts(store: Store) -> None:
     """Of two runs of one name the newer one stays, whole."""
     whole_run(store, "nightly", in_days(-2))
@@ -116,6 +117,7 @@ def test_what_is_used_between_looking_and_removing_stays(store: Store) -> None:
     assert store.find("dataset", "key")
 
 
+@pytest.mark.slow
 def test_answers_stay_unless_asked_for(store: Store, tmp_path: Path) -> None:
     """They were paid for; asked for, they go on the server and here."""
     store.bucket.write("answers/some/segment.jsonl", b"{}\n")
