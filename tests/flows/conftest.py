@@ -6,19 +6,33 @@ from pathlib import Path
 
 import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.settings import PREFECT_HOME, PREFECT_SERVER_ANALYTICS_ENABLED, temporary_settings
+from prefect.settings import (
+    PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+    PREFECT_HOME,
+    PREFECT_SERVER_ANALYTICS_ENABLED,
+    temporary_settings,
+)
 from prefect.testing.utilities import prefect_test_harness
 
 from bigcodeflow.environments import InstalledEnvironment
 from tests.flows.observed import ObservedRun, RunFlow, Settings, observe, settings_in
+from tests.forked_workers import forked_workers
 
-_SERVER_SECONDS = 120
+__all__ = ["forked_workers"]
+
+_SERVER_SECONDS = 600
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers(forked_workers: None) -> None:
+    """All flows execute on forked workers."""
 
 
 @pytest.fixture(scope="session")
 def prefect_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncPrefectClient]:
     """A client of a server that lives as long as the tests; nothing is read from or left in the user's own."""
     settings = {PREFECT_HOME: tmp_path_factory.mktemp("prefect"), PREFECT_SERVER_ANALYTICS_ENABLED: False}
+    settings[PREFECT_FLOWS_HEARTBEAT_FREQUENCY] = None  # each flow waits up to a second for the thread that sends them
     with pytest.MonkeyPatch.context() as patch, temporary_settings(settings):
         patch.setenv("DO_NOT_TRACK", "1")
         with prefect_test_harness(server_startup_timeout=_SERVER_SECONDS), get_client(sync_client=True) as client:

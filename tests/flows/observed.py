@@ -22,7 +22,7 @@ from bigcodeflow.store import Store, open_store
 from flows.benchmark import benchmark
 from tests.conftest import ROOT
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 300.0
 _COMMAND_SECONDS = 300
 
 #: Every stage has a task of its name.

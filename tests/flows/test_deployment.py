@@ -64,7 +64,7 @@ def test_a_schedule_is_off_until_somebody_switches_it_on(deployments: Deployment
     assert deployment.concurrency_options.collision_strategy == "CANCEL_NEW"
 
 
-def test_the_night_runs_a_sweep_that_exists(deployments: Deployments) -> None:
+def test_the_night_runs_a_sweep_that_exists() -> None:
     """The file is named as the form would name it."""
-    parameters = deployments["nightly-sweep"].parameters
+    parameters = ENTRIES["nightly-sweep"]["parameters"]
     assert (ROOT / "configs" / "sweeps" / f"{parameters['file']}.yaml").is_file()

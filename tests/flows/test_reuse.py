@@ -1,6 +1,5 @@
 """What a run computes and what it takes from earlier ones."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -10,9 +9,12 @@ from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
 from tests.doubles.listeners import RecordingListener
-from tests.flows.observed import TASKS, ObservedRun, RunFlow, Settings, settings_in
+from tests.flows.observed import TASKS, ObservedRun, RunFlow, Settings
 
 pytestmark = pytest.mark.flow
+
+#: Stages that are deleted in the default suite: an ordinary stage, and the stage that needs workers.
+_DELETED = ("generation", "execution")
 
 
 def parts(store: Path) -> dict[Path, tuple[int, int]]:
@@ -34,8 +36,9 @@ def test_first_run_computes_every_stage(finished_run: ObservedRun) -> None:
 
 
 def test_second_run_executes_nothing(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
-    """The same run again finds every stage cached, writes no artifact, and returns the same ones."""
-    config = settings()
+    """The same run finds every stage cached and writes no artifact, also with other workers, name and output folder."""
+    elsewhere = ("name=other", f"out={settings().out}-other")
+    config = settings("execution.workers=2", "execution.slots_per_worker=3", *elsewhere)
     before = parts(Path(config.store))
     run = run_flow(config)
     run.assert_states("Cached")
@@ -43,7 +46,9 @@ def test_second_run_executes_nothing(finished_run: ObservedRun, settings: Settin
     assert run.artifacts == finished_run.artifacts
 
 
-@pytest.mark.parametrize("stage", TASKS)
+@pytest.mark.parametrize(
+    "stage", [stage if stage in _DELETED else pytest.param(stage, marks=pytest.mark.slow) for stage in TASKS]
+)
 def test_deleted_artifact_is_made_again(
     stage: str, finished_run: ObservedRun, settings: Settings, run_flow: RunFlow
 ) -> None:
@@ -56,7 +61,7 @@ def test_deleted_artifact_is_made_again(
     ]
 
 
-@pytest.mark.parametrize("stage", ["sanitizing", "aggregation"])
+@pytest.mark.parametrize("stage", ["sanitizing", pytest.param("aggregation", marks=pytest.mark.slow)])
 def test_damaged_artifact_is_made_again(
     stage: str, finished_run: ObservedRun, settings: Settings, run_flow: RunFlow
 ) -> None:
@@ -71,28 +76,14 @@ def test_damaged_artifact_is_made_again(
     assert run.store.find(ref.stage, ref.key) == ref
 
 
-def test_verdicts_with_infrastructure_errors_are_no_result(
-    finished_run: ObservedRun, settings: Settings, run_flow: RunFlow
-) -> None:
-    """A cached execution that could not judge every sample is performed again."""
-    manifest = folder_of(finished_run, settings, "execution") / "manifest.json"
-    content = json.loads(manifest.read_text())
-    content["artifact"]["statistics"]["infra_errors"] = 1
-    manifest.write_text(json.dumps(content))
-    run = run_flow(settings())
-    run.assert_states("Cached", execution=["Completed"])
-    assert run.artifacts.execution.statistics["infra_errors"] == 0
-
-
 def test_a_setting_concerns_its_stages_only(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
-    """A change of k costs the aggregation; workers, slots, name and output folder are no part of any identity."""
+    """A change of k costs the aggregation alone."""
     run = run_flow(settings("aggregation.k=[1]"))
     run.assert_states("Cached", aggregation=["Completed"])
     assert run.artifacts.aggregation.key != finished_run.artifacts.aggregation.key
-    elsewhere = ("name=other", f"out={settings().out}-other")
-    run_flow(settings("execution.workers=2", "execution.slots_per_worker=3", *elsewhere)).assert_states("Cached")
 
 
+@pytest.mark.slow
 def test_another_store_is_filled(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
     """What one store holds is not taken for the content of another."""
     elsewhere = settings().model_copy(update={"store": f"{settings().store}-elsewhere"})
@@ -101,14 +92,8 @@ def test_another_store_is_filled(finished_run: ObservedRun, settings: Settings, 
     assert all(run.store.find(ref.stage, ref.key) == ref for ref in run.artifacts.by_stage.values())
 
 
-def test_run_without_prefect_has_the_same_artifacts(
-    finished_run: ObservedRun, settings: Settings, tmp_path: Path
-) -> None:
-    """In one process: on an empty store with the same keys and sizes, on the flow's store the flow's own."""
-    artifacts = perform_all(settings_in(tmp_path / "empty"), RecordingListener())
-    assert [(ref.key, ref.rows) for ref in artifacts.by_stage.values()] == [
-        (ref.key, ref.rows) for ref in finished_run.artifacts.by_stage.values()
-    ]
+def test_run_without_prefect_has_the_same_artifacts(finished_run: ObservedRun, settings: Settings) -> None:
+    """In this process, on the flow's store: every artifact is the flow's own."""
     listener = RecordingListener()
     artifacts = perform_all(settings(), listener)
     assert (listener.computed, len(listener.reused)) == ([], len(TASKS))

@@ -103,6 +103,7 @@ def test_an_environment_is_checked(settings: Settings, prefect_client: SyncPrefe
     assert "## Controls" in shown(prefect_client, run_id(state))["environment-starter-result"]
 
 
+@pytest.mark.slow
 def test_an_environment_that_fails_its_check_fails_the_flow(
     settings: Settings, prefect_client: SyncPrefectClient, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_an_environment_that_fails_its_check_fails_the_flow(
     assert forgiven.is_completed(), forgiven.message
 
 
+@pytest.mark.slow
 def test_a_study_is_shown_as_a_page(settings: Settings, prefect_client: SyncPrefectClient) -> None:
     """What earlier runs have executed is reused; the page has the tables, and the run is named by its environments."""
     config = EvolutionConfig(

@@ -58,7 +58,7 @@ def identity(config: RunConfig) -> tuple[object, ...]:
     return (asked, config.generation.n_samples, view, config.sanitizing)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(one=choices, other=choices, fast=speed, changed=st.sets(st.sampled_from(sorted(_SETTINGS)), max_size=2))
 def test_names_are_shared_exactly_where_the_settings_are(one: dict, other: dict, fast: dict, changed: set) -> None:
     """Different settings, different names; speed and places change none."""
@@ -95,6 +95,7 @@ def test_the_originals_settings_have_the_originals_names(source: str) -> None:
     assert file_stem(several) == "m--main--bigcodebench-complete--openai-0.8-10-sanitized_calibrated"
 
 
+@settings(max_examples=25)
 @given(one=choices)
 def test_every_name_is_read_as_the_originals(one: dict) -> None:
     """Model, split and subset are where they are in the original's; what is added is one more part of the setting."""

@@ -23,7 +23,7 @@ from bigcodeflow.pipeline.runs import perform_all
 from tests.doubles.listeners import RecordingListener
 from tests.endtoend.conftest import write_samples
 
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 300.0
 
 
 class Shown:
@@ -160,6 +160,7 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
     remove_left_over(tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 @pytest.mark.filterwarnings("default")
 @pytest.mark.usefixtures("starter_environment")

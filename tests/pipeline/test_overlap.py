@@ -15,11 +15,11 @@ from tests.generation.providers.double import Completion, Fail, ModelServer, Out
 
 pytestmark = [
     pytest.mark.sandbox,
-    pytest.mark.usefixtures("starter_environment"),
+    pytest.mark.usefixtures("starter_environment", "forked_workers"),
     pytest.mark.filterwarnings("default"),
 ]
 
-_TASKS = 8
+_TASKS = 3
 _ANSWER = Completion("```python\ndef task_func(*args, **kwargs):\n    return 1\n```")
 
 

@@ -27,7 +27,7 @@ from tests.pipeline.test_overlap import Watcher
 
 pytestmark = [
     pytest.mark.sandbox,
-    pytest.mark.usefixtures("starter_environment"),
+    pytest.mark.usefixtures("starter_environment", "forked_workers"),
     pytest.mark.filterwarnings("default"),
 ]
 
@@ -120,12 +120,13 @@ def test_the_limit_of_cost_counts_all_rounds(tmp_path: Path) -> None:
     assert model.asked == {1: 5, 2: 3}
 
 
+@pytest.mark.slow
 def test_the_limit_of_cost_counts_answers_of_a_round_that_it_has_ended(tmp_path: Path) -> None:
     """Of round 2's three answers, 0.003 dollars each, one is paid for: asking again does not begin at 0."""
     model = MendingModel()
     limits = {"generation.requests.max_cost_usd": 0.0185, "generation.sampling.max_tokens": 50}
     with model_server(model) as server:
-        for _ in range(3):
+        for _ in range(2):
             with pytest.raises(GenerationError, match=r"max_cost_usd: 0\.0130 of 0\.0185 US dollars are spent"):
                 perform_all(config(tmp_path, server, 2, **limits), Watcher())
             assert model.asked == {1: 5, 2: 1}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from bigcodeflow.store import ArtifactRef, open_store
 from tests.conftest import ROOT
 from tests.doubles.listeners import RecordingListener
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("starter_environment")]
+pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("starter_environment", "forked_workers")]
 pytestmark += [pytest.mark.filterwarnings("default")]
 
 
@@ -53,11 +54,28 @@ def _perform(config: RunConfig) -> tuple[RunArtifacts, list[str]]:
     return perform_all(config, listener), listener.computed
 
 
-def test_changes_recompute_what_depends_on_them_and_execute_what_is_new(tmp_path: Path) -> None:
-    """One store through a user's day: the oracle's programs are the ground truths', and nothing is executed twice."""
-    first, computed = _perform(_config(tmp_path))
+@pytest.fixture(scope="module")
+def first_run(
+    tmp_path_factory: pytest.TempPathFactory, starter_environment: InstalledEnvironment, forked_workers: None
+) -> tuple[Path, RunArtifacts]:
+    """The folder of a store, and the first run in it: every stage is computed, and every ground truth executed."""
+    folder = tmp_path_factory.mktemp("first")
+    first, computed = _perform(_config(folder))
     assert computed == ["dataset", "generation", "sanitizing", "ground truth", "execution", "aggregation"]
     assert first.ground_truth.statistics["executed"] == 4
+    return folder, first
+
+
+@pytest.fixture
+def first(first_run: tuple[Path, RunArtifacts], tmp_path: Path) -> RunArtifacts:
+    """Artifacts of the first run, in a copy of its store."""
+    folder, artifacts = first_run
+    shutil.copytree(folder / "store", tmp_path / "store")
+    return artifacts
+
+
+def test_changes_recompute_what_depends_on_them_and_execute_what_is_new(first: RunArtifacts, tmp_path: Path) -> None:
+    """One store through a user's day: the oracle's programs are the ground truths', and nothing is executed twice."""
     again, computed = _perform(_config(tmp_path, execution__workers=2))
     assert (again, computed) == (first, [])
     _, computed = _perform(_config(tmp_path, aggregation__k=[1]))
@@ -70,6 +88,7 @@ def test_changes_recompute_what_depends_on_them_and_execute_what_is_new(tmp_path
     assert wider.ground_truth.statistics["reused_verdicts"] == 4
 
 
+@pytest.mark.usefixtures("first")
 def test_equal_answers_are_executed_once(tmp_path: Path) -> None:
     """Three equal samples of a task are three rows and one execution."""
     done, _ = _perform(_answered(tmp_path, *[_WRONG] * 3, "x = 1"))
@@ -78,16 +97,17 @@ def test_equal_answers_are_executed_once(tmp_path: Path) -> None:
     assert done.execution.statistics["executed"] == 2
 
 
+@pytest.mark.usefixtures("first")
 def test_infra_errors_are_tried_again_and_the_score_follows(tmp_path: Path) -> None:
     """A run whose samples could not be judged is not final: the next one judges them, and computes the score anew."""
     config = _config(tmp_path, dataset__ids="0")
-    first, _ = _perform(config)
+    judged, _ = _perform(config)
     store = open_store(config.store)
-    table = store.read(first.execution)
+    table = store.read(judged.execution)
     broken = table.set_column(table.schema.get_field_index("status"), table.schema.field("status"), [["infra_error"]])
-    manifest = json.loads((store.folder("execution", first.execution.key) / "manifest.json").read_text())
+    manifest = json.loads((store.folder("execution", judged.execution.key) / "manifest.json").read_text())
     ref = store.publish(
-        "execution", first.execution.key, broken, settings=manifest["settings"], statistics={"infra_errors": 1}
+        "execution", judged.execution.key, broken, settings=manifest["settings"], statistics={"infra_errors": 1}
     )
     assert ref.statistics == {"infra_errors": 1}
     repaired, computed = _perform(config)
@@ -96,6 +116,7 @@ def test_infra_errors_are_tried_again_and_the_score_follows(tmp_path: Path) -> N
     assert store.read(repaired.execution)["status"].to_pylist() == ["pass"]
 
 
+@pytest.mark.usefixtures("first")
 def test_a_blocked_sample_is_a_fail_that_says_why(tmp_path: Path) -> None:
     """With the policy 'block' a risky program does not run; without it, it does."""
     program = "import os\ndef task_func(*args):\n    os.system('true')\n"
@@ -128,7 +149,8 @@ def _ledger_lines(folder: Path) -> list[dict]:
     return []
 
 
-@pytest.mark.parametrize("finished_before", [3, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("finished_before", [3, 12])
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, finished_before: int) -> None:
     """kill -9 of the command and everything below it: finished verdicts are kept, none is executed again."""
     process = _slow_run(tmp_path)
@@ -151,6 +173,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, finished_before: 
     assert {row["verdict_key"]: row["wall_seconds"] for row in rows if row["verdict_key"] in kept} == kept
 
 
+@pytest.mark.usefixtures("first")
 def test_reruns_make_an_artifact_of_their_own(tmp_path: Path) -> None:
     """Asked for, they execute what did not pass again; whoever asks for none finds the artifact that was there before."""
     programs = (_WRONG, TASK["complete_prompt"] + TASK["canonical_solution"])
@@ -169,12 +192,11 @@ def test_reruns_make_an_artifact_of_their_own(tmp_path: Path) -> None:
 
 
 def test_quarantine_is_part_of_the_score_and_of_nothing_before_it(
-    tmp_path: Path, starter_environment: InstalledEnvironment
+    first: RunArtifacts, tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:
     """A task that failed its own test counts by default, beside a score without it; excluded, the record names it."""
-    plain, _ = _perform(_config(tmp_path))
     store = open_store(tmp_path / "store")
-    task = store.read(plain.dataset).to_pylist()[1]
+    task = store.read(first.dataset).to_pylist()[1]
     row = {"task_id": task["task_id"], "test_sha256": sha256_of_test(task), "harness_version": 1, "executions": 9}
     row |= {"passes": 8, "statuses": ["fail", "pass"], "reason": "unknown", "evidence": "AssertionError"}
     foreign = row | {"task_id": "Starter/2", "test_sha256": "another text"}
@@ -198,6 +220,7 @@ def test_quarantine_is_part_of_the_score_and_of_nothing_before_it(
     assert named == [None, {"mode": "flag", "tasks": ["Starter/1"]}, {"mode": "exclude", "tasks": ["Starter/1"]}]
 
 
+@pytest.mark.slow
 def test_the_cheat_passes_nowhere(tmp_path: Path) -> None:
     """Each attack in turn, through the whole pipeline: no task lets one pass."""
     done, _ = _perform(_config(tmp_path, dataset__ids="0-12", samples__source="cheat"))

@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 
+from bigcodeflow.cli.service import down, status
 from bigcodeflow.core.errors import ConfigError, ServiceError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service import start
@@ -64,11 +66,10 @@ def test_a_file_with_keys_is_read_before_anything_starts_and_followed_after(serv
 def test_a_database_that_does_not_answer_is_named_without_its_password(service: Service) -> None:
     """The reason is given before a server is started that would fail minutes later."""
     url = f"postgresql://user:secret@127.0.0.1:{free_port()}/prefect"
-    said = service.up("--database", url, code=1)
+    said = refuse(service, start.ServiceOptions(database=url))
     assert "cannot be used" in said
     assert "bigcodeflow up --database URL" in said
     assert "secret" not in said
-    assert not service.processes()
 
 
 def test_a_database_url_gets_the_driver_that_prefect_needs() -> None:
@@ -112,10 +113,14 @@ def test_the_shipped_deployments_are_found_and_readable() -> None:
     assert read_deployments(shipped("prefect.yaml"))["benchmark"] == "flows.benchmark.benchmark"
 
 
-def test_down_and_status_where_nothing_was_started(service: Service) -> None:
+def test_down_and_status_where_nothing_was_started(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """Stopping nothing is fine; asking for the state of nothing says how to start. Neither makes a folder."""
-    assert "nothing was started" in service.call("down")
-    assert "bigcodeflow up" in service.call("status", code=1)
+    down(state=service.folder.root)
+    assert "nothing was started" in capsys.readouterr().err
+    with pytest.raises(typer.Exit) as ended:
+        status(state=service.folder.root)
+    assert ended.value.exit_code == 1
+    assert "bigcodeflow up" in capsys.readouterr().err
     assert not service.folder.root.exists()
 
 
@@ -141,6 +146,7 @@ def test_the_record_is_for_its_owner_only_and_a_damaged_one_is_named(tmp_path: P
         folder.read()
 
 
+@pytest.mark.slow
 def test_a_second_command_waits_for_the_first_and_says_so(service: Service) -> None:
     """Two starts at once must not start two servers."""
     service.folder.root.mkdir()

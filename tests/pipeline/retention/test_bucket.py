@@ -66,6 +66,7 @@ def test_what_no_run_needs_goes_when_it_is_old_enough(store: Store) -> None:
     assert_one_run_is_whole(store)
 
 
+@pytest.mark.slow
 def test_old_records_go_with_their_artifacts(store: Store) -> None:
     """Of two runs of one name the newer one stays, whole."""
     whole_run(store, "nightly", in_days(-2))
@@ -85,6 +86,7 @@ def test_a_removal_that_was_killed_is_finished_by_the_next(store: Store) -> None
     assert not store.bucket.objects("dataset")
 
 
+@pytest.mark.slow
 def test_finding_an_artifact_keeps_it(store: Store) -> None:
     """What a run found counts as written now; not again and again, as each time is a request more."""
     artifact(store, "dataset", "key")
@@ -101,6 +103,7 @@ def test_finding_an_artifact_keeps_it(store: Store) -> None:
     assert _written_at(store) == marked
 
 
+@pytest.mark.slow
 def test_what_is_used_between_looking_and_removing_stays(store: Store) -> None:
     """A run that found the artifact meanwhile keeps it, whole."""
     artifact(store, "dataset", "key")
@@ -114,6 +117,7 @@ def test_what_is_used_between_looking_and_removing_stays(store: Store) -> None:
     assert store.find("dataset", "key")
 
 
+@pytest.mark.slow
 def test_answers_stay_unless_asked_for(store: Store, tmp_path: Path) -> None:
     """They were paid for; asked for, they go on the server and here."""
     store.bucket.write("answers/some/segment.jsonl", b"{}\n")

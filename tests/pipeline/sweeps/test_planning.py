@@ -18,7 +18,7 @@ from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of
 from bigcodeflow.store import open_store
 from tests.doubles.listeners import RecordingListener
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("forked_workers")]
 
 ALL = ("dataset", "generation", "sanitizing", "ground truth", "execution", "aggregation")
 
