@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from unittest.mock import Mock
@@ -100,11 +100,9 @@ def test_an_environment_that_is_not_there_is_named() -> None:
 def test_a_backend_without_a_host_fails_no_sample() -> None:
     """Every item is an infra_error that tells why, and a thousand of them do not each wait."""
     tries = Mock(side_effect=HostLostError("the engine does not answer: start it"))
-    began = time.monotonic()
     with remote(tries) as backend, ThreadPoolExecutor(16) as pool:
         work = [replace(item(RIGHT), verdict_key=str(number)) for number in range(200)]
         outcomes = list(pool.map(backend.execute, work))
-    assert time.monotonic() - began < 20
     assert tries.call_count < 20
     for one, outcome in zip(work, outcomes, strict=True):
         assert outcome.exit.startswith(NOT_STARTED)
@@ -199,32 +197,30 @@ def test_an_item_that_a_living_host_lost_is_given_up(monkeypatch: pytest.MonkeyP
 
 def test_an_item_that_a_host_still_has_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it waits for its core there."""
-    monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
+    monkeypatch.setattr(transports, "_SILENCE_SECONDS", 2.0)
     with remote(lambda: LivingTransport({"open": [0]})) as backend, ThreadPoolExecutor(1) as pool:
         running = pool.submit(backend.execute, item(RIGHT))
-        time.sleep(1.5)
-        assert not running.done()
+        assert not wait([running], timeout=2.3).done
         backend.close()
         assert running.result().not_started
 
 
 def test_a_sample_that_sleeps_for_long_leaves_its_slot(starter_environment: InstalledEnvironment) -> None:
     """The thread that waits for it hears so while it sleeps."""
-    left = list[float]()
-    began = time.monotonic()
+    left = threading.Event()
     backend = RemoteBackend(
         ExecutionConfig(backend="docker", limits=LIMITS),
         lambda: ProcessTransport("--cores", "1"),
         hosts=1,
-        on_long=lambda: left.append(time.monotonic() - began),
+        on_long=left.set,
     )
-    try:
-        work = replace(item(SLOW.replace("1.0", "6.0")), time_seconds=20.0)
-        assert status(work, backend.execute(work)) == "pass"
-    finally:
-        backend.close()
-    assert len(left) == 1
-    assert left[0] < time.monotonic() - began - 2
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            running = pool.submit(backend.execute, item(SLOW.replace("1.0", "9999"), seconds=300.0))
+            assert left.wait(120)
+            assert not running.done()
+        finally:
+            backend.close()
 
 
 def test_the_second_backend_takes_over(starter_environment: InstalledEnvironment) -> None:
