@@ -9,12 +9,14 @@ from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
+from tenacity import wait_none
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
 from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.remote import backend as backend_module
 from bigcodeflow.execution.remote import protocol, transports
 from bigcodeflow.execution.remote.backend import FailoverBackend, RemoteBackend
 from bigcodeflow.execution.remote.transports import HostLostError, OpenTransport, Transport
@@ -25,6 +27,12 @@ from tests.remote.host_process import ProcessTransport
 pytestmark = pytest.mark.sandbox
 
 SLOW = "import time\ndef task_func():\n    time.sleep(1.0)\n    return 42\n"
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An item whose host is lost begins again at once."""
+    monkeypatch.setattr(backend_module._repeat_on_another_host, "wait", wait_none())
 
 
 @contextmanager
@@ -157,14 +165,14 @@ FORGED = protocol.line({"type": "outcome", "number": 0, "outcome": {"frames": [{
         b'{"type": "outcome", "number": []}\n',
     ],
 )
-def test_nonsense_is_no_verdict(answer: bytes) -> None:
+def test_nonsense_is_no_verdict(no_pauses: None, answer: bytes) -> None:
     """Whatever a broken host answers, the item is neither a pass nor a fail."""
     with remote(lambda: ScriptedTransport(READY, answer)) as backend:
         outcome = backend.execute(item(RIGHT))
     assert outcome.not_started
 
 
-def test_a_silent_host_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_host_is_given_up(no_pauses: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """No sign of life for too long ends the waiting."""
     monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
     with remote(lambda: ScriptedTransport(READY)) as backend:
@@ -187,7 +195,7 @@ class LivingTransport(ScriptedTransport):
             time.sleep(0.05)
 
 
-def test_an_item_that_a_living_host_lost_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_item_that_a_living_host_lost_is_given_up(no_pauses: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host that lives and does not name the item has it no more."""
     monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
     with remote(lambda: LivingTransport({"open": [77]})) as backend:
@@ -240,7 +248,7 @@ def test_the_second_backend_takes_over(starter_environment: InstalledEnvironment
         assert turned.execute(work).backend == ""
 
 
-def test_two_backends_that_are_down_name_both_causes() -> None:
+def test_two_backends_that_are_down_name_both_causes(no_pauses: None) -> None:
     """So that the user can mend either."""
     causes = (Mock(side_effect=HostLostError(why)) for why in ("no engine", "no service"))
     with remote(next(causes)) as first, remote(next(causes)) as second:
