@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig, SanitizingConfig
@@ -34,6 +34,7 @@ _TASK = {
 _TASKS = pa.Table.from_pylist([_TASK], schema=TASKS)
 _EVEN_SURROGATES = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=60)
 _PIECES = st.sampled_from([text for text in degenerate_texts(200).values() if len(text) < 2_000]) | _EVEN_SURROGATES
+_MODES = ("none", "parity", "robust")
 _TEXTS = st.lists(_PIECES, max_size=4).map("\n".join)
 
 
@@ -48,14 +49,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> ModuleFiles:
     return ModuleFiles(InstalledEnvironment("e", root, root / "python", (), {}, "sha", ()))
 
 
-def _read_everywhere(answers: list[str], files: ModuleFiles) -> None:
-    """The way of answers through the library, from a sample file's line to what is shown and exported."""
+def _read_everywhere(answers: list[str], files: ModuleFiles, modes: tuple[str, ...] = _MODES) -> None:
+    """Read answers as the library does, from a sample file's line to what is shown and exported."""
     rows = [
         {"task_id": "T/0", "sample_index": number, "raw_text": storable(text), "provider": "replay", "attempts": 1}
         for number, text in enumerate(answers)
     ]
     samples = table_of(rows, SAMPLES)
-    for mode in ("none", "parity", "robust"):
+    for mode in modes:
         found = sanitize_samples(samples, _TASKS, SanitizingConfig(mode=mode, safety_policy="block"))
         assert found.num_rows == len(answers)
         for row in found.to_pylist():
@@ -90,12 +91,17 @@ def _read_solution(row: dict, files: ModuleFiles) -> None:
     assert render_detail(detail)
 
 
-def test_every_degenerate_text_is_read_everywhere(files: ModuleFiles, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("texts", "modes"), [(slice(None, None, 6), 1), pytest.param(slice(None), 3, marks=pytest.mark.slow)]
+)
+def test_degenerate_texts_are_read_everywhere(
+    files: ModuleFiles, caplog: pytest.LogCaptureFixture, texts: slice, modes: int
+) -> None:
     """Every refusal is a foreseen one, so that the last boundary is never needed."""
+    read = [text for text in degenerate_texts(800).values() if len(text) < 25_000]
     with caplog.at_level(logging.WARNING):
-        for text in degenerate_texts(800).values():
-            if len(text) < 25_000:
-                _read_everywhere([text], files)
+        for number, text in enumerate(read[texts]):
+            _read_everywhere([text], files, (2 * _MODES)[number % 3 :][:modes])
     assert caplog.messages == []
 
 
@@ -112,9 +118,17 @@ def test_every_large_text_is_read_everywhere(files: ModuleFiles, caplog: pytest.
     assert caplog.messages == []
 
 
-@given(text=_TEXTS)
-def test_any_mixture_is_read_everywhere(files: ModuleFiles, text: str) -> None:
+@settings(max_examples=25)
+@given(text=_TEXTS, mode=st.sampled_from(_MODES))
+def test_any_mixture_is_read_everywhere(files: ModuleFiles, text: str, mode: str) -> None:
     """Pieces of the corpus in any order, with any characters between them."""
+    _read_everywhere(list(answers_within(text)), files, (mode,))
+
+
+@pytest.mark.slow
+@given(text=_TEXTS)
+def test_more_mixtures_are_read_everywhere(files: ModuleFiles, text: str) -> None:
+    """More examples, each in every mode."""
     _read_everywhere(list(answers_within(text)), files)
 
 

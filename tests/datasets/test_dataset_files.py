@@ -77,7 +77,7 @@ _JSON = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.text(), _JSON), min_size=1, max_size=5), st.sampled_from(["t.jsonl", "t.jsonl.gz"]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_objects_survive_a_jsonl_file(tmp_path: Path, rows: list[dict], name: str) -> None:
     """Whatever text rows hold, unusual line separators included, they are read as they were written."""
     assert [row.values for row in read_rows(_write_jsonl(tmp_path / name, rows))] == rows
@@ -181,6 +181,7 @@ def test_known_ids_are_those_before_any_view(make_task, write_parquet) -> None:
 
 
 @pytest.mark.real_data
+@pytest.mark.slow
 def test_the_real_dataset_loads(reference_data: Path) -> None:
     """All 1,140 tasks are sound, in order, 148 of them hard, with the domains that their authors state."""
     path = reference_data / "bigcodebench-v0.1.4.parquet"

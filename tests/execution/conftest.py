@@ -4,20 +4,22 @@ import os
 import site
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from bigcodeflow.config import LimitsConfig
+from bigcodeflow.config import ExecutionConfig, LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.execution.workers import Workers
 from tests.conftest import ROOT
 
 LIMITS = LimitsConfig(time_seconds=4, memory_mib=300, processes=32, disk_mib=16, output_kib=4)
+CONFIG = ExecutionConfig(workers=2, slots_per_worker=2, limits=LIMITS)
 RIGHT = "def task_func():\n    return 42\n"
 TEST = """import unittest
 class TestCases(unittest.TestCase):
@@ -28,13 +30,19 @@ class TestCases(unittest.TestCase):
 """
 
 
-def item(program: str, test: str = TEST, *, expected: tuple[str, ...] = ("test_answer", "test_nothing")) -> WorkItem:
+def item(
+    program: str,
+    test: str = TEST,
+    *,
+    expected: tuple[str, ...] = ("test_answer", "test_nothing"),
+    seconds: float = LIMITS.time_seconds,
+) -> WorkItem:
     return WorkItem(
         verdict_key=f"{hash((program, test)):x}",
         program=program,
         test=test,
         expected_tests=expected,
-        time_seconds=LIMITS.time_seconds,
+        time_seconds=seconds,
         missing_imports=frozenset({"needed"}),
     )
 
@@ -79,3 +87,10 @@ def backend(starter_environment: InstalledEnvironment) -> LocalBackend:
 def judge(backend: LocalBackend) -> Callable[..., dict]:
     """Executes a program in a real sandbox and judges it."""
     return lambda program, test=TEST, **options: judged(backend, item(program, test, **options))
+
+
+@pytest.fixture(scope="session")
+def workers(starter_environment: InstalledEnvironment) -> Iterator[Workers]:
+    """Local workers under CONFIG, started by the first test that executes with them."""
+    with Workers(CONFIG, starter_environment) as shared:
+        yield shared

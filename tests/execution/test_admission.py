@@ -1,91 +1,110 @@
 """The gate in front of the slots: sleeping samples hold no core, greedy ones hold several, memory is kept free."""
 
+import math
 import threading
-import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
 from bigcodeflow.execution.backends.local import Admission, machine_memory_mib
 
-pytestmark = pytest.mark.serial
+#: Longest wait for what has to happen; how long one looks that something does not happen.
+WAIT_SECONDS, LOOK_SECONDS = 120, 0.15
+FREE_MIB, TOTAL_MIB = 800.0, 1000.0
 
 
-def _enter(admission: Admission, memory_mib: float = 1.0) -> threading.Event:
+@pytest.fixture
+def over() -> Iterator[threading.Event]:
+    """Set at the end of a test: every sample in a thread then ends."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def _gate(cores: float, **options: object) -> Admission:
+    return Admission(cores, memory=lambda: (FREE_MIB, TOTAL_MIB), **options)
+
+
+def _enter(admission: Admission, over: threading.Event, memory_mib: float = 1.0) -> threading.Event:
     """Ask for admission in a thread that stays inside; the event is set once it is in."""
-    inside, stay = threading.Event(), threading.Event()
+    inside = threading.Event()
 
     def run() -> None:
         with admission.admitted(memory_mib):
             inside.set()
-            stay.wait(20)
+            over.wait(WAIT_SECONDS)
 
     threading.Thread(target=run, daemon=True).start()
     return inside
 
 
-def test_as_many_samples_start_as_there_are_cores() -> None:
+def test_as_many_samples_start_as_there_are_cores(over: threading.Event) -> None:
     """One more than there are cores has to wait until one ends."""
-    admission = Admission(cores=2)
+    admission = _gate(cores=2)
     with ExitStack() as others:
         others.enter_context(admission.admitted(1))
         with admission.admitted(1):
-            third = _enter(admission)
-            assert not third.wait(0.3)
-        assert third.wait(2)
+            third = _enter(admission, over)
+            assert not third.wait(LOOK_SECONDS)
+        assert third.wait(WAIT_SECONDS)
 
 
 @pytest.mark.parametrize(("cores", "busy", "idle"), [(1, 1.0, 0.0), (2, 2.0, 0.9)])
-def test_a_sample_holds_the_cores_that_it_keeps_busy(cores: int, busy: float, idle: float) -> None:
+def test_a_sample_holds_the_cores_that_it_keeps_busy(
+    over: threading.Event, cores: int, busy: float, idle: float
+) -> None:
     """One that computes in two processes leaves none of two cores, and one that sleeps leaves the only one."""
-    admission = Admission(cores=cores)
+    admission = _gate(cores=cores)
     with admission.admitted(1) as turn:
         turn.used(busy, 10.0, is_long=False)
-        second = _enter(admission)
-        assert not second.wait(0.3)
+        second = _enter(admission, over)
+        assert not second.wait(LOOK_SECONDS)
         turn.used(idle, 10.0, is_long=False)
-        assert second.wait(2)
+        assert second.wait(WAIT_SECONDS)
 
 
-def test_memory_that_was_promised_is_kept() -> None:
+def test_memory_that_was_promised_is_kept(over: threading.Event) -> None:
     """A sample whose memory is not there waits, unless nothing else runs that could end."""
-    free_mib, _ = machine_memory_mib()
-    admission = Admission(cores=8)
-    with admission.admitted(free_mib * 2):  # alone, it starts whatever it needs
-        second = _enter(admission, memory_mib=1)
-        assert not second.wait(0.3)
-    assert second.wait(2)
+    admission = _gate(cores=8)
+    with admission.admitted(FREE_MIB * 2):  # alone, it starts whatever it needs
+        second = _enter(admission, over, memory_mib=1)
+        assert not second.wait(LOOK_SECONDS)
+    assert second.wait(WAIT_SECONDS)
 
 
-def test_memory_that_was_taken_is_not_counted_twice() -> None:
+def test_memory_that_was_taken_is_not_counted_twice(over: threading.Event) -> None:
     """What a sample has taken already shows in what is free; only the rest of its promise is still owed."""
-    free_mib, total_mib = machine_memory_mib()
-    admission = Admission(cores=8)
-    promised = free_mib - 0.1 * total_mib
+    admission = _gate(cores=8)
+    promised = FREE_MIB - 0.1 * TOTAL_MIB
     with admission.admitted(promised) as turn:
-        second = _enter(admission, memory_mib=0.1 * total_mib)
-        assert not second.wait(0.3)
+        second = _enter(admission, over, memory_mib=0.1 * TOTAL_MIB)
+        assert not second.wait(LOOK_SECONDS)
         turn.used(0.0, promised, is_long=False)
-        assert second.wait(2)
+        assert second.wait(WAIT_SECONDS)
 
 
-def test_the_gate_opens_when_a_sample_fails() -> None:
+def test_the_memory_of_this_machine_is_read() -> None:
+    """Free and total memory, in MiB."""
+    free_mib, total_mib = machine_memory_mib()
+    assert 0 < free_mib < total_mib
+
+
+def test_the_gate_opens_when_a_sample_fails(over: threading.Event) -> None:
     """An exception inside gives the place back."""
-    admission = Admission(cores=1)
+    admission = _gate(cores=1)
     with pytest.raises(ValueError, match="inside"), admission.admitted(1):
         raise ValueError("inside")
-    began = time.monotonic()
-    with admission.admitted(1):
-        assert time.monotonic() - began < 1
+    assert _enter(admission, over).wait(WAIT_SECONDS)
 
 
-def _compute(admission: Admission, until: threading.Event) -> threading.Event:
+def _compute(admission: Admission, over: threading.Event) -> threading.Event:
     """A sample in a thread that computes for long, pauses when it is asked to, and says whether it runs now."""
     runs = threading.Event()
 
     def run() -> None:
         with admission.admitted(1) as turn:
-            while not until.wait(0.02):
+            while not over.wait(0.02):
                 runs.set()
                 if turn.used(1.0, 1.0, is_long=True):
                     runs.clear()
@@ -95,56 +114,58 @@ def _compute(admission: Admission, until: threading.Event) -> threading.Event:
     return runs
 
 
-def test_a_long_sample_gives_way_until_nobody_waits() -> None:
+def test_a_long_sample_gives_way_until_nobody_waits(over: threading.Event) -> None:
     """On the only core it pauses at once for others, and goes on when the core was free for a moment."""
-    admission, over = Admission(cores=1), threading.Event()
+    admission, left = _gate(cores=1), threading.Event()
     long = _compute(admission, over)
-    assert long.wait(2)
+    assert long.wait(WAIT_SECONDS)
     with admission.admitted(1):
         assert not long.is_set()
-        second = _enter(admission)
-        assert not second.wait(0.3)
-    assert second.wait(2)
-    assert not long.wait(1), "it runs beside the second one, which holds the only core"
-    over.set()
+        second = _enter(admission, left)
+        assert not second.wait(LOOK_SECONDS)
+    assert second.wait(WAIT_SECONDS)
+    assert not long.wait(LOOK_SECONDS), "it runs while the second one holds the only core"
+    left.set()
+    assert long.wait(WAIT_SECONDS)
 
 
-def test_long_samples_keep_one_of_several_cores() -> None:
+def test_long_samples_keep_one_of_several_cores(over: threading.Event) -> None:
     """So that the last of them does not compute alone at the end; all cores are theirs when nobody waits."""
-    admission, over = Admission(cores=2), threading.Event()
+    admission = _gate(cores=2)
     both = [_compute(admission, over) for _ in range(2)]
-    assert all(one.wait(3) for one in both)
+    assert all(one.wait(WAIT_SECONDS) for one in both)
     with admission.admitted(1):
-        third = _enter(admission)
-        assert not third.wait(0.3)
-        assert [one.is_set() for one in both].count(True) == 1
-    assert third.wait(2)
-    over.set()
+        third = _enter(admission, over)
+        assert not third.wait(LOOK_SECONDS)
+        while not any(one.wait(0.01) for one in both):
+            pass  # both paused at the same time, and one of them is about to go on
+        assert not all(one.is_set() for one in both)
+    assert third.wait(WAIT_SECONDS)
 
 
-def test_paused_samples_go_on_where_those_that_wait_lack_memory() -> None:
+def test_paused_samples_go_on_where_those_that_wait_lack_memory(over: threading.Event) -> None:
     """Nothing else runs that could end and give memory back."""
-    free_mib, _ = machine_memory_mib()
-    admission, over = Admission(cores=1), threading.Event()
-    long = _compute(admission, over)
-    assert long.wait(2)
+    admission, ended = _gate(cores=1), threading.Event()
+    long = _compute(admission, ended)
+    assert long.wait(WAIT_SECONDS)
     with admission.admitted(1):
         assert not long.is_set()
-        greedy = _enter(admission, memory_mib=2 * free_mib)
-    assert long.wait(3)
+        greedy = _enter(admission, over, memory_mib=2 * FREE_MIB)
+    assert long.wait(WAIT_SECONDS)
     assert not greedy.is_set()
-    over.set()
-    assert greedy.wait(3)
+    ended.set()
+    assert greedy.wait(WAIT_SECONDS)
 
 
 def test_a_long_sample_leaves_its_slot_once() -> None:
-    """Its worker takes another item beside it."""
+    """Its worker takes another item meanwhile."""
     left: list[int] = []
-    admission = Admission(cores=1, on_long=lambda: left.append(1))
+    admission = _gate(cores=1, on_long=lambda: left.append(1))
     with admission.admitted(1) as turn:
+        turn._began = math.inf
         turn.used(1.0, 1.0, is_long=False)
         assert not left
-        turn._began -= 3
+        turn._began = -math.inf
         turn.used(0.0, 1.0, is_long=False)
         turn.used(0.0, 1.0, is_long=False)
     assert left == [1]

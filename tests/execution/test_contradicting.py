@@ -284,7 +284,7 @@ def undone(found: AlteredTest, original: str) -> str:
 @pytest.mark.parametrize("variant", range(VARIANTS))
 def test_an_altered_text_has_the_shape_of_the_original(starter_tests: list[str], variant: int) -> None:
     """Definitions and statements of real tests stay on their lines, and only the reported segments differ."""
-    for text in starter_tests:
+    for text in starter_tests[variant::VARIANTS]:
         found = contradict(text, "task_func", variant=variant)
         assert shape(found.text) == shape(text)
         assert undone(found, text) == text
@@ -302,7 +302,7 @@ def test_equal_arguments_give_equal_texts_and_variants_differ(starter_tests: lis
 
 
 @given(text=st.text(max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 def test_a_text_that_is_no_test_stays_as_it_is(text: str) -> None:
     """Whatever a data set holds, there is an answer; without a test class nothing is altered."""
     assert contradict(text, "task_func", variant=0) == AlteredTest(text, ())

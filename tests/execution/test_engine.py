@@ -4,11 +4,13 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -18,16 +20,18 @@ from bigcodeflow.core.errors import ExecutionError, SandboxUnavailableError
 from bigcodeflow.core.progress import Status
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution import cluster
+from bigcodeflow.execution.backends.base import Turn
+from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Engine, execute_items
 from bigcodeflow.execution.items import Origin, WorkItem
 from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.workers import Workers
 from tests.scaleout.hosts import DaskHosts
 
-from .conftest import LIMITS, RIGHT, item
+from .conftest import CONFIG, LIMITS, RIGHT, item, judged
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default")]
 
-CONFIG = ExecutionConfig(workers=2, slots_per_worker=2, limits=LIMITS)
 SLOW = "import time\ndef task_func():\n    time.sleep(0.3)\n    return 42\n"
 
 
@@ -46,159 +50,185 @@ def _descendants(text: str) -> list[psutil.Process]:
     return found
 
 
-def _execute(items: list[WorkItem], folder: Path, environment: InstalledEnvironment, **options: object) -> list[dict]:
-    execute_items(items, config=CONFIG, environment=environment, ledger_folder=folder, **options)
-    return list(Ledger(folder).read())
-
-
-def test_every_item_gets_one_verdict(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
-    """Sixty items on two workers: sixty verdicts, and progress that ends at all of them."""
+def test_every_item_gets_one_verdict(
+    workers: Workers, starter_environment: InstalledEnvironment, tmp_path: Path
+) -> None:
+    """Forty items on two workers: forty verdicts, and progress that ends at all of them."""
     seen: list[tuple[int, int]] = []
-    lines = _execute(_items(60), tmp_path, starter_environment, progress=lambda done, total: seen.append((done, total)))
-    assert sorted(line["verdict_key"] for line in lines) == [f"{number:04}" for number in range(60)]
+    where = {"config": CONFIG, "environment": starter_environment, "ledger_folder": tmp_path, "workers": workers}
+    execute_items(_items(40), **where, progress=lambda done, total: seen.append((done, total)))
+    lines = list(Ledger(tmp_path).read())
+    assert sorted(line["verdict_key"] for line in lines) == [f"{number:04}" for number in range(40)]
     assert {line["status"] for line in lines} == {"pass"}
-    assert (seen[0], seen[-1]) == ((0, 60), (60, 60))
+    assert (seen[0], seen[-1]) == ((0, 40), (40, 40))
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
 LOOP = "def task_func():\n    while True:\n        pass\n"
-SLEEP = "import time\ndef task_func():\n    time.sleep(60)\n"
-#: Computes for 1.5 s of CPU time and then says how long that took by the clock.
-LONG = """import time
+SLEEP = "import time\ndef task_func():\n    time.sleep(9999)\n"
+#: More of them than there are slots.
+ENDLESS, SHORT = [LOOP, SLEEP, SLEEP, SLEEP, SLEEP], 12
+
+
+class Stopped(NamedTuple):
+    """An engine with endless and short items, stopped when the short ones were judged."""
+
+    verdicts: list[dict]
+    ledger: list[dict]
+    seen: list[Status]
+
+
+@pytest.fixture(scope="module")
+def stopped(starter_environment: InstalledEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    """Endless items begin first; the engine is stopped when the workers have said that they execute them."""
+    folder, verdicts, seen = tmp_path_factory.mktemp("ledger"), list[dict](), list[Status]()
+    endless = [
+        # Seconds before they give way, so that a test need not last as long; the first in the order.
+        replace(
+            item(program, seconds=900.0), verdict_key=f"endless {number}", origin=Origin(f"T/{number}", "raw", 2),
+            long_after_seconds=0.3, expected_seconds=9.0,
+        ) for number, program in enumerate(ENDLESS)
+    ]  # fmt: skip
+
+    def look(done: int, total: int) -> None:
+        seen.append(engine.status())
+        if done == SHORT and seen[-1].open_items == len(ENDLESS):
+            engine.stop()
+
+    with Engine(CONFIG, starter_environment, folder, progress=look) as engine:
+        assert engine.status() == Status(0, [])
+        with pytest.raises(ExecutionError, match="stopped"):
+            verdicts.extend(engine.stream([[*endless, *_items(SHORT)]]))
+    return Stopped(verdicts, list(Ledger(folder).read()), seen)
+
+
+def test_nothing_waits_behind_what_does_not_end(stopped: Stopped) -> None:
+    """A loop and four sleepers, more than there are slots, begin first; all else is judged meanwhile."""
+    assert sorted(one["verdict_key"] for one in stopped.ledger) == [f"{number:04}" for number in range(SHORT)]
+    assert {one["status"] for one in stopped.ledger} == {"pass"}
+
+
+def test_a_stopped_engine_judges_nothing_that_is_open(stopped: Stopped) -> None:
+    """Whoever waits for verdicts gets an error, and what is open has no verdict."""
+    assert len(stopped.ledger) == SHORT
+
+
+def test_the_status_names_what_is_executed(stopped: Stopped) -> None:
+    """Items that have a sandbox, with whose they are and since when; those that wait for one are not open."""
+    named = [one for status in stopped.seen for one in status.longest if one.variant]
+    assert {one.task_id for one in named} == {f"T/{number}" for number in range(len(ENDLESS))}
+    assert {(one.variant, one.sample_index, one.limit_seconds) for one in named} == {("raw", 2, 900.0)}
+    assert all(status.open_items == len(status.longest) for status in stopped.seen)
+    assert all(status.longest == sorted(status.longest, key=lambda one: one.since) for status in stopped.seen)
+
+
+class _PausingTurn(Turn):
+    """Pauses a long sample once, for longer than its time limit."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self.pauses = seconds, 0
+
+    def used(self, cores: float, memory_mib: float, *, is_long: bool) -> bool:
+        return is_long and not self.pauses
+
+    def wait(self) -> None:
+        self.pauses += 1
+        time.sleep(self._seconds)
+
+
+def test_the_clock_of_a_paused_sample_is_stopped(starter_environment: InstalledEnvironment) -> None:
+    """A program that needs half a second of its two passes, however long others were in front of it."""
+    turn = _PausingTurn(2.2)
+    gate = SimpleNamespace(admitted=lambda _memory_mib: nullcontext(turn))
+    program = """import time
 def task_func():
     began = time.monotonic()
-    while time.process_time() < 1.5:
+    while time.process_time() < 0.6:
         pass
-    print("took", time.monotonic() - began)
+    print(time.monotonic() - began)
     return 42
 """
+    with closing(LocalBackend(starter_environment, LIMITS, admission=gate)) as backend:
+        found = judged(backend, replace(item(program, seconds=2.0), long_after_seconds=0.1))
+    assert (found["status"], turn.pauses) == ("pass", 1)
+    assert float(found["stdout"]) > 2
 
 
-def _long(items: list[WorkItem]) -> list[WorkItem]:
-    """With less time before they give way, so that a test need not last as long, and first in the order."""
-    return [replace(one, long_after_seconds=0.3, expected_seconds=9.0) for one in items]
-
-
-@pytest.mark.serial
-def test_nothing_waits_behind_what_does_not_end(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
-    """Two loops and four sleepers, more than there are slots, begin first; all else is judged before any of them ends.
-
-    They have their whole limit all the same.
-    """
-    endless = _long([*_items(2, LOOP), *(replace(one, verdict_key=f"s{one.verdict_key}") for one in _items(4, SLEEP))])
-    endless = [replace(one, time_seconds=8.0) for one in endless]
-    short = [replace(one, verdict_key=f"x{one.verdict_key}") for one in _items(40)]
-    with Engine(CONFIG, starter_environment, tmp_path) as engine:
-        verdicts = list(engine.stream([[*endless, *short]]))
-    first, last = verdicts[:40], verdicts[40:]
-    assert {verdict["verdict_key"][0] for verdict in first} == {"x"}
-    assert {verdict["status"] for verdict in first} == {"pass"}
-    assert {verdict["status"] for verdict in last} == {"timeout"}
-    assert all(verdict["wall_seconds"] > 7.9 for verdict in last)
-    assert len([verdict for verdict in last if verdict["cpu_seconds"] > 6]) == 2
-
-
-@pytest.mark.serial
-def test_the_clock_of_a_paused_sample_is_stopped(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
-    """A program that needs 1.5 s of its 4 s passes, however long others were in front of it."""
-    config = CONFIG.model_copy(update={"workers": 1})
-    long = [replace(one, verdict_key="long") for one in _long(_items(1, LONG))]
-    others = [replace(one, verdict_key=f"x{one.verdict_key}") for one in _items(24, LONG.replace("1.5", "0.25"))]
-    with Engine(config, starter_environment, tmp_path) as engine:
-        verdicts = list(engine.stream([[*long, *others]]))
-    assert [verdict["verdict_key"] for verdict in verdicts][-1] == "long"
-    assert {verdict["status"] for verdict in verdicts} == {"pass"}
-    assert float(verdicts[-1]["stdout"].split()[-1]) > LIMITS.time_seconds
-
-
-@pytest.mark.serial
-def test_no_work_starts_no_cluster(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
+def test_no_work_starts_no_cluster(
+    starter_environment: InstalledEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run whose verdicts are all known does not wait for workers."""
-    began = time.monotonic()
-    assert _execute([], tmp_path, starter_environment) == []
-    assert time.monotonic() - began < 0.5
+    monkeypatch.setattr("distributed.LocalCluster", Mock(side_effect=AssertionError("started")))
+    with Engine(CONFIG, starter_environment, tmp_path) as engine:
+        assert engine.verdicts([]) == {}
 
 
-@contextmanager
-def _killing(
-    kill: Callable[[], bool], times: int = 1_000_000, ledger: Path | None = None, seconds_between: float = 0.4
-) -> Iterator[list[bool]]:
-    """Kill so often while the block runs, from the ledger's first verdict on; what is yielded counts the kills."""
-    killed: list[bool] = []
-    over = threading.Event()
-
-    def work() -> None:
-        while ledger and not list(ledger.iterdir()):
-            time.sleep(0.05)
-        while len(killed) < times and not over.wait(seconds_between):
-            if kill():
-                killed.append(True)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield killed
-    finally:
-        over.set()
-        thread.join()
-
-
-def _kill_one(text: str) -> Callable[[], bool]:
-    def kill() -> bool:
-        found = _descendants(text)
-        if found:
-            with suppress(psutil.NoSuchProcess):
-                random.choice(found).send_signal(signal.SIGKILL)
-                return True
-        return False
-
-    return kill
+def _kill_one(text: str) -> bool:
+    """Kill one of this process's descendants whose command line holds a text."""
+    found = _descendants(text)
+    with suppress(psutil.NoSuchProcess, IndexError):
+        random.choice(found).send_signal(signal.SIGKILL)
+        return True
+    return False
 
 
 @pytest.mark.parametrize(
-    ("start", "victim", "times"),
+    ("start", "victim"),
     [
-        pytest.param("cold", "--die-with-parent", 3, marks=pytest.mark.slow),
-        ("warm", "--die-with-parent", 2),  # everything that is kept warm
-        # The supervisor, a zygote, sample namespaces or a sample; less often than an item has attempts.
-        ("warm", "supervisor.py", 4),
-        pytest.param("warm", "multiprocessing.spawn", 2, marks=pytest.mark.slow),
+        pytest.param("cold", "--die-with-parent", marks=pytest.mark.slow),
+        ("warm", "--die-with-parent"),  # everything that is kept warm
+        ("warm", "supervisor.py"),  # the supervisor, a zygote, sample namespaces or a sample
+        pytest.param("warm", "multiprocessing.spawn", marks=pytest.mark.slow),
     ],
 )
 def test_kills_cost_only_the_work_in_flight(
-    starter_environment: InstalledEnvironment, tmp_path: Path, start: str, victim: str, times: int
+    workers: Workers, starter_environment: InstalledEnvironment, tmp_path: Path, start: str, victim: str
 ) -> None:
     """Killing sandboxes or workers changes no verdict, and nothing that was finished runs twice.
 
     An item that one kill after the other hits is left unjudged by a round, and is had by the next, as in a stage.
     """
-    config = CONFIG.model_copy(update={"start": start})
-    with _killing(_kill_one(victim), times, tmp_path) as killed:
-        execute_items(_items(80, SLOW), config=config, environment=starter_environment, ledger_folder=tmp_path)
+    config, killed = CONFIG.model_copy(update={"start": start}), 0
+    shared = workers if victim != "multiprocessing.spawn" and start == CONFIG.start else None
+    with Engine(config, starter_environment, tmp_path, workers=shared) as engine:
+        for number, _ in enumerate(engine.stream([_items(32, SLOW)])):
+            if number % 4 == 0 and killed < 3:  # fewer kills than an item has attempts
+                killed += _kill_one(victim)
     lines = list(Ledger(tmp_path).read())
     assert killed
     final = [line["verdict_key"] for line in lines if line["status"] != "infra_error"]
-    assert sorted(final) == [f"{number:04}" for number in range(80)]
+    assert sorted(final) == [f"{number:04}" for number in range(32)]
     others = [line for line in lines if line["status"] not in ("pass", "infra_error")]
     assert not others, others
     assert all(line["attempts"] <= 5 for line in lines)
 
 
+@pytest.mark.slow
 def test_a_sandbox_that_is_always_killed_is_no_fail_of_the_model(
     starter_environment: InstalledEnvironment, tmp_path: Path
 ) -> None:
     """When every attempt is disturbed from outside, the verdict is infra_error."""
     long = [replace(one, program="import time\ntime.sleep(3)\n" + one.program) for one in _items(1)]
     config = CONFIG.model_copy(update={"workers": 1, "slots_per_worker": 1, "start": "cold"})
-    refused = False
-    with _killing(_kill_one("--die-with-parent"), seconds_between=0.02):
-        try:
-            execute_items(long, config=config, environment=starter_environment, ledger_folder=tmp_path)
-        except SandboxUnavailableError:
-            refused = True  # the first look at the sandbox is what was killed: honest too
+    refused, over = False, threading.Event()
+
+    def kill() -> None:
+        while not over.wait(0.02):
+            _kill_one("--die-with-parent")
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        execute_items(long, config=config, environment=starter_environment, ledger_folder=tmp_path)
+    except SandboxUnavailableError:
+        refused = True  # the first look at the sandbox is what was killed: honest too
+    finally:
+        over.set()
+        killer.join()
     assert refused or {line["status"] for line in Ledger(tmp_path).read()} == {"infra_error"}
 
 
+@pytest.mark.slow
 def test_a_scheduler_with_separate_workers(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
     """The same code runs on a given scheduler whose workers are processes of their own."""
     with DaskHosts(tmp_path) as hosts:
@@ -238,46 +268,8 @@ def test_long_work_of_a_live_worker_is_waited_for(monkeypatch: pytest.MonkeyPatc
         watch.check()
 
 
-def test_the_status_names_what_is_executed(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
-    """Items that have a sandbox, with whose they are and since when; those that wait for one are not open."""
-    config = CONFIG.model_copy(update={"workers": 1, "slots_per_worker": 8})
-    sleeping = "import time\ndef task_func():\n    time.sleep(5)\n    return 42\n"
-    items = [
-        replace(one, origin=Origin(f"T/{one.verdict_key}", "raw", 2), time_seconds=20.0) for one in _items(6, sleeping)
-    ]
-    seen: list[Status] = []
-    with Engine(CONFIG, starter_environment, tmp_path / "none") as idle:
-        assert idle.status() == Status(0, [])
-    engine = Engine(config, starter_environment, tmp_path, progress=lambda _done, _total: seen.append(engine.status()))
-    with engine:
-        verdicts = list(engine.stream([items]))
-    assert {verdict["status"] for verdict in verdicts} == {"pass"}
-    open_items = [one for status in seen for one in status.longest]
-    assert {one.task_id for one in open_items} <= {one.origin.task_id for one in items}
-    assert {(one.variant, one.sample_index, one.limit_seconds) for one in open_items} == {("raw", 2, 20.0)}
-    assert max(status.open_items for status in seen) >= 2
-    assert all(status.open_items == len(status.longest) for status in seen)
-    assert all(status.longest == sorted(status.longest, key=lambda one: one.since) for status in seen)
-
-
-def test_a_stopped_engine_ends_soon_and_starts_nothing(
-    starter_environment: InstalledEnvironment, tmp_path: Path
-) -> None:
-    """Whoever waits for verdicts gets an error within a moment, and no new cluster is started for what is open."""
-    items = [*_items(1), *(replace(one, verdict_key="s") for one in _items(1, SLEEP))]
-    with Engine(CONFIG, starter_environment, tmp_path) as engine:
-        verdicts = engine.stream([items])
-        assert next(verdicts)["verdict_key"] == "0000"
-        engine.stop()
-        began = time.monotonic()
-        with pytest.raises(ExecutionError, match="stopped"):
-            next(verdicts)
-    assert time.monotonic() - began < 15
-    assert len(list(Ledger(tmp_path).read())) == 1
-
-
 def test_items_that_come_by_and_by_are_executed_as_they_come(
-    starter_environment: InstalledEnvironment, tmp_path: Path
+    workers: Workers, starter_environment: InstalledEnvironment, tmp_path: Path
 ) -> None:
     """The source is asked while others are executed; an item that it gives twice is executed once."""
     items, seen = _items(6), list[str]()
@@ -290,7 +282,7 @@ def test_items_that_come_by_and_by_are_executed_as_they_come(
         yield []
         yield items[2:]
 
-    with Engine(CONFIG, starter_environment, tmp_path) as engine:
+    with Engine(CONFIG, starter_environment, tmp_path, workers=workers) as engine:
         for verdict in engine.stream(chunks()):
             seen.append(verdict["verdict_key"])
         assert engine.counts(seen) == {"executed": 6, "executed_twice": 0}

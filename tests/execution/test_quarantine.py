@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,18 +15,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow import datasets
-from bigcodeflow.config import DatasetConfig, ExecutionConfig
+from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.environment_check import repeat_ground_truths
 from bigcodeflow.execution.quarantine import quarantine_path, quarantined, read_quarantine
-from bigcodeflow.store import Store, open_store
+from bigcodeflow.execution.workers import Workers
+from bigcodeflow.store import open_store
 from tests.conftest import ROOT
+
+from .conftest import CONFIG
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default")]
 
-CONFIG = ExecutionConfig(workers=1, slots_per_worker=3)
 COIN = "\n    def test_zz_coin(self):\n        import random\n        self.assertEqual(random.choice([1, 2]), 1)\n"
 
 
@@ -46,18 +49,25 @@ def _tasks(task_file: Path) -> pa.Table:
     return datasets.load_tasks(config, datasets.resolve(config))
 
 
-def _repeat(task_file: Path, store: Store, environment: InstalledEnvironment, times: int, **options: object) -> list:
-    return repeat_ground_truths(
-        _tasks(task_file), times=times, config=CONFIG, environment=environment, store=store, **options
+Repeat = Callable[..., list[dict]]
+
+
+@pytest.fixture
+def repeat(task_file: Path, tmp_path: Path, workers: Workers, starter_environment: InstalledEnvironment) -> Repeat:
+    """Executes the ground truths of the task file so often."""
+    where = {"config": CONFIG, "environment": starter_environment, "workers": workers}
+    store = open_store(tmp_path / "store")
+    return lambda times, **options: repeat_ground_truths(
+        _tasks(task_file), times=times, store=store, **where, **options
     )
 
 
 def test_what_ever_failed_is_listed_and_counted_over_checks(
-    task_file: Path, tmp_path: Path, starter_environment: InstalledEnvironment
+    repeat: Repeat, tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:
     """A coin of a test and a missing network are found, with counts and reason; a second check adds to the first."""
     store, seen = open_store(tmp_path / "store"), []
-    rows = _repeat(task_file, store, starter_environment, 24, progress=lambda done, total: seen.append((done, total)))
+    rows = repeat(24, progress=lambda done, total: seen.append((done, total)))
     sound, coin, network = rows
     assert (sound["executions"], sound["passes"], sound["statuses"], sound["reason"]) == (24, 24, ["pass"], "")
     assert coin["executions"] == 24
@@ -70,20 +80,20 @@ def test_what_ever_failed_is_listed_and_counted_over_checks(
     sha = starter_environment.environment_sha
     assert pq.read_schema(quarantine_path(store, sha)).equals(QUARANTINE)
     assert not list(store.root.glob("quarantine/*.partial"))
-    again = _repeat(task_file, store, starter_environment, 2)
+    again = repeat(2)
     assert [row["executions"] for row in again] == [26, 26, 26]
     assert again == read_quarantine(store, sha)
 
 
 def test_another_test_text_has_a_row_of_its_own(
-    task_file: Path, tmp_path: Path, starter_environment: InstalledEnvironment
+    repeat: Repeat, task_file: Path, tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:
     """A mended test starts with a clean slate, and what was said of the old text stays."""
     store = open_store(tmp_path / "store")
-    _repeat(task_file, store, starter_environment, 1)
+    repeat(1)
     rows = [json.loads(line) for line in task_file.read_text().splitlines()]
     task_file.write_text(json.dumps(rows[1] | {"test": rows[1]["test"].replace(COIN, "")}) + "\n")
-    [mended] = _repeat(task_file, store, starter_environment, 3)
+    [mended] = repeat(3)
     assert (mended["executions"], mended["passes"]) == (3, 3)
     assert len(read_quarantine(store, starter_environment.environment_sha)) == 4
 

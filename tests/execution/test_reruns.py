@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.evaluation import Planned, judge
 from bigcodeflow.execution.verdicts import CONFIRMATIONS, ONCE, Ledger, RerunPolicy, disputed_keys, worth_another_round
-from bigcodeflow.execution.workers import Executor
+from bigcodeflow.execution.workers import Executor, Workers
 
-from .conftest import LIMITS, RIGHT, item
+from .conftest import CONFIG, RIGHT, item
 
 GROUND_TRUTHS = RerunPolicy(confirms_ground_truths=True)
 STATUSES = st.sampled_from(["pass", "fail", "timeout", "crash", "tampered", "out_of_memory", "syntax_error"])
@@ -112,7 +111,12 @@ def test_an_infra_error_ends_the_vote_and_is_no_fail(policy: RerunPolicy, before
 
 
 COIN = "import random\ndef task_func():\n    return random.choice([41, 42])\n"
-DONE = {"config": ExecutionConfig(workers=1, slots_per_worker=2, limits=LIMITS)}
+
+
+@pytest.fixture
+def where(workers: Workers, starter_environment: InstalledEnvironment) -> dict[str, object]:
+    """Workers that every test shares."""
+    return {"config": CONFIG, "environment": starter_environment, "workers": workers}
 
 
 def _planned(programs: list[str]) -> list[Planned]:
@@ -122,11 +126,11 @@ def _planned(programs: list[str]) -> list[Planned]:
 
 @pytest.mark.sandbox
 @pytest.mark.filterwarnings("default")
-def test_reruns_find_what_is_flaky(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
+def test_reruns_find_what_is_flaky(where: dict[str, object], tmp_path: Path) -> None:
     """Coins that came up wrong first are flaky or unlucky; a pass is left alone; what is broken fails every time."""
     programs = [RIGHT, "def task_func():\n    return 41\n", "def task_func(:\n", *[f"{COIN}# {n}" for n in range(24)]]
-    planned, where = _planned(programs), {"environment": starter_environment, "ledger_folder": tmp_path / "a.partial"}
-    table, statistics = judge([planned], policy=RerunPolicy(reruns=4), **where, **DONE)
+    planned = _planned(programs)
+    table, statistics = judge([planned], policy=RerunPolicy(reruns=4), ledger_folder=tmp_path / "a.partial", **where)
     right, wrong, broken, *coins = table.to_pylist()
     assert (right["status"], right["flaky"], right["attempts"]) == ("pass", None, 1)
     assert (wrong["status"], wrong["flaky"], wrong["attempts"]) == ("fail", False, 5)
@@ -142,37 +146,33 @@ def test_what_is_disturbed_is_executed_five_times_at_most(
     """A sandbox that reports nothing says nothing of the sample, however often."""
     executed: list[object] = []
     silent = SimpleNamespace(name="local", execute=lambda work: executed.append(work) or Outcome(exit="exit 1"))
-    found = Executor(DONE["config"], starter_environment).judge(silent, item(RIGHT), ONCE)
+    found = Executor(CONFIG, starter_environment).judge(silent, item(RIGHT), ONCE)
     assert (found["status"], found["attempts"], len(executed)) == ("infra_error", 5, 5)
 
 
 @pytest.mark.sandbox
 @pytest.mark.filterwarnings("default")
-def test_recorded_verdicts_that_disagree_are_put_to_the_vote(
-    starter_environment: InstalledEnvironment, tmp_path: Path
-) -> None:
+def test_recorded_verdicts_that_disagree_are_put_to_the_vote(where: dict[str, object], tmp_path: Path) -> None:
     """With reruns, a pass that another run recorded as a failure is executed as often as the vote needs."""
-    planned, where = _planned([RIGHT]), {"environment": starter_environment, "ledger_folder": tmp_path}
-    [right] = judge([planned], **where, **DONE)[0].to_pylist()
+    planned = _planned([RIGHT])
+    [right] = judge([planned], ledger_folder=tmp_path, **where)[0].to_pylist()
     for recorded, reruns, attempts in (([right], 2, 1), ([right, right | {"status": "fail"}], 2, 3)):
-        where["ledger_folder"] = tmp_path / f"{len(recorded)}.partial"
+        where |= {"ledger_folder": tmp_path / f"{len(recorded)}.partial"}
         policy = RerunPolicy(reruns)
-        table, _ = judge([planned], policy=policy, known=lambda _, recorded=recorded: recorded, **where, **DONE)
+        table, _ = judge([planned], policy=policy, known=lambda _, recorded=recorded: recorded, **where)
         assert table.select(["status", "attempts"]).to_pylist() == [{"status": "pass", "attempts": attempts}]
 
 
 @pytest.mark.sandbox
 @pytest.mark.filterwarnings("default")
-def test_what_was_lost_is_tried_again_in_the_same_run(
-    starter_environment: InstalledEnvironment, tmp_path: Path
-) -> None:
+def test_what_was_lost_is_tried_again_in_the_same_run(where: dict[str, object], tmp_path: Path) -> None:
     """An infra_error that an interrupted run left is executed, and one whose library is missing stays what it is."""
     planned = _planned([RIGHT, "import needed\n" + RIGHT])
     folder = tmp_path / "stage.partial"
     folder.mkdir()
     lost = execution("infra_error", verdict_key=planned[0].item.verdict_key, exit="worker lost")
     Ledger(folder).append(lost)
-    table, statistics = judge([planned], environment=starter_environment, ledger_folder=folder, **DONE)
+    table, statistics = judge([planned], ledger_folder=folder, **where)
     assert table["status"].to_pylist() == ["pass", "infra_error"]
     assert (statistics["executed"], statistics["infra_errors"]) == (1, 1)
     missing = [line for line in Ledger(folder).read() if line["verdict_key"] == planned[1].item.verdict_key]
@@ -185,7 +185,7 @@ def test_every_execution_of_a_vote_is_real(
     backend: LocalBackend, tmp_path: Path, policy: RerunPolicy, attempts: int
 ) -> None:
     """The executor asks its backend as often as the policy says, and not once more; one pass acquits a ground truth."""
-    executor = Executor(DONE["config"], backend._environment)
+    executor = Executor(CONFIG, backend._environment)
     assert executor.judge(backend, item(RIGHT), policy)["attempts"] == 1
     assert executor.judge(backend, item("def task_func():\n    return 1\n"), policy)["attempts"] == attempts
     second = iter(["def task_func():\n    return 1\n", RIGHT])

@@ -225,7 +225,7 @@ def test_a_process_that_wears_it(request: pytest.FixtureRequest, name: str) -> N
     environment = request.getfixturevalue(name)
     folder = str(Path(kernel.__file__).parent)
     command = [str(environment.python), "-I", "-c", _WEARING, folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "unshare": "EPERM",

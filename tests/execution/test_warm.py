@@ -62,6 +62,34 @@ def _look(backend: LocalBackend, expression: str, libraries: tuple[str, ...] = (
     return json.loads(outcome.stdout)
 
 
+def _descendants(pid: int) -> list[int]:
+    parent = psutil.Process(pid)
+    return sorted(process.pid for process in (parent, *parent.children(recursive=True)))
+
+
+#: PID namespaces that a process of a sample is in: the machine's, bubblewrap's, the supervisor's and the sample's.
+_SAMPLE_DEPTH = 4
+_WAIT_SECONDS = 120
+
+
+def _samples(backend: LocalBackend, *, first: bool = False) -> list[int]:
+    """Processes of samples that run, without each sample's first; or only those."""
+    found = []
+    for pid in _descendants(backend.kept_warm().supervisor_pid):
+        with suppress(OSError):  # it has ended meanwhile
+            ids = Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split("\n")[0].split()
+            if len(ids) == _SAMPLE_DEPTH and (ids[-1] == "1") is first:
+                found.append(pid)
+    return found
+
+
+def _wait(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize(
     "expression",
     [
@@ -162,11 +190,11 @@ def test_samples_at_the_same_time_cannot_reach_one_another(warm: LocalBackend) -
 def test_a_zygote_that_was_killed_is_replaced(warm: LocalBackend) -> None:
     """A whole report of its samples counts, one that breaks off is repeated; those that come after find another."""
     assert _status(warm, _with(LIBRARIES)) == "pass"
-    sleep = "import os, time\ntime.sleep(1)\n"
+    sleep = "import os, time\ntime.sleep(2)\n"
     with ThreadPoolExecutor() as pool:
         finishing = pool.submit(_status, warm, _with(LIBRARIES, sleep + RIGHT))
         breaking_off = pool.submit(warm.execute, _with(LIBRARIES, f"{sleep}os._exit(0)\n"))
-        time.sleep(0.5)
+        _wait(lambda: len(_samples(warm)) == 2)
         zygote = warm.kept_warm().zygotes[frozenset(LIBRARIES)]
         os.kill(zygote.pid, signal.SIGKILL)
         assert finishing.result() == "pass"
@@ -176,7 +204,7 @@ def test_a_zygote_that_was_killed_is_replaced(warm: LocalBackend) -> None:
 
 def test_a_zygote_that_hangs_is_replaced(warm: LocalBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who does not answer in time is given up, and the sample is forked from another."""
-    monkeypatch.setattr(warm_module, "_START_SECONDS", 0.5)
+    monkeypatch.setattr(warm_module, "_START_SECONDS", 3.0)
     assert _status(warm, _with(LIBRARIES)) == "pass"
     stopped = warm.kept_warm().zygotes[frozenset(LIBRARIES)]
     os.kill(stopped.pid, signal.SIGSTOP)
@@ -192,7 +220,7 @@ def test_the_kernel_tells_that_a_sample_has_ended(starter_environment: Installed
             assert not readable(process.ended, 0.2)
             os.kill(warm.zygotes[frozenset()].pid, signal.SIGSTOP)
             process.kill()
-            assert readable(process.ended, 5)
+            assert readable(process.ended, _WAIT_SECONDS)
 
 
 def test_a_supervisor_that_was_killed_is_replaced(starter_environment: InstalledEnvironment) -> None:
@@ -200,8 +228,9 @@ def test_a_supervisor_that_was_killed_is_replaced(starter_environment: Installed
     with closing(LocalBackend(starter_environment, LIMITS, warm=True)) as backend:
         assert _status(backend, _with(())) == "pass"
         with ThreadPoolExecutor() as pool:
-            disturbed = pool.submit(backend.execute, _with((), "import time\ntime.sleep(2)\n" + RIGHT))
-            time.sleep(0.5)
+            sleeping = replace(_with((), "import time\ntime.sleep(9999)\n" + RIGHT), time_seconds=300.0)
+            disturbed = pool.submit(backend.execute, sleeping)
+            _wait(lambda: _samples(backend))
             os.kill(backend.kept_warm().supervisor_pid, signal.SIGKILL)
             assert worth_repeating(disturbed.result())
         assert _status(backend, _with(())) == "pass"
@@ -216,34 +245,23 @@ def test_nothing_is_left_when_a_backend_closes(starter_environment: InstalledEnv
     inside = _descendants(supervisor)
     assert len(inside) >= 3
     backend.close()
-    deadline = time.monotonic() + 5
-    while any(os.path.exists(f"/proc/{pid}") for pid in inside) and time.monotonic() < deadline:  # noqa: PTH110
-        time.sleep(0.05)
-    assert [pid for pid in inside if os.path.exists(f"/proc/{pid}")] == []  # noqa: PTH110
-
-
-def _descendants(pid: int) -> list[int]:
-    parent = psutil.Process(pid)
-    return sorted(process.pid for process in (parent, *parent.children(recursive=True)))
-
-
-#: PID namespaces that a process of a sample is in: the machine's, bubblewrap's, the supervisor's and the sample's.
-_SAMPLE_DEPTH = 4
+    _wait(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in inside))  # noqa: PTH110
 
 
 def test_the_first_process_of_a_sample_holds_no_file_of_the_supervisor(warm: LocalBackend) -> None:
     """Of all that the supervisor has open, it keeps the standard streams."""
     held: set[str] = set()
+    sleeping = replace(_with((), "import time\ntime.sleep(9999)\n" + RIGHT), time_seconds=300.0)
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(warm.execute, _with((), "import time\ntime.sleep(2)\n" + RIGHT))
-        while not running.done() and held != {"0", "1", "2"}:  # until it has closed the others
-            time.sleep(0.05)
-            with suppress(OSError, psutil.Error):  # a process has ended meanwhile
-                for pid in _descendants(warm.kept_warm().supervisor_pid):
-                    ids = Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split("\n")[0].split()
-                    if len(ids) == _SAMPLE_DEPTH and ids[-1] == "1":
-                        held = set(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208
-    assert held == {"0", "1", "2"}
+        running = pool.submit(warm.execute, sleeping)
+        while held != {"0", "1", "2"}:  # until it has closed the others
+            assert not running.done()
+            time.sleep(0.02)
+            with suppress(OSError, psutil.Error):
+                for pid in _samples(warm, first=True):
+                    held = set(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208
+        for pid in _samples(warm):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_namespaces_are_empty_the_moment_its_sample_ended(warm: LocalBackend) -> None:
@@ -254,10 +272,8 @@ def test_namespaces_are_empty_the_moment_its_sample_ended(warm: LocalBackend) ->
         "import os, time\nfor _ in range(5):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(4321)\n"
     )
     warm.execute(_with((), stay + RIGHT))
-    deadline = time.monotonic() + 3  # ended processes wait for the supervisor to collect them
-    while len(_descendants(supervisor)) > before and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert len(_descendants(supervisor)) == before
+    # Ended processes wait for the supervisor to collect them.
+    _wait(lambda: len(_descendants(supervisor)) == before)
 
 
 @pytest.fixture
@@ -345,10 +361,8 @@ def test_a_supervisor_whose_first_zygote_fails_is_ended(
     before = set(psutil.Process().children(recursive=True))
     with pytest.raises(WarmStartError, match="does not answer"):
         WarmSandbox(starter_environment, LIMITS, SlotGroupPool(LIMITS))
-    deadline = time.monotonic() + 5  # what is inside ends a moment after the outermost process
-    while (left := set(psutil.Process().children(recursive=True)) - before) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not left
+    # What is inside ends a moment after the outermost process.
+    _wait(lambda: not set(psutil.Process().children(recursive=True)) - before)
 
 
 @pytest.mark.parametrize(
@@ -366,7 +380,8 @@ def test_a_supervisor_whose_first_zygote_fails_is_ended(
 )
 def test_every_limit_holds(warm: LocalBackend, body: str, status: str) -> None:
     """Limits mean the same for a warm sample as for a cold one."""
-    assert _status(warm, _with((), f"def task_func():\n    {body}\n    return 42\n")) == status
+    work = _with((), f"def task_func():\n    {body}\n    return 42\n")
+    assert _status(warm, replace(work, time_seconds=1.0) if status == "timeout" else work) == status
 
 
 def test_many_threads_share_one_warm_sandbox(warm: LocalBackend) -> None:

@@ -72,7 +72,7 @@ def opened(lab: DockerEngine) -> Iterator[Callable[..., Backend]]:
     yield make
     for one in made:
         one.close()
-    assert until(lambda: not lab.containers(), 20)
+    assert until(lambda: not lab.containers())
 
 
 def _item(program: str = "def task_func():\n    return 42") -> WorkItem:
@@ -125,7 +125,7 @@ def test_a_client_that_is_killed_leaves_no_container(lab: DockerEngine) -> None:
         assert client.stdout.readline() == b"ready\n"
         assert len(lab.containers()) == 1
         client.send_signal(signal.SIGKILL)
-    assert until(lambda: not lab.containers(), 30)
+    assert until(lambda: not lab.containers())
 
 
 def test_a_container_that_never_started_is_removed_once_its_owner_is_gone(
@@ -154,7 +154,7 @@ def test_items_of_a_killed_container_are_done_by_another(lab: DockerEngine, open
     item = _item("import time\ndef task_func():\n    time.sleep(4)\n    return 42")
     with ThreadPoolExecutor(8) as pool:
         running = [pool.submit(backend.execute, item) for _ in range(8)]
-        assert until(lambda: len(lab.containers()) == 2, 30)
+        assert until(lambda: len(lab.containers()) == 2)
         found = lab.containers()
         time.sleep(1)
         lab.kill(found[0])

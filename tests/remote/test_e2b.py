@@ -73,7 +73,7 @@ def test_what_a_run_cost_is_said_at_its_end(
         backend.close()
     (line,) = [message for message in caplog.messages if "USD" in message]
     assert line.startswith("backend e2b: 1 sandboxes")
-    assert 0.9 < float(line.rpartition(" ")[2]) < 10
+    assert float(line.rpartition(" ")[2]) > 0.9
 
 
 # what the cloud does
@@ -150,7 +150,7 @@ def test_a_sandbox_that_is_lost_costs_no_item(broken: str, double: E2BDouble, ba
         else:
             double.faults["SendInput"] = [Fault(502, message="The sandbox is running but port is not open")]
             backend.execute(work_items(["one more"])[0])
-        outcomes = done.result(30)
+        outcomes = done.result(120)
     assert [outcome.stdout for outcome in outcomes] == programs
     assert {outcome.stderr for outcome in outcomes} == {"1"}
     assert len(double.created) == 3
@@ -179,8 +179,8 @@ def test_an_item_that_ends_its_host_each_time_is_left_unjudged(double: E2BDouble
 
 
 def _transport(ended: Callable[[float], None]) -> E2BTransport:
-    """To a new sandbox that has a second to live."""
-    return E2BTransport(Sandbox.create(STARTER, timeout=1), "starter", timeout_seconds=1, ended=ended)
+    """To a new sandbox that has four seconds to live."""
+    return E2BTransport(Sandbox.create(STARTER, timeout=4), "starter", timeout_seconds=4, ended=ended)
 
 
 def test_sandboxes_in_use_are_extended(double: E2BDouble) -> None:
@@ -188,14 +188,13 @@ def test_sandboxes_in_use_are_extended(double: E2BDouble) -> None:
     double.faults["timeout"] = [Fault(500)]
     held: list[float] = []
     transport = _transport(held.append)
-    time.sleep(1.6)
-    assert double.created[0].extensions >= 2
+    assert until(lambda: double.created[0].extensions >= 2)
     assert double.sandboxes
     transport.close()
     transport.close()
     assert not double.sandboxes
     assert len(held) == 1
-    assert held[0] >= 1.6
+    assert held[0] > 0
 
 
 def test_a_sandbox_as_old_as_the_plan_lets_it_become_ends(double: E2BDouble) -> None:
@@ -255,12 +254,12 @@ def test_a_killed_client_leaves_nothing_for_long(
     with cloud(monkeypatch, tmp_path, script=quick_launcher(), pace=30 if ended_by == "time-out" else 1) as double:
         client = subprocess.Popen([sys.executable, "-c", _CLIENT], cwd=Path(__file__).parents[2])
         try:
-            assert until(lambda: len(double.sandboxes) == 2 and len(double.created) == 3, 60)
+            assert until(lambda: len(double.sandboxes) == 2 and len(double.created) == 3)
         finally:
             client.send_signal(signal.SIGKILL)
             client.wait()
         if ended_by == "time-out":
-            assert until(lambda: not double.sandboxes, 10)
+            assert until(lambda: not double.sandboxes)
         else:
             left = set(double.sandboxes)
             assert len(left) == 2

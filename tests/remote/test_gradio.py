@@ -61,7 +61,7 @@ def test_a_space_that_is_killed_loses_nothing(space: SpaceProcess, backend: Http
         offspring = space.offspring()
         assert not all(one.done() for one in outcomes)
         space.kill()
-        assert not psutil.wait_procs(offspring, timeout=10)[1]
+        assert not psutil.wait_procs(offspring, timeout=120)[1]
         space.start()
         found = [one.result() for one in outcomes]
     assert [one.exit for one in found] == ["exit 0"] * _ITEMS
@@ -136,9 +136,9 @@ def test_a_space_ends_when_it_is_told_to(starter_environment: InstalledEnvironme
     made = HttpBackend(_config(space.url), starter_environment)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(made.execute, item("import time\ntime.sleep(60)\n" + RIGHT))
-        assert until(space.offspring, 30)
+        assert until(space.offspring)
         offspring = space.offspring()
         assert space.stop() == 0
-        assert not psutil.wait_procs(offspring, timeout=10)[1]
+        assert not psutil.wait_procs(offspring, timeout=120)[1]
         made.close()
         assert running.result().exit

@@ -31,7 +31,7 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with log.open("wb") as out:
         process = subprocess.Popen([sys.executable, str(_DOUBLE), str(port)], stdout=out, stderr=out)
     url = f"http://127.0.0.1:{port}"
-    assert until(lambda: answers(f"{url}/plain/"), 90), log.read_text()
+    assert until(lambda: answers(f"{url}/plain/")), log.read_text()
     yield url
     process.kill()
     process.wait()

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from unittest.mock import Mock
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.execution.backends.base import Outcome
@@ -120,6 +120,7 @@ def test_an_item_of_another_form_is_refused(value: object) -> None:
     assert protocol.message_of(output.getvalue())["type"] == "refused"
 
 
+@settings(max_examples=30)
 @given(st.lists(ITEMS, max_size=8), st.integers(1, 2000))
 def test_plans_are_asked_for_in_portions(items: list[WorkItem], max_bytes: int) -> None:
     """Each program once, in order, beside its test; no portion is larger than allowed unless it holds one program."""

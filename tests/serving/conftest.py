@@ -44,7 +44,7 @@ def service_process() -> Iterator[Callable[..., ServiceProcess]]:
     for one in started:
         if one.process.poll() is None:
             one.process.kill()
-        one.process.communicate(timeout=30)
+        one.process.communicate(timeout=120)
 
 
 @pytest.fixture

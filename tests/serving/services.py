@@ -40,7 +40,7 @@ class Served(NamedTuple):
 
 def client_of(url: str, key: str = KEY) -> httpx2.Client:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return httpx2.Client(base_url=url, headers=headers, trust_env=False, timeout=60)
+    return httpx2.Client(base_url=url, headers=headers, trust_env=False, timeout=120)
 
 
 @contextmanager
@@ -91,7 +91,7 @@ class ServiceProcess:
         self.url = line.split()[-1]
         self.port = int(self.url.rpartition(":")[2])
 
-    def end(self, number: int, seconds: float = 60.0) -> str:
+    def end(self, number: int, seconds: float = 120.0) -> str:
         """Send a signal, wait, and give what was said on standard error."""
         self.process.send_signal(number)
         errors = self.process.communicate(timeout=seconds)[1]
@@ -101,7 +101,7 @@ class ServiceProcess:
 def answers(url: str) -> bool:
     """Whether a space does, if only by asking for its key."""
     try:
-        return httpx2.get(url, trust_env=False, timeout=5).status_code in {200, 401}
+        return httpx2.get(url, trust_env=False, timeout=120).status_code in {200, 401}
     except httpx2.HTTPError:
         return False
 
@@ -130,8 +130,8 @@ def recorded_calls(server: socket.socket) -> Iterator[list[bytes]]:
         server.close()
 
 
-def until(true: Callable[[], object], seconds: float = 10.0) -> bool:
-    """Wait until something holds; whether it does in time."""
+def until(true: Callable[[], object], seconds: float = 120.0) -> bool:
+    """Wait until something holds; false where it does not in that time."""
     deadline = time.monotonic() + seconds
     while not true():
         if time.monotonic() > deadline:

@@ -28,7 +28,7 @@ class SpaceProcess:
         with self.log.open("ab") as log:
             options = {"stdout": log, "stderr": log, "stdin": subprocess.DEVNULL, "cwd": self.log.parent}
             self.process = subprocess.Popen(self._command, env=self._variables, **options)
-        assert until(lambda: self.process.poll() is not None or answers(self.url), 90), self.log.read_text()
+        assert until(lambda: self.process.poll() is not None or answers(self.url)), self.log.read_text()
         assert self.process.poll() is None, self.log.read_text()
 
     def offspring(self) -> list[psutil.Process]:
@@ -44,7 +44,7 @@ class SpaceProcess:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(30)
+                self.process.wait(120)
             except subprocess.TimeoutExpired:
                 self.kill()
         return self.process.returncode

@@ -108,7 +108,7 @@ def test_a_length_that_is_stated_twice_is_refused(shared_service: Served, path: 
 
 def sent(served: Served, text: str) -> str:
     """All that comes back on a connection until the service ends it."""
-    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), timeout=120) as connection:
         connection.sendall(text.encode())
         return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
@@ -208,7 +208,7 @@ def test_a_request_of_too_many_values_is_refused(shared_service: Served, path: s
 
 def half_sent(served: Served, size_bytes: int, **more: str) -> http.client.HTTPConnection:
     """A request of 1 MiB, so much of which has been sent."""
-    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=120)
     connection.putrequest("POST", "/v1/batches")
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json", "Content-Length": str(1 << 20)}
     for name, value in (headers | more).items():

@@ -34,7 +34,7 @@ def answer(space: SpaceProcess, path: str, body: bytes = b"", **headers: str) ->
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(space.url + path, body or None, {"Content-Type": "application/json"} | named)
     try:
-        with urllib.request.urlopen(request, timeout=30) as found:
+        with urllib.request.urlopen(request, timeout=120) as found:
             return f"{found.status} {found.read().decode()}"
     except urllib.error.HTTPError as error:
         with error:

@@ -43,7 +43,7 @@ def measured(python: Path, work: Path, mode: str) -> dict[str, dict]:
     command = [str(python), "-I", "-W", "error", str(MEASURE), str(STARTER / "tasks.jsonl"), str(work), mode]
     home = {"HOME": str(work), "MPLCONFIGDIR": str(work)}
     limits = {"TZ": "UTC", "OMP_NUM_THREADS": "1", "PATH": os.environ.get("PATH", "")}
-    done = subprocess.run(command, env=home | limits, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(command, env=home | limits, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads((work / "report.json").read_text())
 

@@ -91,6 +91,7 @@ def test_instruct_prompts_say_what_complete_prompts_say(tasks: list[dict]) -> No
         assert ">>>" not in task["instruct_prompt"]
 
 
+@pytest.mark.slow
 def test_canonical_solutions_pass_their_tests(canonical_report: dict[str, dict], tasks: list[dict]) -> None:
     """Behind the code prompt, as calibration runs it, every canonical solution passes every one of its tests."""
     assert {name: report["bad"] for name, report in canonical_report.items() if report["bad"]} == {}
@@ -98,8 +99,9 @@ def test_canonical_solutions_pass_their_tests(canonical_report: dict[str, dict],
         assert canonical_report[task["task_id"]]["tests"] == len(methods(task["test"]))
 
 
+@pytest.mark.slow
 def test_canonical_programs_are_covered_clean_and_fast(canonical_report: dict[str, dict]) -> None:
-    """Tests take 99 percent of lines and branches, leave no file behind, and end in a minute; examples hold."""
+    """Tests take 99 percent of lines and branches, leave no file behind, and take at most a minute of CPU time; examples hold."""
     reports = canonical_report.values()
     assert min(report["covered_percent"] for report in reports) >= 99
     assert {name for name, report in canonical_report.items() if report["failed_examples"]} == set()
@@ -107,6 +109,7 @@ def test_canonical_programs_are_covered_clean_and_fast(canonical_report: dict[st
     assert sum(report["seconds"] for report in reports) < 60
 
 
+@pytest.mark.slow
 def test_an_empty_body_fails_every_task(empty_report: dict[str, dict], tasks: list[dict]) -> None:
     """A function that does nothing fails at least one test of each task, so the tests can tell."""
     assert {task["task_id"] for task in tasks if not empty_report[task["task_id"]]["bad"]} == set()

@@ -49,6 +49,7 @@ def variables(endpoint: str, replicas: Path) -> dict[str, str]:
         "AWS_SECRET_ACCESS_KEY": SECRET,
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_MAX_ATTEMPTS": "1",  # the store's own retries are what is tested; botocore's wait for seconds
         "BIGCODEFLOW_REPLICAS": str(replicas),
     }
 

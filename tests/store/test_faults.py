@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from bigcodeflow.store import bucket as bucket_module
 from tests.conftest import ROOT
 
 from .conftest import Machine
-from .s3 import FaultyProxy, faulty_proxy, variables
+from .s3 import FaultyProxy, faulty_proxy, forget_servers, variables
 from .test_conformance import TABLE, flipped, publish
 
 
@@ -64,37 +64,60 @@ open_store(sys.argv[1]).publish("execution", "key", table, settings={})
 """
 
 
+def _is_put(method: str, path: str, torn: str) -> bool:
+    return method == "PUT" and path.partition("?")[0].endswith(torn)
+
+
 @pytest.mark.parametrize("torn", [".parquet", "manifest.json"])
-def test_a_publisher_that_is_killed_publishes_nothing(
-    s3_machine: Machine, s3_endpoint: str, tmp_path: Path, torn: str
+def test_what_does_not_arrive_publishes_nothing(
+    s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch, torn: str
 ) -> None:
-    """kill -9 while the part or the manifest is on its way: a miss, and the next publisher's artifact is whole."""
+    """Where the part or the manifest is lost on its way there is a miss, and the next publisher's artifact is whole."""
+    monkeypatch.setattr(bucket_module, "_PAUSES_SECONDS", ())
+    proxy.fault = lambda method, path: "drop" if _is_put(method, path, torn) else "pass"
+    with pytest.raises(ArtifactError, match="cannot be reached"):
+        publish(s3_machine("publisher"))
     store = s3_machine("observer")
+    assert store.find("execution", "key") is None
+    assert store.published("execution") == []
+    proxy.fault = lambda _method, _path: "pass"
+    ref = publish(store)
+    assert s3_machine("other").read(ref).equals(TABLE)
+
+
+@pytest.mark.slow
+def test_a_publisher_that_is_killed_publishes_nothing(s3_machine: Machine, s3_endpoint: str, tmp_path: Path) -> None:
+    """The same after kill -9 while the manifest is on its way."""
+    store, arrived = s3_machine("observer"), threading.Event()
+
+    def hold(method: str, path: str) -> str:
+        if not _is_put(method, path, "manifest.json"):
+            return "pass"
+        arrived.set()
+        return "hold"
+
     with faulty_proxy(s3_endpoint) as proxy:
-        proxy.fault = lambda method, path: (
-            "hold" if method == "PUT" and path.partition("?")[0].endswith(torn) else "pass"
-        )
+        proxy.fault = hold
         process = subprocess.Popen(
             [sys.executable, "-c", _PUBLISHER, store.location],
             env=os.environ | variables(proxy.endpoint, tmp_path / "publisher"),
             cwd=ROOT,
         )
-        deadline = time.monotonic() + 60
-        while not any(method == "PUT" and torn in path for method, path in proxy.seen) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        assert arrived.wait(120)
         process.kill()
         process.wait()
-        assert any(method == "PUT" and torn in path for method, path in proxy.seen)
     assert store.find("execution", "key") is None
-    assert store.published("execution") == []
     ref = publish(store)
     assert s3_machine("other").read(ref).equals(TABLE)
 
 
 @pytest.mark.parametrize("fault", ["unavailable", "drop"])
-def test_what_fails_for_a_moment_is_tried_again(s3_machine: Machine, proxy: FaultyProxy, fault: str) -> None:
-    """Every second request fails: publishing, finding, listing and reading do not notice."""
-    proxy.fault = lambda _method, _path: fault if len(proxy.seen) % 2 else "pass"
+def test_what_fails_for_a_moment_is_tried_again(
+    s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Every request fails the first time: publishing, finding, listing and reading do not notice."""
+    monkeypatch.setattr(bucket_module, "_PAUSES_SECONDS", (0.0,) * 5)
+    proxy.fault = lambda method, path: fault if proxy.seen.count((method, path)) == 1 else "pass"
     ref = publish(s3_machine("one"))
     other = s3_machine("other")
     assert other.find("execution", "key") == ref
@@ -115,32 +138,36 @@ def test_a_store_out_of_reach_is_no_miss(
         store.find("execution", "key")
 
 
-def _failure(location: str, *, prelude: str = "", **environment: str) -> str:
-    """What a new process says when it opens a store."""
-    program = f"import sys\n{prelude}\nfrom bigcodeflow.store import open_store\nfrom bigcodeflow.core.errors import ArtifactError\n"
-    program += "try: open_store(sys.argv[1]).find('execution', 'key')\nexcept ArtifactError as error: print(error)\n"
-    done = subprocess.run(
-        [sys.executable, "-c", program, location],
-        env={key: value for key, value in (os.environ | environment).items() if value},
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr
-    return done.stdout
+def test_what_the_user_has_to_mend_is_one_line(s3_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bucket, credentials and protocol: each is named, with what to do."""
+
+    def problem(url: str) -> str:
+        with pytest.raises(ArtifactError) as raised:
+            open_store(url).find("execution", "key")
+        return str(raised.value)
+
+    assert "bucket does not exist: create the bucket" in problem("s3://bucket-that-is-not-there/prefix")
+    assert "store memory://x: is gone with the process; use a folder or a URL" in problem("memory://x")
+    assert "store foo://x: Protocol not known: foo: use a folder or a URL" in problem("foo://x")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "no"))
+    forget_servers()
+    assert "access is refused (Unable to locate credentials): give credentials" in problem(f"{s3_url}/private")
+    forget_servers()
 
 
-def test_what_the_user_has_to_mend_is_one_line(s3_endpoint: str, s3_url: str, tmp_path: Path) -> None:
-    """Bucket, credentials, package and protocol: each is named, with what to do."""
-    assert "bucket does not exist: create the bucket" in _failure("s3://bucket-that-is-not-there/prefix")
-    nobody = _failure(
-        s3_url, AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="", HOME=str(tmp_path), AWS_CONFIG_FILE=str(tmp_path / "no")
-    )
-    assert "access is refused (Unable to locate credentials): give credentials" in nobody
-    with pytest.raises(ArtifactError, match=r"store memory://x: is gone with the process; use a folder or a URL"):
-        open_store("memory://x").find("execution", "key")
-    with pytest.raises(ArtifactError, match=r"store foo://x: Protocol not known: foo: use a folder or a URL"):
-        open_store("foo://x").find("execution", "key")
-    without_extra = _failure("s3://some-bucket", prelude="sys.modules['s3fs'] = None")
-    assert "what speaks s3:// is not installed: pip install 'bigcodeflow[s3]'" in without_extra
+def test_a_missing_package_is_named() -> None:
+    """With the extra that brings it."""
+    program = """if True:
+    import sys
+    sys.modules["s3fs"] = None
+    from bigcodeflow.store import open_store
+    open_store("s3://some-bucket").find("execution", "key")
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "what speaks s3:// is not installed: pip install 'bigcodeflow[s3]'" in done.stderr
 
 
 def test_a_file_url_is_a_folder(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.store import artifact_key, open_store, write_atomically
@@ -34,6 +34,7 @@ def test_a_damaged_artifact_is_a_miss(tmp_path: Path, damage: str) -> None:
     assert store.read(ref).equals(TABLE)
 
 
+@settings(max_examples=30)
 @given(SETTINGS, SETTINGS)
 def test_keys_differ_exactly_when_settings_differ(one: dict, other: dict) -> None:
     """Order does not matter, content does."""

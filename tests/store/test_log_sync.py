@@ -81,19 +81,10 @@ with store.synchronized(folder, LogFiles.VERDICTS):
 """
 
 
-def test_a_machine_that_is_lost_costs_its_last_seconds(s3_machine: Machine, s3_endpoint: str, tmp_path: Path) -> None:
-    """kill -9 while lines are written: another machine has those of all segments, the same machine has all."""
-    observer = s3_machine("observer")
-    process = subprocess.Popen(
-        [sys.executable, "-c", _WRITER, observer.location], env=os.environ | variables(s3_endpoint, tmp_path / "lost")
-    )
-    deadline = time.monotonic() + 90
-    while len(observer.bucket.objects("execution/key.partial")) < 2 and time.monotonic() < deadline:
-        time.sleep(0.1)
-    process.kill()
-    process.wait()
-    with observer.synchronized(observer.workspace("execution", "key"), LogFiles.VERDICTS):
-        restored = _keys(observer.workspace("execution", "key"))
+def _assert_lost_machine_goes_on(s3_machine: Machine, observer: Store) -> None:
+    """Another machine has the lines of all segments, the lost one has all that it wrote, and brings them."""
+    _log_sync(observer).restore()
+    restored = _keys(observer.workspace("execution", "key"))
     assert restored == [f"{number:06}" for number in range(len(restored))]
     assert restored
     same = s3_machine("lost")
@@ -103,6 +94,37 @@ def test_a_machine_that_is_lost_costs_its_last_seconds(s3_machine: Machine, s3_e
     assert len(kept) >= len(restored)
     _log_sync(observer).restore()
     assert _keys(observer.workspace("execution", "key")) == kept
+
+
+def test_a_machine_that_is_lost_costs_what_it_wrote_last(s3_machine: Machine) -> None:
+    """Lines after its last segment come when it goes on."""
+    lost = s3_machine("lost")
+    folder = lost.workspace("execution", "key")
+    for number in range(4):
+        _append(folder, f"{number:06}")
+        if number < 3:
+            _log_sync(lost).save()
+    observer = s3_machine("observer")
+    _log_sync(observer).restore()
+    assert len(_keys(observer.workspace("execution", "key"))) == 3
+    _assert_lost_machine_goes_on(s3_machine, observer)
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_while_it_writes_goes_on(
+    s3_machine: Machine, s3_endpoint: str, tmp_path: Path
+) -> None:
+    """The same after kill -9 of a process whose segments are saved by a thread."""
+    observer = s3_machine("observer")
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WRITER, observer.location], env=os.environ | variables(s3_endpoint, tmp_path / "lost")
+    )
+    deadline = time.monotonic() + 120
+    while len(observer.bucket.objects("execution/key.partial")) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+    _assert_lost_machine_goes_on(s3_machine, observer)
 
 
 def _answer(index: int) -> ReplyRecord:
@@ -144,7 +166,7 @@ def test_a_network_that_is_down_stops_no_work(
     with LogSync(store.bucket, folder, "execution/key.partial", LogFiles.VERDICTS, seconds=0.1):
         down = True
         _append(folder, "a")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while "kept on this machine only" not in caplog.text and time.monotonic() < deadline:
             time.sleep(0.05)
         assert "kept on this machine only" in caplog.text

@@ -284,8 +284,9 @@ def execute_items(
     environment: Environment,
     ledger_folder: Path,
     policy: RerunPolicy = ONCE,
+    workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Verdict]:
     """The verdict of each item, by key, from an engine that serves these alone."""
-    with Engine(config, environment, ledger_folder, progress=progress) as engine:
+    with Engine(config, environment, ledger_folder, workers=workers, progress=progress) as engine:
         return engine.verdicts(items, policy)

@@ -26,6 +26,7 @@ from bigcodeflow.execution.evaluation import plan_ground_truths
 from bigcodeflow.execution.items import WorkItem, numbered, sha256_of_test, untested_item
 from bigcodeflow.execution.quarantine import QUARANTINE_FOLDER, Row, quarantine_name, read_quarantine
 from bigcodeflow.execution.verdict_index import VerdictIndex
+from bigcodeflow.execution.workers import Workers
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 from bigcodeflow.store import LogFiles, Store, locked
 
@@ -196,11 +197,12 @@ def repeat_ground_truths(
     config: ExecutionConfig,
     environment: Environment,
     store: Store,
+    workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> list[Row]:
     """Execute every ground truth afresh, add the outcomes to the environment's list, and return the tasks' rows of it.
 
-    The store keeps the list, and the ledger while the work is unfinished.
+    The store keeps the list, and the ledger while the work is unfinished. Without ``workers``, it starts its own.
     """
     sha = environment.environment_sha
     truths = plan_ground_truths(tasks, config=config, environment=environment, costs=VerdictIndex(store).costs())
@@ -216,7 +218,14 @@ def repeat_ground_truths(
     items = [item for _, repetitions in planned.values() for item in repetitions]
     folder = store.workspace(QUARANTINE_FOLDER, sha)
     with store.synchronized(folder, LogFiles.VERDICTS):
-        found = execute_items(items, config=config, environment=environment, ledger_folder=folder, progress=progress)
+        found = execute_items(
+            items,
+            config=config,
+            environment=environment,
+            ledger_folder=folder,
+            workers=workers,
+            progress=progress,
+        )
     # Two checks on one machine wait for each other here; on two machines the one that writes last counts.
     with locked(store.root / QUARANTINE_FOLDER / ".lock"):
         rows = _rows(store, sha)

@@ -59,9 +59,20 @@ class Admission:
     one, so that no core idles at the end for the last of them, and all cores when nobody waits.
     """
 
-    def __init__(self, cores: float, on_long: Callable[[], None] | None = None) -> None:
-        """``on_long`` is called once in the thread of each sample that takes longer than two seconds."""
-        self._cores, self._on_long = cores, on_long
+    def __init__(
+        self,
+        cores: float,
+        on_long: Callable[[], None] | None = None,
+        memory: Callable[[], tuple[float, float]] | None = None,
+    ) -> None:
+        """Make a gate that nobody has passed.
+
+        Args:
+            cores: cores that samples share.
+            on_long: called once in the thread of each sample that takes longer than two seconds.
+            memory: reads free and total memory, in MiB; None: that of this machine.
+        """
+        self._cores, self._on_long, self._memory = cores, on_long, memory or machine_memory_mib
         self._long_cores = 1 if cores >= 2 else 0  # noqa: PLR2004
         self._waiting: dict[_AdmittedTurn, None] = {}
         self._running: dict[_AdmittedTurn, None] = {}
@@ -149,7 +160,7 @@ class Admission:
         if not self._running and not self._paused:
             return True  # whatever it needs, waiting would not help
         owed_mib = sum(other.owed_mib for other in self._running)
-        free_mib, total_mib = machine_memory_mib()
+        free_mib, total_mib = self._memory()
         return free_mib - owed_mib - turn.expected_mib > _RESERVE * total_mib
 
 

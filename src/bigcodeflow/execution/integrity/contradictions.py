@@ -170,6 +170,7 @@ def _recorded_pins(
 ) -> dict[str, dict[str, str]]:
     """Expected values that tests compute, by task: recorded under a program that does nothing."""
     pins: dict[str, dict[str, str]] = {task_id: {} for task_id in references}
+    keys: dict[str, str] = {}  # by task: tasks with equal tests share an execution
     items: dict[str, tuple[Row, WorkItem]] = {}
     for task_id, reference in references.items():
         task, source = reference.task, _identity(reference.task, RECORDED, {})
@@ -181,13 +182,13 @@ def _recorded_pins(
         if key in known.rows:
             pins[task_id] = json.loads(known.rows[key]["pins"])
         elif item:
-            items[key] = (made, item)
+            keys[task_id], items[key] = key, (made, item)
         else:
             known.add(made | {"pins": "{}"})
     for key, verdict in execute([item for _, item in items.values()]).items():
         made = items[key][0]
         found = {} if verdict["stdout_truncated"] else altered_tests.read_recording(verdict["stdout"])
-        pins[made["task_id"]] = found
+        pins |= {task_id: found for task_id, wanted in keys.items() if wanted == key}
         if verdict["status"] != "infra_error":
             known.add(made | {"pins": json.dumps(found)})
     known.write()
