@@ -33,7 +33,7 @@ async def main(arguments: Sequence[str]) -> None:
             named(run, int(tasks), int(samples)),
             provider,
             AnswerLedger(Path(folder)),
-            settings(concurrency=int(slots), attempts=100, timeout_seconds=20),
+            settings(concurrency=int(slots), attempts=100, timeout_seconds=600),
             notify=lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201
             policy=RetryPolicy(first_backoff_seconds=0.02, first_probe_seconds=0.02),
         )

@@ -120,6 +120,23 @@ def test_an_outage_is_probed_and_outlived(ledger: AnswerLedger) -> None:
     assert outcome.seconds < 120 + 1000 / 32 + 70
 
 
+@pytest.mark.parametrize(
+    ("kind", "complaint"),
+    [
+        ("deadline", "answers nothing"),
+        ("overloaded", "answers with errors only"),
+        ("connection", "cannot be reached"),
+    ],
+)
+def test_what_a_run_waits_for_is_named(ledger: AnswerLedger, kind: ErrorKind, complaint: str) -> None:
+    model, waits = Model(), set()
+    model.script = lambda *_: RequestError(kind, "not now") if len(model.asked) <= 14 else None
+    asked = generate(requests(12), model, ledger, settings(), progress=lambda at: waits.add(at.waiting_for))
+    run(asked)
+    assert f"the provider, which {complaint}" in waits
+    assert held(ledger) == every(12)
+
+
 def test_an_outage_without_end_ends_the_run(ledger: AnswerLedger) -> None:
     """After ten minutes without a single answer the run stops, says so, and keeps what came before."""
     model = Model(latency_seconds=0.5, script=outage(1010, 1e9))

@@ -1,10 +1,9 @@
-"""Servers that are not there, or are no API: what people are told, how soon, and when a run gives up; real SDKs."""
+"""Servers that are not there, or are no API: what people are told before the run gives up; real SDKs."""
 
 import re
 import socket
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,22 +14,18 @@ import pytest
 from bigcodeflow.config import load_settings
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.model_samples import model_samples
-from tests.generation.providers.double import DIALECTS, Break, Completion, Fail, Outcome, Received, Send, model_server
+from tests.generation.providers.double import DIALECTS, Completion, Fail, Outcome, Received, Send, model_server
 
-pytestmark = pytest.mark.serial
 TASKS = [{"task_id": f"T/{number}", "complete_prompt": f"def f(): # {number}\n"} for number in range(40)]
 PAGE = b"<!DOCTYPE html>\n<html><head><title>Jupyter\n Server</title></head><body>hello</body></html>"
-#: By which people know what is wrong.
-TOLD_SECONDS = 5.0
-GIVEN_UP_SECONDS = 15.0
 
 
 class Told:
-    """What a run says, and when."""
+    """What a run says before it ends."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.lines: list[tuple[float, str]] = []
+        self.lines: list[str] = []
         self.notes: set[str] = set()
 
     def ask(self, dialect: str, base_url: str, tasks: Any = TASKS, **requests: Any) -> str:
@@ -38,10 +33,9 @@ class Told:
         generation = {
             "model": f"{dialect}:m",
             "base_url": base_url,
-            "requests": {"first_contact_seconds": 2, **requests},
+            "requests": {"first_contact_seconds": 1, **requests},
         }
         config = load_settings({"samples": {"source": "model"}, "generation": generation}, "test").generation
-        began = time.monotonic()
         try:
             model_samples(
                 config,
@@ -49,12 +43,14 @@ class Told:
                 "complete",
                 answers_folder=self._folder,
                 report=lambda _done, _all, note: self.notes.add(note),
-                notify=lambda line: self.lines.append((time.monotonic() - began, line)),
+                notify=self.tell,
             )
         except GenerationError as error:
-            self.seconds = time.monotonic() - began
             return str(error)
         return "answered"
+
+    def tell(self, line: str) -> None:
+        self.lines.append(line)
 
     @property
     def waits(self) -> set[str]:
@@ -93,18 +89,21 @@ def print_not(*_: object) -> None:
     """The server's log is of no interest."""
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_refused_connections_are_told_at_once_and_given_up_early(dialect: str, told: Told) -> None:
-    """One line within seconds with cause and address, and no ten silent minutes."""
+def slow_but(*defaults: str, names: Sequence[str]) -> list[Any]:
+    """Names as parameters; those that are no defaults are slow."""
+    return [name if name in defaults else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("dialect", slow_but("openai", "google", names=DIALECTS))
+def test_refused_connections_are_told_and_given_up_early(dialect: str, told: Told) -> None:
+    """One line with cause and address before the run gives up, after the seconds of first contact."""
     with nobody() as address:
         error = told.ask(dialect, address)
-    first_at, line = told.lines[-1]
-    assert first_at < TOLD_SECONDS
+    line = told.lines[-1]
     assert "refuses connections: start the server there, or mend generation.base_url" in line
     assert address in line
-    assert "it is tried again for 2 s" in line
-    assert sum("refuses connections" in one for _, one in told.lines) == 1
-    assert told.seconds < GIVEN_UP_SECONDS
+    assert "it is tried again for 1 s" in line
+    assert sum("refuses connections" in one for one in told.lines) == 1
     assert "was not reached once" in error
     assert address in error
     assert "0 of 40 samples are answered" in error
@@ -119,18 +118,18 @@ def test_refused_connections_are_told_at_once_and_given_up_early(dialect: str, t
     ],
     ids=["200", "502"],
 )
-@pytest.mark.parametrize("dialect", ["openai", "anthropic", "mistral", "ollama", "huggingface", "azure"])
-def test_a_web_page_is_told_at_once_and_given_up_early(dialect: str, outcome: Outcome, words: str, told: Told) -> None:
+@pytest.mark.parametrize(
+    "dialect", slow_but("openai", names=["openai", "anthropic", "mistral", "ollama", "huggingface", "azure"])
+)
+def test_a_web_page_is_told_and_given_up_early(dialect: str, outcome: Outcome, words: str, told: Told) -> None:
     """An address of another server: the line names it and the page's title."""
     with model_server([outcome]) as server:
         error = told.ask(dialect, server.url(dialect))
         address = f"http://127.0.0.1:{server.port}/"
-    first_at, line = told.lines[-1]
-    assert first_at < TOLD_SECONDS
+    line = told.lines[-1]
     assert words in line
     assert "web page (Jupyter Server)" in line
     assert address in line
-    assert told.seconds < GIVEN_UP_SECONDS
     assert "was not reached once" in error
 
 
@@ -140,7 +139,6 @@ def test_a_server_of_files_stops_the_run_at_its_first_answer(status: int, told: 
     with model_server([Fail(status, body=PAGE)]) as server:
         error = told.ask("openai", server.url("openai"), concurrency=1)
         assert len(server.requests) == 1
-    assert told.seconds < TOLD_SECONDS
     assert f"not found: {status}: http://127.0.0.1:" in error
     assert "web page (Jupyter Server)" in error
 
@@ -148,23 +146,19 @@ def test_a_server_of_files_stops_the_run_at_its_first_answer(status: int, told: 
 def test_a_real_server_of_files_stops_the_run(told: Told) -> None:
     with plain_server() as port:
         error = told.ask("openai", f"http://127.0.0.1:{port}/v1", concurrency=1)
-    assert told.seconds < TOLD_SECONDS
     assert "not found: 501: " in error
 
 
 def test_an_api_without_tls_is_told(told: Told) -> None:
     with plain_server() as port:
         error = told.ask("openai", f"https://127.0.0.1:{port}/v1")
-    assert told.lines[-1][0] < TOLD_SECONDS
-    assert "gives no TLS connection" in told.lines[-1][1]
-    assert told.seconds < GIVEN_UP_SECONDS
+    assert "gives no TLS connection" in told.lines[-1]
     assert "gives no TLS connection" in error
 
 
 def test_a_host_that_is_not_known_is_told(told: Told) -> None:
     error = told.ask("openai", "http://models.invalid/v1", tasks=TASKS[:2])
-    assert "has no address: mend the host in generation.base_url" in told.lines[-1][1]
-    assert told.seconds < 60.0
+    assert "has no address: mend the host in generation.base_url" in told.lines[-1]
     assert "was not reached once" in error
 
 
@@ -172,51 +166,19 @@ def test_a_server_that_comes_up_in_time_is_asked(told: Told) -> None:
     """Who starts both at once loses nothing."""
     with model_server() as first:
         port = first.port
-    late: list[Any] = []
-
-    def start(_: str) -> None:
-        late.append(model_server(port=port))
-        late[0].__enter__()
-
-    told.lines = _Calling(start)
-    try:
+    with ExitStack() as late:
+        starts = iter([lambda: late.enter_context(model_server(port=port))])
+        told.tell = lambda _: next(starts, lambda: None)()
         assert told.ask("openai", f"http://127.0.0.1:{port}/openai/v1", first_contact_seconds=60) == "answered"
-    finally:
-        late[0].__exit__(None, None, None)
 
 
-class _Calling(list[Any]):
-    """A list whose first line starts something."""
-
-    def __init__(self, start: Callable[[str], None]) -> None:
-        super().__init__()
-        self._start = start
-
-    def append(self, item: tuple[float, str]) -> None:
-        if not self:
-            self._start(item[1])
-        super().append(item)
-
-
-def test_a_provider_that_answers_errors_is_not_called_silent(told: Told) -> None:
-    """503 in JSON is an API without room: it is waited for as ever, and named so."""
+def test_errors_in_json_are_an_api(told: Told) -> None:
+    """503 is an API without room: it is waited for as ever, and named so."""
 
     def script(received: Received) -> Outcome:
         return Fail(503, "no room") if received.number < 14 else Completion()
 
     with model_server(script) as server:
         assert told.ask("openai", server.url("openai"), tasks=TASKS[:12], concurrency=12) == "answered"
-    # Which of its two waits a report meets is a matter of moments.
-    assert told.waits & {"the provider, which answers with errors only", "the provider, which asked for a pause"}
-    assert any("overloaded: 503: no room" in line for _, line in told.lines)
+    assert any("overloaded: 503: no room" in line for line in told.lines)
     assert not any("answers nothing" in wait or "cannot be reached" in wait for wait in told.waits)
-
-
-def test_a_provider_that_answers_nothing_is_called_so(told: Told) -> None:
-    def script(received: Received) -> Outcome:
-        return Break("hang") if received.number < 14 else Completion()
-
-    with model_server(script) as server:
-        answer = told.ask("openai", server.url("openai"), tasks=TASKS[:12], concurrency=12, timeout_seconds=0.3)
-    assert answer == "answered"
-    assert "the provider, which answers nothing" in told.waits

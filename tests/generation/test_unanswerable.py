@@ -45,7 +45,10 @@ def too_long_for(fault: Fail, *numbers: int) -> Any:
     return script
 
 
-@pytest.mark.parametrize("dialect", TOO_LONG)
+@pytest.mark.parametrize(
+    "dialect",
+    [name if name in {"openai", "google"} else pytest.param(name, marks=pytest.mark.slow) for name in TOO_LONG],
+)
 def test_the_run_says_how_to_go_on_and_does_so(dialect: str, tmp_path: Path) -> None:
     """Stopped first; accepted then, only the ones that are missing are asked again; refused again, they are open."""
     with model_server(too_long_for(TOO_LONG[dialect], 0, 5)) as server:

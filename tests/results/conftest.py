@@ -115,6 +115,10 @@ def tables(tmp_path):
 @pytest.fixture
 def three_tasks(tables):
     """One pass, one fail, and one pass whose ground truth fails."""
+    return add_three_tasks(tables)
+
+
+def add_three_tasks(tables):
     tables.task("Demo/2", domains=["Math"], libs=["math", "random"])
     tables.task("Demo/10", domains=["Math", "Network"], libs=["socket"])
     tables.task("Demo/3", domains=["Network"], libs=["socket"], ground_truth="fail", kind="missing_setup")

@@ -153,6 +153,7 @@ class TestPassAtK:
 
 
 @pytest.mark.real_data
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["qwen2.5-coder-7b-instruct", "gemma-3-4b-it"])
 class TestRecordedRuns:
     """Verdicts that the original evaluator recorded, taken in as tables and written out again."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.core.errors import ConfigError, SamplesError
 from bigcodeflow.importing import import_results
+from bigcodeflow.importing.claims import failed_ground_truths, scores_of
 from bigcodeflow.importing.reading import read_results
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
@@ -60,12 +61,23 @@ def take_in(path, store, **more):
     return import_results(path, settings=more.pop("settings", STARTER), store=store, listener=listener, **more)
 
 
-@pytest.fixture
-def three(tmp_path):
-    """A pass, a fail and a timeout, without scores beside them."""
+def write_three(folder):
+    """A pass, a fail and a timeout, without scores."""
     first = TASKS[1]["test"].partition("def test")[2].partition("(")[0]
     entries = [entry(0), entry(1, "fail", {f"test{first}": TYPE_ERROR}), entry(2, "timeout")]
-    return write(tmp_path / "files", entries)
+    return write(folder / "files", entries)
+
+
+@pytest.fixture
+def three(tmp_path):
+    return write_three(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """The three imported once, for tests that only read: the run and its store."""
+    folder = tmp_path_factory.mktemp("imported")
+    return take_in(write_three(folder), folder / "store"), folder / "store"
 
 
 def metric(run, store, name, **wanted):
@@ -81,10 +93,9 @@ def verdicts(store):
 class TestRuns:
     """A file that fits becomes a run like any other."""
 
-    def test_statuses_tests_and_kinds(self, three, tmp_path):
+    def test_statuses_tests_and_kinds(self, imported):
         """Statuses are the file's; a failing test has its trace and kind; the others of its task have passed."""
-        take_in(three, tmp_path / "store")
-        passed, failed, timeout = rows = verdicts(tmp_path / "store")
+        passed, failed, timeout = rows = verdicts(imported[1])
         assert [row["status"] for row in rows] == ["pass", "fail", "timeout"]
         assert [row["failure_kind"] for row in rows] == ["", "exception", "timeout"]
         assert {test["outcome"] for test in passed["tests"]} == {"pass"}
@@ -92,19 +103,17 @@ class TestRuns:
         assert (timeout["tests"], timeout["tests_run"]) == ([], None), "the file does not tell which tests had passed"
         assert [test["name"] for test in failed["tests"]] == sorted(test["name"] for test in failed["tests"])
 
-    def test_nothing_is_claimed_that_the_file_does_not_tell(self, three, tmp_path):
+    def test_nothing_is_claimed_that_the_file_does_not_tell(self, imported):
         """Backend, environment and sanitizer are unknown; times and memory are null, not 0."""
-        take_in(three, tmp_path / "store")
-        for row in verdicts(tmp_path / "store"):
+        for row in verdicts(imported[1]):
             assert (row["backend"], row["environment_sha"], row["flaky"]) == ("imported", "unknown", None)
             assert row["sanitizer"] == "unknown"
             assert {row[name] for name in ("wall_seconds", "cpu_seconds", "test_cpu_seconds", "max_rss_mib")} == {None}
             assert all(test["seconds"] is None for test in row["tests"])
 
-    def test_solutions_are_the_programs_without_calibration(self, three, tmp_path):
+    def test_solutions_are_the_programs_without_calibration(self, imported):
         """What calibration put in front is taken off again, so that executing the solution gives the same program."""
-        take_in(three, tmp_path / "store")
-        rows = pq.read_table(find_run(tmp_path / "store", "latest").path("sanitizing")).to_pylist()
+        rows = pq.read_table(find_run(imported[1], "latest").path("sanitizing")).to_pylist()
         assert {(row["solution"], row["sanitizer"]) for row in rows} == {("def task_func(): ...", "unknown")}
 
     def test_uncalibrated_programs_are_the_raw_variant(self, tmp_path):
@@ -113,33 +122,63 @@ class TestRuns:
         take_in(path, tmp_path / "store")
         assert {row["variant"] for row in verdicts(tmp_path / "store")} == {"raw"}
 
-    def test_unknown_ground_truths_have_no_rate(self, three, tmp_path):
-        """Without scores beside the file there is a score, no ground-truth rate, no judgeable score, no such artifact."""
-        run = take_in(three, tmp_path / "store")
+    def test_unknown_ground_truths_have_no_rate(self, imported):
+        """Without scores the file gives a score, no ground-truth rate, no judgeable score, no such artifact."""
+        run, store = imported
         assert run.ground_truth is None
-        assert metric(run, tmp_path / "store", "pass@k", k=1) == [1 / 3]
+        assert metric(run, store, "pass@k", k=1) == [1 / 3]
         for name in ("ground_truth_rate", "pass@k_judgeable"):
-            assert not metric(run, tmp_path / "store", name)
+            assert not metric(run, store, name)
         question = "SELECT pass_at_k, ground_truth_rate, pass_at_k_judgeable, provisional FROM pass_at_k"
-        with duckdb.connect(tmp_path / "store" / "results.duckdb", read_only=True) as catalog:
+        with duckdb.connect(store / "results.duckdb", read_only=True) as catalog:
             assert catalog.execute(question).fetchall() == [(1 / 3, None, None, False)]
             assert catalog.execute("SELECT count(*) FROM ground_truths").fetchone() == (0,)
 
+    def test_the_record_has_no_defaults(self, imported):
+        """Only what the import itself decides on and what the name states has a value; the rest is null."""
+        config = find_run(imported[1], "latest").config
+
+        def known(values, above=""):
+            for name, value in values.items():
+                if isinstance(value, dict):
+                    yield from known(value, f"{above}{name}.")
+                elif value is not None:
+                    yield f"{above}{name}", value
+
+        values = dict(known(config))
+        assert values.pop("generation.sampling.temperature") == 0.0
+        assert values.pop("generation.n_samples") == 1
+        assert values.pop("execution.variants") == ["calibrated"]
+        assert {name.partition(".")[0] for name in values} == {"name", "store", "dataset", "samples", "aggregation"}
+        for section in ("limits", "environment", "backend"):
+            assert section in config["execution"]
+
     def test_failed_tasks_are_the_ground_truths_that_fail(self, tmp_path):
-        """The list beside the file gives rate and judgeable score."""
+        """The list gives rate and judgeable score; it does not name failed tests, so those rows have none."""
         failed = [TASKS[1]["task_id"]]
         entries = [entry(0), entry(1, "fail"), entry(2, "fail")]
         run = take_in(write(tmp_path, entries, scores=scores(1 / 3, failed)), tmp_path / "store")
         assert metric(run, tmp_path / "store", "ground_truth_rate") == [2 / 3]
         assert metric(run, tmp_path / "store", "pass@k_judgeable", k=1) == [1 / 2]
+        rows = {row["task_id"]: row for row in open_store(tmp_path / "store").read(run.ground_truth).to_pylist()}
+        assert (rows[failed[0]]["tests"], rows[failed[0]]["tests_run"]) == ([], None)
+        assert {test["outcome"] for test in rows["Starter/0"]["tests"]} == {"pass"}
 
     @pytest.mark.parametrize(
-        "changes", [{"gt_pass_rate": None}, {"failed_tasks": None}, {"gt_pass_rate": 0.5}, {"failed_tasks": [1]}]
+        "changes",
+        [
+            {"gt_pass_rate": None},
+            {"failed_tasks": None},
+            {"gt_pass_rate": 0.5},
+            {"failed_tasks": [1]},
+            # With --no_gt the original writes a rate of 0 and every task as failed: that is no rate of 0 %.
+            {"gt_pass_rate": 0, "failed_tasks": [task["task_id"] for task in TASKS[:3]]},
+        ],
     )
     def test_scores_that_do_not_tell_ground_truths_leave_them_unknown(self, tmp_path, changes):
         """A rate that is missing, or that the list does not give, is no reason to let tasks pass."""
         path = write(tmp_path, PASSES, scores=scores(1.0) | changes)
-        assert take_in(path, tmp_path / "store").ground_truth is None
+        assert failed_ground_truths(scores_of(path), 3) is None
 
     def test_several_samples_give_every_k(self, tmp_path):
         """Samples of a task count by their place; each k of the scores beside the file comes out."""
@@ -149,31 +188,27 @@ class TestRuns:
         assert metric(run, tmp_path / "store", "pass@k", k=2) == [0.5]
         assert [row["sample_index"] for row in verdicts(tmp_path / "store")] == [0, 1, 2, 3] * 3
 
-    def test_an_infra_error_of_our_own_export_stays_one(self, tmp_path):
-        """A sample that was not judged is no fail here either."""
-        run = take_in(write(tmp_path, [entry(0), entry(1), entry(2, "infra_error")]), tmp_path / "store")
-        assert metric(run, tmp_path / "store", "pass@k", k=1) == [1.0]
-        assert metric(run, tmp_path / "store", "infra_error_count") == [1.0]
-
-    def test_subtests_and_foreign_names_keep_their_traces(self, tmp_path):
-        """Names that no test has stand behind the expected ones; a subtest fails the test that it belongs to."""
+    def test_traces_of_subtests_modules_and_classes_and_infra_errors_are_kept(self, tmp_path):
+        """A subtest fails its test; other names follow the expected ones; 'ALL' is the module's trace: no test ran."""
         own = TASKS[0]["test"].partition("def test")[2].partition("(")[0]
-        details = {f"test{own} (n=1)": "T1", "5, b=2)": "T2"}
-        take_in(write(tmp_path, [entry(0, "fail", details), entry(1), entry(2)]), tmp_path / "store")
-        row = verdicts(tmp_path / "store")[0]
-        traces = {test["name"]: test["trace"] for test in row["tests"]}
+        entries = [
+            entry(0, "fail", {f"test{own} (n=1)": "T1", "5, b=2)": "T2"}),
+            entry(1, "fail", {"ALL": "No module named 'foo'"}),
+            entry(2, "fail", {"TestCases)": "T"}),
+            entry(3, "infra_error"),
+            entry(4),
+        ]
+        run = take_in(write(tmp_path, entries), tmp_path / "store", settings=STARTER | {"ids": "0-4"})
+        subtest, module, whole_class, *_ = verdicts(tmp_path / "store")
+        traces = {test["name"]: test["trace"] for test in subtest["tests"]}
         assert (traces[f"test{own}"], traces[f"test{own} (n=1)"], traces["5, b=2)"]) == ("T1", "T1", "T2")
-        assert row["tests_expected"] == len(row["tests"]) - 2
-        assert row["tampering"] == []
-
-    def test_a_module_that_failed_has_no_tests(self, tmp_path):
-        """'ALL' is the module's own trace, and no test has an outcome."""
-        entries = [entry(0, "fail", {"ALL": "No module named 'foo'"}), entry(1, "fail", {"TestCases)": "T"}), entry(2)]
-        take_in(write(tmp_path, entries), tmp_path / "store")
-        module, whole_class, _ = verdicts(tmp_path / "store")
+        assert subtest["tests_expected"] == len(subtest["tests"]) - 2
+        assert subtest["tampering"] == []
         assert (module["module_trace"], module["failure_kind"]) == ("No module named 'foo'", "import")
         assert module["tests_run"] == 0
         assert (whole_class["module_trace"], whole_class["tests_run"]) == ("T", 0)
+        assert metric(run, tmp_path / "store", "pass@k", k=1) == [1 / 4]
+        assert metric(run, tmp_path / "store", "infra_error_count") == [1.0]
 
     def test_a_sample_file_adds_the_raw_answers(self, three, tmp_path):
         """With the evaluated sample file, answers are those that the model gave."""
@@ -190,24 +225,19 @@ class TestRuns:
         with pytest.raises(SamplesError, match=r"Starter/1, sample 0 is another program than"):
             take_in(three, tmp_path / "store", samples=str(tmp_path / "s.jsonl"), settings=STARTER | {"ids": "0-1"})
 
-    def test_the_same_file_twice_is_one_run(self, three, tmp_path):
-        """The second import computes nothing and leaves the same record, also from another place and gzipped."""
+    def test_the_same_file_is_one_run_and_a_changed_one_another(self, three, tmp_path):
+        """The second import computes nothing and leaves the record's bytes, also from another place and gzipped."""
         first = take_in(three, tmp_path / "store")
         [record] = (tmp_path / "store" / "runs").iterdir()
-        keys = find_run(tmp_path / "store", "latest").keys
+        before = record.read_bytes()
         packed = tmp_path / "elsewhere" / f"{three.name}.gz"
         packed.parent.mkdir()
         packed.write_bytes(gzip.compress(three.read_bytes()))
         again = RecordingListener()
         assert take_in(packed, tmp_path / "store", listener=again).record == first.record == record.stem
         assert again.computed == []
-        assert find_run(tmp_path / "store", "latest").keys == keys
-        assert len(recorded_runs(tmp_path / "store")) == 1
-
-    def test_a_changed_file_is_another_run(self, three, tmp_path):
-        """Equal name and date do not make two files one run."""
-        take_in(three, tmp_path / "store")
-        take_in(write(three.parent, PASSES), tmp_path / "store")
+        assert [path.read_bytes() for path in record.parent.iterdir()] == [before]
+        take_in(write(three.parent, PASSES), tmp_path / "store")  # its name and date are equal
         assert len(recorded_runs(tmp_path / "store")) == 2
 
     def test_the_split_is_stated_or_asked_for(self, three, tmp_path):

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bigcodeflow.cli.env import _recorded_runs
 from bigcodeflow.config import PromptConfig
 from bigcodeflow.config.generation import FORMS, template_sha256
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.leaderboard.measured_entries import entry_of
 from bigcodeflow.report import select_runs
 from bigcodeflow.report.overview import scores
@@ -21,7 +23,7 @@ from bigcodeflow.results.runs import RecordedRun, asked_splits, find_run, is_mis
 from bigcodeflow.store import open_store
 from tests.conftest import Command
 from tests.generation.providers.double import Completion, Received, model_server
-from tests.results.conftest import write_record
+from tests.results.conftest import Tables, blank, publish_run, write_record
 from tests.store.s3 import new_bucket
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -55,12 +57,29 @@ def test_the_template_tells_the_split_whatever_the_prompt(folder: Path, prompt, 
     assert is_mismatched(run, {template, other}) is (split == "instruct")
 
 
-@pytest.fixture
-def stored(bigcodeflow: Command, tmp_path: Path, starter_environment: object) -> Path:
-    """A store with a run of complete, and one that the same answers were recorded with as instruct."""
+def _run(bigcodeflow: Command, tmp_path: Path) -> None:
+    """Run the pipeline against a model."""
     with model_server(_answer) as server:
         address = ("--model", "openai:m", "--base-url", server.url("openai"))
-        bigcodeflow("run", "starter", "--no-prefect", *address, "--set", "dataset.ids=0-2", "--set", "name=good")
+        bigcodeflow("run", "starter", "--no-prefect", *address, "--set", "dataset.ids=0", "--set", "name=good")
+
+
+def _publish(_: Command, tmp_path: Path) -> None:
+    """Record a run as the pipeline does."""
+    tables = Tables(tmp_path / "tables")
+    tables.task("Demo/0")
+    tables.sample("Demo/0")
+    asked = {"template_sha": template_sha256("complete", "chat", PromptConfig()), "provider": "openai", "attempts": 1}
+    answers = [blank(SAMPLES) | {"task_id": "Demo/0", "sample_index": 0, "raw_text": "x"} | asked]
+    config = {"dataset": {"split": "complete", "subset": "full"}, "samples": {"source": "model"}}
+    store = open_store(tmp_path / "results" / "store")
+    publish_run(store, tables, "good", answers=answers, metrics=tables.metrics(), run="good", model="m", config=config)
+
+
+@pytest.fixture(params=[_publish, pytest.param(_run, marks=[pytest.mark.slow, pytest.mark.sandbox])])
+def stored(request: pytest.FixtureRequest, bigcodeflow: Command, tmp_path: Path) -> Path:
+    """A store with a run of complete, and one that the same answers were recorded with as instruct."""
+    request.param(bigcodeflow, tmp_path)
     store = tmp_path / "results" / "store"
     [record] = (store / "runs").glob("*.json")
     content = json.loads(record.read_text())
@@ -70,13 +89,12 @@ def stored(bigcodeflow: Command, tmp_path: Path, starter_environment: object) ->
     return store
 
 
-@pytest.mark.sandbox
-def test_a_run_of_another_split_is_named_marked_and_refused(bigcodeflow: Command, stored: Path) -> None:
-    """By doctor, in the catalog, by the leaderboard, and in a report; the right run is not."""
+def test_a_run_of_another_split_is_named_marked_and_refused(stored: Path) -> None:
+    """By doctor, in the catalog, by the leaderboard, and in a report; the right run is not, nor is a store of it."""
     message = "it is recorded as instruct, but its model was asked the complete prompts"
-    shown = " ".join(bigcodeflow("doctor", "--quiet", check=False, COLUMNS="400").stdout.split())
-    assert f"30000101T000000.000000-wrong │ {message}" in shown
-    assert shown.count("recorded run") == 1
+    [shown] = _recorded_runs(str(stored))
+    assert shown.subject == "recorded run 30000101T000000.000000-wrong"
+    assert shown.details.startswith(message)
     with duckdb.connect(rebuild_catalog(stored), read_only=True) as catalog:
         for view in ("runs", "pass_at_k"):
             rows = catalog.execute(f"SELECT DISTINCT run, split_mismatch FROM {view} ORDER BY run").fetchall()
@@ -86,16 +104,27 @@ def test_a_run_of_another_split_is_named_marked_and_refused(bigcodeflow: Command
     assert split_mismatch(find_run(stored, "good")) == ""
     [note] = scores(select_runs(stored, ["wrong"])).table.notes
     assert message in note
-
-
-@pytest.mark.sandbox
-def test_doctor_says_that_runs_are_right(bigcodeflow: Command, stored: Path) -> None:
-    """A store without wrong runs, and none at all, are no defects; an unreadable record is one."""
     next((stored / "runs").glob("*-wrong.json")).unlink()
-    assert "1, each asked the prompts of its split" in bigcodeflow("doctor", check=False, COLUMNS="400").stdout
-    assert "recorded run" not in bigcodeflow("doctor", "--store", "none", check=False, COLUMNS="400").stdout
-    (stored / "runs" / "x.json").write_text("{")
-    assert "is not a run record" in bigcodeflow("doctor", "--quiet", check=False, COLUMNS="400").stdout
+    [shown] = _recorded_runs(str(stored))
+    assert (shown.works, shown.details) == (True, "1, each asked the prompts of its split")
+
+
+@pytest.mark.slow
+@pytest.mark.sandbox
+def test_doctor_names_the_run(bigcodeflow: Command, stored: Path) -> None:
+    """With the environments, which take longer to check."""
+    shown = " ".join(bigcodeflow("doctor", "--quiet", check=False, COLUMNS="400").stdout.split())
+    assert "30000101T000000.000000-wrong │ it is recorded as instruct" in shown
+    assert shown.count("recorded run") == 1
+
+
+def test_an_unreadable_record_is_a_defect_and_no_store_is_none(tmp_path: Path) -> None:
+    assert list(_recorded_runs(str(tmp_path))) == []
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "x.json").write_text("{")
+    [diagnosis] = _recorded_runs(str(tmp_path))
+    assert not diagnosis.works
+    assert "is not a run record" in diagnosis.details
 
 
 def test_a_store_at_a_url_is_read_too(s3_endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

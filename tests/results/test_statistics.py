@@ -100,6 +100,7 @@ def test_impossible_counts_are_refused(n_samples, n_passed, k):
             score(n_samples, n_passed, k)
 
 
+@pytest.mark.slow  # importing statsmodels takes longer than all other tests of the file
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_one_sample_a_task_gives_agresti_and_coulls_interval(passed_of):
     """Zeros and ones give statsmodels' interval of that share, at the confidence where z is Student's t."""
@@ -111,6 +112,7 @@ def test_one_sample_a_task_gives_agresti_and_coulls_interval(passed_of):
     assert ours == pytest.approx([min(1, max(0, end)) for end in theirs], abs=1e-9)
 
 
+@pytest.mark.slow
 @given(st.lists(shares, min_size=2, max_size=60))
 def test_several_samples_a_task_give_it_for_the_effective_number_of_tasks(scores):
     """Shares give statsmodels' interval for n / d tasks, d from NumPy's variances with one task more in both."""
@@ -277,7 +279,7 @@ def test_the_credible_interval_holds_95_percent_of_the_posterior(n_samples):
     low, high = bayes_at_n(tasks).interval
     means = [
         sum(generator.betavariate(passed + 1, samples - passed + 1) for samples, passed in tasks) / len(tasks)
-        for _ in range(20_000)
+        for _ in range(5_000)
     ]
     assert sum(low <= mean <= high for mean in means) / len(means) == pytest.approx(0.95, abs=0.01)
 

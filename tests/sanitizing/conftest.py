@@ -8,7 +8,13 @@ from typing import NamedTuple
 import pytest
 from hypothesis import strategies as st
 
-_MODELS = ("gemma-3-4b-it", "qwen2.5-coder-7b-instruct")
+_FILES = (
+    "gemma-3-4b-it/*.jsonl.gz",
+    "qwen2.5-coder-7b-instruct/*.jsonl.gz",
+    "raw-only/DeepSeek*",
+    "raw-only/Qwen*",
+)
+_EVERY_20TH = slice(0, None, 20)
 
 
 class Pair(NamedTuple):
@@ -53,12 +59,20 @@ answers = st.one_of(
 )
 
 
-@pytest.fixture(
-    scope="session", params=[*(f"{model}/*.jsonl.gz" for model in _MODELS), "raw-only/DeepSeek*", "raw-only/Qwen*"]
-)
-def golden_pairs(request: pytest.FixtureRequest, reference_data: Path) -> list[Pair]:
-    """The pairs of one sample file."""
-    (path,) = (reference_data / "samples").glob(request.param)
+def _pairs(samples: Path, file_name: str) -> list[Pair]:
+    (path,) = samples.glob(file_name)
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
+    assert len(rows) >= 770
     return [Pair(row["task_id"], row["raw_solution"], row["solution"]) for row in rows]
+
+
+@pytest.fixture(
+    scope="session", params=["every 20th", *(pytest.param(name, marks=pytest.mark.slow) for name in _FILES)]
+)
+def golden_pairs(request: pytest.FixtureRequest, reference_data: Path) -> list[Pair]:
+    """Every 20th pair of all sample files, or all pairs of one file."""
+    samples = reference_data / "samples"
+    if request.param in _FILES:
+        return _pairs(samples, request.param)
+    return [pair for name in _FILES for pair in _pairs(samples, name)[_EVERY_20TH]]

@@ -10,7 +10,6 @@ from bigcodeflow.sanitizing.statements import statements_of
 from tests.sanitizing.conftest import Pair, answers
 
 _FUNCTION = "def task_func(x):\n    return x"
-_SAMPLED_STEP = 3
 
 
 def robust(text: str) -> str:
@@ -150,45 +149,35 @@ def test_without_an_entry_point_parity_decides(answer: str) -> None:
 
 @pytest.mark.real_data
 def test_nothing_that_parity_keeps_and_the_entry_point_reaches_is_lost(golden_pairs: list[Pair]) -> None:
-    """On every recorded answer the entry point stays defined, with all that it reads and all imports of its passage."""
+    """The entry point of a recorded answer stays defined, with all that it reads; a second run changes nothing."""
     for pair in golden_pairs:
-        kept = bound_names(robust(pair.raw))
+        solution = robust(pair.raw)
+        kept = bound_names(solution)
         assert "task_func" in kept or "task_func" not in bound_names(pair.solution), pair.task_id
         if "</think>" not in pair.raw:
             assert reached_names(pair.solution) <= kept, pair.task_id
-
-
-@pytest.mark.real_data
-def test_recorded_answers_are_sanitized_once_for_all(golden_pairs: list[Pair]) -> None:
-    """Sanitizing a solution again changes nothing."""
-    for pair in golden_pairs[::_SAMPLED_STEP]:
-        solution = robust(pair.raw)
         assert robust(solution) == solution, pair.task_id
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(text=answers)
+@example(text="  def task_func(x):\n    return x\nand\n  so on")
 def test_any_text_is_sanitized_once_for_all(text: str) -> None:
-    """Whatever the answer, its solution can be stored, and sanitizing it again changes nothing."""
+    """Any solution can be stored, stays as it is when sanitized again, and defines the entry point if parity's does."""
     solution = robust(text)
     assert isinstance(solution.encode(), bytes)
     assert robust(solution) == solution
-
-
-@settings(max_examples=250)
-@given(text=answers)
-@example(text="  def task_func(x):\n    return x\nand\n  so on")
-def test_entry_point_is_never_lost(text: str) -> None:
-    """Where parity's solution defines the entry point, so does robust's."""
     kept = bound_names(sanitize(text, entry_point="task_func", mode="parity"))
-    assert "task_func" in bound_names(robust(text)) or "task_func" not in kept
+    assert "task_func" in bound_names(solution) or "task_func" not in kept
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("a+" * 500_000, id="one megabyte in a line"),
-        pytest.param("words and more words\n" * 50_000, id="one megabyte of prose"),
+        pytest.param("a+" * 500_000, id="one megabyte in a line", marks=pytest.mark.slow),
+        pytest.param("words and more words\n" * 50_000, id="one megabyte of prose", marks=pytest.mark.slow),
+        pytest.param("a+" * 50_000, id="a long line"),
+        pytest.param("words and more words\n" * 5_000, id="much prose"),
         pytest.param("x = " + "(" * 100_000, id="brackets"),
         pytest.param("def task_func(x):\n    return " + "-" * 100_000 + "1\n", id="operators"),
         pytest.param("def task_func(x):\n    return x" + ".a" * 50_000 + "\n", id="attributes"),

@@ -12,10 +12,10 @@ from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Reques
 from bigcodeflow.generation.providers import Endpoint, open_batches
 from bigcodeflow.generation.providers.batch_apis import BatchApi
 
-#: The longest wait of a test; a busy machine needs seconds for what else takes milliseconds.
-SECONDS = 30.0
+#: The longest wait of a test for what comes; reached only where something is wrong.
+SECONDS = 120.0
 SETTINGS = BatchSettings(
-    first_poll_seconds=0.01, longest_poll_seconds=0.04, patience_seconds=5, doubt_seconds=0.5, most_requests=7
+    first_poll_seconds=0.01, longest_poll_seconds=0.04, patience_seconds=SECONDS, doubt_seconds=0.2, most_requests=7
 )
 
 
@@ -27,7 +27,7 @@ def request(number: int, word: str = "ok", *, form: PromptForm = "chat", samples
 
 
 def open_api(dialect: str, base_url: str, key: str) -> BatchApi:
-    endpoint = Endpoint(model="m-1", base_url=base_url, api_key=key, timeout_seconds=10)
+    endpoint = Endpoint(model="m-1", base_url=base_url, api_key=key, timeout_seconds=SECONDS)
     return open_batches(dialect, endpoint)
 
 
@@ -70,7 +70,7 @@ def run_in_process(
     The server is its dialect, address and key.
     """
     most_requests = 7 if len(requests) <= 20 else 1000
-    settings = replace(SETTINGS, most_requests=most_requests, doubt_seconds=doubt_seconds, patience_seconds=SECONDS)
+    settings = replace(SETTINGS, most_requests=most_requests, doubt_seconds=doubt_seconds)
 
     async def life() -> None:
         async with aclosing(open_api(*server)) as api:

@@ -124,7 +124,7 @@ def test_a_batch_that_arrives_after_the_restart(account: Account, tmp_path: Path
 
 def test_killed_while_collecting(account: Account, tmp_path: Path) -> None:
     """Answers that were recorded before the kill are not recorded again, and the others are read again."""
-    many = [request(number) for number in range(200)]
+    many = [request(number) for number in range(60)]
     killing = _Killing()
     account.pause_in_results = killing.strike
     killing.run(account, tmp_path, many)
@@ -145,13 +145,13 @@ class _Alarm:
             self.rung.set()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_killed_at_random_moments(account: Account, tmp_path: Path, seed: int) -> None:
     """However often a run is killed, and whenever, the last one ends with every sample once and each paid once."""
     moments = random.Random(seed)
     account.polls = 8
     ends = []
-    for _ in range(6):
+    for _ in range(4):
         alarm = account.before = _Alarm(moments.randint(1, 8))
         process = _start(account, tmp_path, TWENTY)
         while process.is_alive() and not alarm.rung.wait(0.01):

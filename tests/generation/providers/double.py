@@ -21,7 +21,8 @@ from typing import Any, Literal
 DIALECTS = ("openai", "openai-responses", "azure", "anthropic", "google", "mistral", "ollama", "huggingface")
 _SUFFIX = {"openai": "/v1", "openai-responses": "/v1", "huggingface": "/v1"}
 _HANG_SECONDS = 60
-_COMPANY_SECONDS = 10
+#: The longest wait of a test for what comes; reached only where something is wrong.
+LIMIT_SECONDS = 120.0
 
 Finish = Literal["stop", "length", "refusal"]
 
@@ -60,7 +61,9 @@ class Completion:
     cached_tokens: int = 0
     latency_seconds: float = 0.0
     together: int = 1
-    """Held back until so many requests have been in flight at once, ten seconds at most."""
+    """Held back until so many requests have been in flight at once."""
+    until: threading.Event | None = None
+    """Held back until this is set."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +147,8 @@ class ModelServer:
 
     async def _held(self, outcome: Completion) -> None:
         await asyncio.sleep(outcome.latency_seconds)
-        end = time.monotonic() + _COMPANY_SECONDS
-        while self.most_in_flight < outcome.together and time.monotonic() < end:  # noqa: ASYNC110 (many wait for one)
+        until = outcome.until
+        while self.most_in_flight < outcome.together or (until and not until.is_set()):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
     async def _answer(self, received: Received, writer: asyncio.StreamWriter) -> bool:
@@ -184,8 +187,8 @@ def model_server(
         thread.join()
 
 
-def wait_for(condition: Callable[[], bool], timeout_seconds: float = 5.0) -> bool:
-    """Whether a condition of the server's thread comes true in time."""
+def wait_for(condition: Callable[[], bool], timeout_seconds: float = LIMIT_SECONDS) -> bool:
+    """Wait for a condition of the server's thread; False: it did not come true."""
     end = time.monotonic() + timeout_seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)

@@ -9,6 +9,7 @@ from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, SamplesConfig
 from bigcodeflow.generation import load_samples
 from bigcodeflow.results.catalog.building import rebuild_catalog
+from bigcodeflow.store import open_store
 from tests.results.catalog.stored import STUDY_VIEWS, VIEWS, ask, publish, record
 from tests.results.conftest import Tables
 from tests.results.test_importing import TASKS as STARTER_TASKS
@@ -24,10 +25,12 @@ def not_numbers(value):
     return [value] if isinstance(value, float) and math.isnan(value) else []
 
 
-@pytest.fixture
-def catalog(store, tmp_path):
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory):
     """Imported runs with and without ground truths, starter answers, several samples a task, a provisional run of
     which no sample was judged, and verdicts with NaN as an import of an earlier version wrote them."""
+    tmp_path = tmp_path_factory.mktemp("walked")
+    store = open_store(tmp_path / "it's a [store]")
     view = {"split": "complete", "subset": "hard"}
     several, unjudged, older = (Tables(tmp_path / name) for name in ("several", "unjudged", "older"))
     for index in range(3):
@@ -50,11 +53,12 @@ def catalog(store, tmp_path):
     stem = "n--main--bigcodebench-instruct--vllm-0-1"
     figures = scores(1 / 3, [STARTER_TASKS[2]["task_id"]], model="n--main", split="instruct")
     take_in(write(tmp_path / "scored", entries, stem=stem, scores=figures, date="2025-06-01 10:00"), store.root)
-    return rebuild_catalog(store.root)
+    return store, rebuild_catalog(store.root)
 
 
-def test_every_view_has_model_split_and_subset_and_no_nan(store, catalog):
+def test_every_view_has_model_split_and_subset_and_no_nan(walked):
     """Whatever DuckDB shows of the store; the files themselves do hold NaN, where fewer than k samples were judged."""
+    store, catalog = walked
     kept = [not_numbers(pq.read_table(path).to_pylist()) for path in store.root.glob("*/*/part-0.parquet")]
     assert sum(map(len, kept)) > 3
     found = {
@@ -69,8 +73,9 @@ def test_every_view_has_model_split_and_subset_and_no_nan(store, catalog):
         assert not_numbers(rows) == [], view
 
 
-def test_averages_over_imported_runs_leave_out_what_is_not_known(catalog):
+def test_averages_over_imported_runs_leave_out_what_is_not_known(walked):
     """A time or a score that does not exist is in no mean."""
+    _, catalog = walked
     [(seconds, known)] = ask(catalog, "SELECT avg(wall_seconds), count(wall_seconds) FROM verdicts")
     assert (seconds, known) == (1.0, 13)
     assert ask(catalog, "SELECT pass_at_k, provisional FROM pass_at_k WHERE run = 'unjudged'") == [(None, True)]
@@ -78,8 +83,9 @@ def test_averages_over_imported_runs_leave_out_what_is_not_known(catalog):
     assert 0 < mean < 1
 
 
-def test_what_an_import_does_not_tell_is_null(catalog):
+def test_what_an_import_does_not_tell_is_null(walked):
     """Environment, sanitizer, answers, times and tests; scores are found although the sanitizer is null."""
+    _, catalog = walked
     of = "WHERE model = 'n--main'"
     assert ask(catalog, f"SELECT DISTINCT sanitizer, environment_sha, attempts, cpu_seconds FROM verdicts {of}") == [
         (None,) * 4

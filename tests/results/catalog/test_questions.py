@@ -7,34 +7,39 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import describe_catalog
+from bigcodeflow.store import open_store
 from tests.conftest import ROOT
 from tests.results.catalog.stored import STUDY_VIEWS, VIEWS, ask, publish, record
+from tests.results.conftest import Tables
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    """A task with several samples, one that was not judged, one whose ground truth fails."""
+    folder = tmp_path_factory.mktemp("questions")
+    store, tables = open_store(folder / "it's a [store]"), Tables(folder / "tables")
+    tables.task("Demo/1", domains=["Math"], libs=["math"])
+    tables.task("Demo/2", ground_truth="fail")
+    for index, status in enumerate(("pass", "fail", "infra_error", "pass")):
+        tables.sample("Demo/1", status, index=index, kind={"fail": "assertion"}.get(status, ""))
+    tables.sample("Demo/2", "infra_error")
+    keys = publish(store, tables)
+    answers = [
+        {"task_id": "Demo/1", "sample_index": index, "raw_text": "", "provider": "openai", "attempts": 1, **fields}
+        for index, fields in enumerate((
+            {"cost_usd": 0.1, "completion_tokens": 7, "latency_seconds": 1.0, "finish_reason": "length"},
+            {"cost_usd": 0.2, "completion_tokens": 5, "latency_seconds": 9.0, "finish_reason": "refusal"},
+            {"error": "timed out", "latency_seconds": 2.0},
+        ))
+    ]  # fmt: skip
+    store.publish("generation", "a" * 64, pa.Table.from_pylist(answers, schema=SAMPLES), settings={})
+    record(store, "first", artifacts=keys | {"generation": "a" * 64})
+    record(store, "bare", artifacts={"dataset": keys["dataset"]})
+    return rebuild_catalog(store.root)
 
 
 class TestQuestions:
     """What the views over counts say, beside what the rows themselves say."""
-
-    @pytest.fixture
-    def catalog(self, store, tables):
-        """A task with several samples, one that was not judged, one whose ground truth fails."""
-        tables.task("Demo/1", domains=["Math"], libs=["math"])
-        tables.task("Demo/2", ground_truth="fail")
-        for index, status in enumerate(("pass", "fail", "infra_error", "pass")):
-            tables.sample("Demo/1", status, index=index, kind={"fail": "assertion"}.get(status, ""))
-        tables.sample("Demo/2", "infra_error")
-        keys = publish(store, tables)
-        answers = [
-            {"task_id": "Demo/1", "sample_index": index, "raw_text": "", "provider": "openai", "attempts": 1, **fields}
-            for index, fields in enumerate((
-                {"cost_usd": 0.1, "completion_tokens": 7, "latency_seconds": 1.0, "finish_reason": "length"},
-                {"cost_usd": 0.2, "completion_tokens": 5, "latency_seconds": 9.0, "finish_reason": "refusal"},
-                {"error": "timed out", "latency_seconds": 2.0},
-            ))
-        ]  # fmt: skip
-        store.publish("generation", "a" * 64, pa.Table.from_pylist(answers, schema=SAMPLES), settings={})
-        record(store, "first", artifacts=keys | {"generation": "a" * 64})
-        record(store, "bare", artifacts={"dataset": keys["dataset"]})
-        return rebuild_catalog(store.root)
 
     def test_solve_rate_leaves_unjudged_samples_aside(self, catalog):
         """Their task's rate is that of the others; a task without any judged sample has none."""
@@ -76,16 +81,12 @@ class TestDescriptions:
     """Any client can show what views and columns mean."""
 
     def test_every_view_and_column_says_what_it_is(self, store):
-        """The grain comes first, and no column is left without its meaning."""
-        views, _ = describe_catalog(rebuild_catalog(store.root))
-        assert {view.name for view in views} == VIEWS | STUDY_VIEWS
-        for view in views:
+        """The grain comes first, no column lacks its meaning, and columns of one name in two stages differ."""
+        views = {view.name: view for view in describe_catalog(rebuild_catalog(store.root))[0]}
+        assert views.keys() == VIEWS | STUDY_VIEWS
+        for view in views.values():
             assert view.grain.startswith("Grain: one row "), view.name
             assert [column.name for column in view.columns if not column.meaning] == [], view.name
-
-    def test_a_column_means_what_it_means_in_its_own_view(self, store):
-        """Columns of one name in two stages are told apart."""
-        views = {view.name: view for view in describe_catalog(rebuild_catalog(store.root))[0]}
         for name, beginning in (("samples", "requests made"), ("verdicts", "executions that")):
             meanings = {column.name: column.meaning for column in views[name].columns}
             assert meanings["attempts"].startswith(beginning)

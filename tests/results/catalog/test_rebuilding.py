@@ -13,7 +13,9 @@ import pytest
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import LeftOut, describe_catalog
+from bigcodeflow.store import open_store
 from tests.results.catalog.stored import ask, publish, record
+from tests.results.conftest import Tables, add_three_tasks
 
 
 def test_open_readers_keep_what_they_opened(store, three_tasks):
@@ -48,17 +50,25 @@ def test_what_a_killed_rebuild_left_is_cleared_away(store):
     assert not list(store.root.glob("*.tmp*")) + list(store.root.glob(".*.tmp*"))
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"run": "x"}', b'{"run": "x", "started_at": "noon"}', b"\xff"])
-def test_a_broken_run_record_is_named(store, content):
+def test_a_broken_run_record_is_named(store):
     """A record that cannot be read stops the rebuild, naming the file; the former catalog stays."""
     catalog = rebuild_catalog(store.root)
     before = catalog.read_bytes()
     path = record(store, "broken")
-    path.write_bytes(content)
-    with pytest.raises(ArtifactError, match=r"broken-20261121\.json: is not a run record") as caught:
-        rebuild_catalog(store.root)
-    assert "\n" not in str(caught.value)
-    assert catalog.read_bytes() == before
+    for content in (b"", b"{", b"[]", b'{"run": "x"}', b'{"run": "x", "started_at": "noon"}', b"\xff"):
+        path.write_bytes(content)
+        with pytest.raises(ArtifactError, match=r"broken-20261121\.json: is not a run record") as caught:
+            rebuild_catalog(store.root)
+        assert "\n" not in str(caught.value)
+        assert catalog.read_bytes() == before
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """A store with two runs, and their keys."""
+    folder = tmp_path_factory.mktemp("published")
+    store, tables = open_store(folder / "store"), add_three_tasks(Tables(folder / "tables"))
+    return store.root, {name: publish(store, tables, name) for name in ("first", "second")}
 
 
 def remove_table(folder):
@@ -69,10 +79,15 @@ class TestLeftOut:
     """What is gone or damaged is missed by name, and nothing else suffers."""
 
     @pytest.fixture
-    def two(self, store, three_tasks):
-        return {name: publish(store, three_tasks, name) for name in ("first", "second")}
+    def two(self, store, published):
+        """The keys of two runs in a store of the test's own."""
+        shutil.copytree(published[0], store.root)
+        return published[1]
 
-    @pytest.mark.parametrize(("stage", "remove"), [("dataset", shutil.rmtree), ("execution", remove_table)])
+    @pytest.mark.parametrize(
+        ("stage", "remove"),
+        [pytest.param("dataset", shutil.rmtree, marks=pytest.mark.slow), ("execution", remove_table)],
+    )
     def test_a_run_whose_artifact_is_gone_is_left_out(self, store, two, stage, remove, caplog):
         """Also one that was copied in part: every view goes on with the other run, a warning and the table tell of it."""
         key = two["first"][stage]
@@ -86,7 +101,7 @@ class TestLeftOut:
         assert "leaves out 1 recorded run" in warned.getMessage()
         assert f"bigcodeflow catalog --store {store.root}" in warned.getMessage()
 
-    @pytest.mark.parametrize("stage", ["sanitizing", "execution"])
+    @pytest.mark.parametrize("stage", [pytest.param("sanitizing", marks=pytest.mark.slow), "execution"])
     def test_a_run_whose_artifact_is_damaged_is_left_out(self, store, two, stage):
         """A file that is no Parquet file, or is cut off, is named with what is wrong with it."""
         path = store.folder(stage, two["first"][stage]) / "part-0.parquet"
@@ -117,6 +132,7 @@ class TestLeftOut:
         assert ask(catalog, "SELECT count(*) FROM runs") == [(2,)]
         assert ask(catalog, "SELECT count(DISTINCT artifact) FROM execution") == [(4,)]
 
+    @pytest.mark.slow
     def test_a_run_that_is_mended_comes_back(self, store, two, three_tasks):
         """Its stage run again puts it into the next catalog."""
         path = store.folder("execution", two["first"]["execution"]) / "part-0.parquet"
@@ -134,10 +150,11 @@ class TestCarriedOver:
     def counts(self, store):
         return ask(rebuild_catalog(store.root), "SELECT sum(n_passed), sum(n_given) FROM solve_rate")
 
-    def test_an_unchanged_artifact_is_not_opened(self, store, three_tasks):
-        """A file that looks as before is trusted: here its content is not even Parquet any more."""
-        keys = publish(store, three_tasks)
-        before = self.counts(store)
+    def test_only_what_changed_is_read_again(self, store, three_tasks):
+        """Unchanged files are not opened, new verdicts and runs count, and deleted artifacts are forgotten."""
+        keys = publish(store, three_tasks, "first")
+        assert self.counts(store) == [(2, 3)]
+        # A file that looks as before is trusted: here its content is not even Parquet any more.
         path = store.folder("execution", keys["execution"]) / "part-0.parquet"
         status = path.stat()
         copy = path.read_bytes()
@@ -146,23 +163,12 @@ class TestCarriedOver:
         with pytest.raises(ArtifactError, match=r"cannot be built .*part-0.parquet"):
             rebuild_catalog(store.root)  # the counts are carried over; only the view over the file fails
         path.write_bytes(copy)
-        assert self.counts(store) == before == [(2, 3)]
-
-    def test_an_artifact_that_was_published_anew_is_read_anew(self, store, three_tasks):
-        """The same key may come to hold other verdicts, where samples had been left unjudged."""
-        keys = publish(store, three_tasks)
-        assert self.counts(store) == [(2, 3)]
+        # The same key may come to hold other verdicts, where samples had been left unjudged.
         table = three_tasks.table("verdicts")
         passing = table.set_column(table.schema.get_field_index("status"), table.schema.field("status"), [["pass"] * 3])
         store.publish("execution", keys["execution"], passing, settings={})
-        assert self.counts(store) == [(3, 3)]
-
-    def test_new_runs_join_and_deleted_artifacts_are_forgotten(self, store, three_tasks):
-        """Counts of old and new artifacts stand side by side; with its record and its folders a run is gone from them."""
-        keys = publish(store, three_tasks, "first")
-        assert self.counts(store) == [(2, 3)]
         publish(store, three_tasks, "second")
-        assert self.counts(store) == [(4, 6)]
+        assert self.counts(store) == [(3 + 2, 6)]
         (store.root / "runs" / "first-20261121.json").unlink()
         shutil.rmtree(store.folder("execution", keys["execution"]))
         assert self.counts(store) == [(2, 3)]

@@ -21,13 +21,6 @@ def test_an_empty_store_has_an_empty_catalog(store):
     assert {view: ask(catalog, f"SELECT count(*) FROM {view}") for view in VIEWS} == {view: [(0,)] for view in VIEWS}
 
 
-def test_stage_views_hold_every_artifact_with_its_key(store, three_tasks):
-    """Rows of two artifacts of a stage stand in one view, told apart by the artifact's key."""
-    keys = [publish(store, three_tasks, name) for name in ("first", "second")]
-    found = ask(rebuild_catalog(store.root), "SELECT artifact, count(*) FROM dataset GROUP BY ALL")
-    assert sorted(found) == sorted((key["dataset"], 3) for key in keys)
-
-
 def test_lists_keep_their_types_and_unfinished_work_is_not_seen(store, three_tasks):
     """Nested columns come through the view as in the Parquet file; a folder without a manifest is no artifact."""
     keys = publish(store, three_tasks)
@@ -46,22 +39,21 @@ def test_an_older_artifact_without_a_column_is_still_read(store, three_tasks):
     assert ask(rebuild_catalog(store.root), question) == [(3, 0)]
 
 
-def test_runs_have_times_in_utc_and_their_keys(store, three_tasks):
-    """A record becomes one row; times are UTC; stages that it did not reach are null."""
+def test_runs_have_times_in_utc_their_keys_and_their_verdicts(store, three_tasks):
+    """A record is a row, times are UTC, stages not reached are null; runs that share an artifact have its verdicts."""
     keys = publish(store, three_tasks)
+    others = publish(store, three_tasks, "other")
+    record(store, "again", artifacts=keys)
+    catalog = rebuild_catalog(store.root)
     columns = "record, run, started_at::VARCHAR, finished_at::VARCHAR, config->>'name', execution_key, generation_key"
     times = ("2026-11-21 09:00:00", "2026-11-21 09:30:00")
     expected = ("first-20261121", "first", *times, "first", keys["execution"], None)
-    assert ask(rebuild_catalog(store.root), f"SELECT {columns} FROM runs") == [expected]
-
-
-def test_verdicts_belong_to_their_run(store, three_tasks):
-    """Two runs that share an execution artifact both have its verdicts; ground truths are kept apart."""
-    keys = publish(store, three_tasks)
-    record(store, "again", artifacts=keys)
-    catalog = rebuild_catalog(store.root)
-    assert ask(catalog, "SELECT run, count(*) FROM verdicts GROUP BY ALL ORDER BY 1") == [("again", 3), ("first", 3)]
+    assert ask(catalog, f"SELECT {columns} FROM runs WHERE run = 'first'") == [expected]
+    counts = [("again", 3), ("first", 3), ("other", 3)]
+    assert ask(catalog, "SELECT run, count(*) FROM verdicts GROUP BY ALL ORDER BY 1") == counts
     assert ask(catalog, "SELECT task_id FROM ground_truths WHERE run = 'first' AND status <> 'pass'") == [("Demo/3",)]
+    stored = ask(catalog, "SELECT artifact, count(*) FROM dataset GROUP BY ALL")
+    assert sorted(stored) == sorted((key["dataset"], 3) for key in (keys, others))
 
 
 def test_failures_name_tests_and_the_first_trace(store, tables):
@@ -101,6 +93,7 @@ def test_pass_at_k_shows_both_scores_and_what_limits_them(store, three_tasks):
 
 
 @pytest.mark.real_data
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["gemma-3-4b-it", "qwen2.5-coder-7b-instruct"])
 def test_recorded_results_come_out_to_the_last_digit(reference_data, store, tables, model):
     """pass@k is the recorded one and the metrics table's; solve rates are those of a plain count of the file's rows."""

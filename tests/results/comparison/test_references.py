@@ -21,21 +21,23 @@ def _seeded(examples):
     return [random.Random(seed) for seed in range(examples)]
 
 
-def test_mcnemar_agrees_with_statsmodels_and_scipy():
-    """Exact and mid-p equal statsmodels' on 200 tables; the exact one also SciPy's binomial test."""
-    contingency = _package("statsmodels.stats.contingency_tables")
+def test_mcnemar_agrees_with_scipy():
+    """The exact p-value of 200 tables equals SciPy's binomial test, the mid-p-value its sum of binomial terms."""
     for generator in _seeded(200):
         first, second = generator.randint(0, 60), generator.randint(1, 60)
-        table = [[10, first], [second, 20]]
-        assert mcnemar(first, second) == pytest.approx(contingency.mcnemar(table, exact=True).pvalue, rel=1e-9)
         assert mcnemar(first, second) == pytest.approx(stats.binomtest(first, first + second).pvalue, rel=1e-9)
         mid = 2 * stats.binom.cdf(min(first, second), first + second, 0.5) - stats.binom.pmf(first, first + second, 0.5)
         assert mcnemar(first, second, mid_p=True) == pytest.approx(min(1, mid), rel=1e-9)
 
 
-def test_holm_agrees_with_statsmodels():
-    """Adjusted p-values equal multipletests' on 15 lists of 1 to 200, ties included."""
-    multitest = _package("statsmodels.stats.multitest")
+@pytest.mark.slow  # importing statsmodels takes longer than all of this file
+def test_mcnemar_and_holm_agree_with_statsmodels():
+    """Exact p-values equal mcnemar's on 200 tables; adjusted ones multipletests' on 15 lists, ties included."""
+    contingency, multitest = map(_package, ("statsmodels.stats.contingency_tables", "statsmodels.stats.multitest"))
+    for generator in _seeded(200):
+        first, second = generator.randint(0, 60), generator.randint(1, 60)
+        table = [[10, first], [second, 20]]
+        assert mcnemar(first, second) == pytest.approx(contingency.mcnemar(table, exact=True).pvalue, rel=1e-9)
     for generator in _seeded(15):
         p_values = [round(generator.random() ** 3, 2) for _ in range(generator.randint(1, 200))]
         expected = multitest.multipletests(p_values, method="holm")[1]

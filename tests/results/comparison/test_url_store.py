@@ -33,16 +33,13 @@ def _publish(here, there, record, settings):
     there.write(f"runs/{record}.json", here.file(f"runs/{record}.json").read_bytes())
 
 
-def test_a_comparison_reads_tables_and_settings_from_the_bucket(bucket):
+def test_comparisons_and_stories_read_from_the_bucket(bucket):
     """Differences and harness versions are those that the runs were published with."""
     found = compare(open_runs(bucket, ["a", "b"]), method=Method(rounds=100))
     assert found.pairs[0].difference == pytest.approx(0.5)
     assert [run.settings["harness_version"] for run in found.runs] == [2, 1]
     assert (found.solved_by_all, found.unsolved_by_all) == (("Demo/1",), ("Demo/3",))
-
-
-def test_a_story_says_how_to_execute_the_sample_again_from_the_bucket(bucket):
-    """The command names the store as it was given, and no folder of this machine."""
+    # A story's command names the store as it was given, and no folder of this machine.
     with inspect_run(find_run(bucket, "a")) as found:
         [detail] = found.details(found.samples(Filters()))
     words = shlex.split(detail.rerun_command)

@@ -12,7 +12,7 @@ from google.genai import errors, types
 
 from bigcodeflow.generation import providers
 from bigcodeflow.generation.model_api import Answer, ErrorKind, FinishReason, Reply, Request, RequestError, TokenUsage
-from bigcodeflow.generation.providers.http_client import NO_KEY, SHAPE_ERRORS, async_client, called, shown
+from bigcodeflow.generation.providers.http_client import NO_KEY, SHAPE_ERRORS, async_client, called, shown, ssl_context
 
 _ADDRESS = "https://generativelanguage.googleapis.com"
 _FIELDS = {  # in the order in which they are sent
@@ -61,6 +61,8 @@ class GoogleProvider(providers.Provider):
             base_url=base_url,
             timeout=round(self._endpoint.timeout_seconds * 1000),
             httpx_async_client=self._http,
+            client_args={"verify": ssl_context()},
+            async_client_args={"verify": ssl_context()},
         )
 
     def problems(self, request: Request) -> list[str]:

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping, Sequen
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from http import HTTPStatus
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
@@ -129,6 +130,12 @@ class HttpProvider(Provider):
             raise _response_error(response, self.endpoint) from None
 
 
+@cache
+def ssl_context(*, trust_env: bool = True) -> ssl.SSLContext:
+    """Return the process's certificates; loading them would cost each client 40 ms."""
+    return httpx2.create_ssl_context(trust_env=trust_env)
+
+
 def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | None = None) -> httpx2.AsyncClient:
     """A client whose pool holds all requests under way; clients of SDKs keep 20 to 100 connections."""
     size = endpoint.connections
@@ -142,6 +149,7 @@ def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | 
         "limits": httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=30),
         "timeout": httpx2.Timeout(endpoint.timeout_seconds, connect=min(_CONNECT_SECONDS, endpoint.timeout_seconds)),
         "follow_redirects": False,  # to another host, the headers that hold the key would go along
+        "verify": ssl_context(trust_env=not is_local),
         "trust_env": not is_local,  # no proxy of the environment can reach this machine's own addresses
     }
     try:
