@@ -1,6 +1,7 @@
 """The double of E2B with templates whose host is this checkout's, in the environment starter."""
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,14 +23,14 @@ STARTER = template_name("starter")
 
 def launcher(*options: str) -> str:
     """What stands for a template's interpreter: this checkout's, with this machine's environments."""
-    variables = f"export BIGCODEFLOW_ENVIRONMENTS={environments_root()}"
-    return f'#!/bin/sh\n{variables}\nexec {sys.executable} "$@" {" ".join(options)}\n'
+    variables = f"export BIGCODEFLOW_ENVIRONMENTS={shlex.quote(str(environments_root()))}"
+    return f'#!/bin/sh\n{variables}\nexec {shlex.quote(sys.executable)} "$@" {" ".join(options)}\n'
 
 
 def quick_launcher() -> str:
     """The same with the double of a host, which is there at once and executes nothing."""
     host = Path(__file__).parents[1] / "doubles" / "e2b_host.py"
-    return f'#!/bin/sh\nexec {sys.executable} -S -E {host} "$@"\n'
+    return f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S -E {shlex.quote(str(host))} "$@"\n'
 
 
 @contextmanager
