@@ -123,6 +123,7 @@ def _a_lost_artifact_is_made_again_by_a_retry(config: SweepConfig, client: SyncP
     assert children(client, first)["oracle · full · complete"] == ["Completed"]
 
 
+@pytest.mark.slow
 def test_each_split_of_a_sweep_has_its_own_answers(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
     """A model that answers prose wrongly has two scores; each prompt of either split is asked once."""
     with model_server(solved_by_docstring) as server:
