@@ -2,7 +2,6 @@
 
 import json
 from datetime import datetime
-from functools import partial
 
 import pytest
 
@@ -11,10 +10,8 @@ from bigcodeflow.explorer.changes import changes_of, worse
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.comparison.comparison import compare
 from bigcodeflow.results.comparison.run_selection import open_runs
-from tests.explorer import conftest
+from tests.explorer.conftest import record_night
 from tests.results.conftest import write_record
-
-record_night = partial(conftest.record_night, scored=False)
 
 
 def changes(recorded):
