@@ -17,8 +17,8 @@ from tests.report.conftest import RecordedStore, failing_test
 class Explored:
     """A store, its explorer's address, and a client of it."""
 
-    def __init__(self, recorded, explorer, url, client):
-        self.recorded, self.explorer, self.url, self.client = recorded, explorer, url, client
+    def __init__(self, recorded, cache, explorer, url, client):
+        self.recorded, self.cache, self.explorer, self.url, self.client = recorded, cache, explorer, url, client
 
     def get(self, path, code=200, **query):
         """The page's HTML."""
@@ -43,9 +43,9 @@ def exploring(recorded, cache, *, host="127.0.0.1", build=True):
         server = ExplorerServer(make_app(explorer, host=host), ready.set)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
-        assert ready.wait(30)
-        with httpx2.Client(base_url=url, timeout=60, trust_env=False) as client:
-            explored = Explored(recorded, explorer, url, client)
+        assert ready.wait(120)
+        with httpx2.Client(base_url=url, timeout=120, trust_env=False) as client:
+            explored = Explored(recorded, cache, explorer, url, client)
             if build:
                 explored.rebuild()
             yield explored

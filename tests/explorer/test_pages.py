@@ -9,7 +9,6 @@ import pytest
 
 from bigcodeflow.explorer.app import Explorer
 from tests.explorer.conftest import exploring, record_night
-from tests.report.conftest import RecordedStore
 from tests.report.test_browser import CANARIES, HOSTILE
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -91,6 +90,7 @@ def test_a_comparison_says_who_is_better_and_on_which_tasks(nights):
     assert "A comparison needs two runs" in one
 
 
+@pytest.mark.slow
 def test_the_explorer_starts_with_a_comparison(nights, tmp_path):
     """Of two runs that can be compared, so that no visitor waits for the modules that a comparison imports."""
     explorer = Explorer.of(nights.recorded.root, cache=tmp_path)
@@ -225,21 +225,15 @@ def test_an_empty_store_says_how_to_begin(explore):
         explore.get(path)
 
 
-def test_a_run_that_ends_is_shown_at_once(explore):
-    """The catalog is replaced under the explorer, which opens the new one."""
-    record_night(explore.recorded, "first", {1})
+def test_a_run_that_ends_is_shown_at_once_and_one_whose_tables_are_gone_says_so(explore):
+    """The catalog is replaced under the explorer, which opens the new one; what is gone is one line with a remedy."""
+    record = record_night(explore.recorded, "first", {1})
     explore.rebuild()
     assert rows(explore.get("/")) == ["first · full · complete"]
     record_night(explore.recorded, "second", {1})
     explore.rebuild()
     assert rows(explore.get("/"))[0] == "second · full · complete"
     assert "40 found" in text_of(explore.get("/samples"))
-
-
-def test_a_run_whose_tables_are_gone_says_so(explore):
-    """One line with what to do, and no traceback."""
-    record = record_night(explore.recorded, "first", {1})
-    explore.rebuild()
     for path in explore.recorded.root.glob("aggregation/*/*.parquet"):
         path.unlink()
     assert "run it again" in text_of(explore.get(f"/runs/{record}"))
@@ -310,7 +304,7 @@ def test_only_this_machine_s_own_name_is_answered(nights):
 
 def test_a_machine_that_others_reach_answers_to_its_address(recorded, tmp_path):
     """Where it listens for others, numbers and the machine's name are its own, and names of sites are not."""
-    with exploring(recorded, tmp_path / "cache", host="0.0.0.0") as explored:
+    with exploring(recorded, tmp_path / "cache", host="0.0.0.0", build=False) as explored:
         ask = explored.client.get
         assert ask("/", headers={"Host": "192.0.2.7:80"}).status_code == 200
         assert ask("/", headers={"Host": "evil.example"}).status_code == 403
@@ -333,6 +327,7 @@ def test_no_page_has_a_script_or_a_style_of_its_own(nights):
         assert not re.search(r"<style|\sstyle=|\son\w+=", page), path
 
 
+@pytest.mark.slow
 def test_several_samples_of_a_task_are_compared_by_their_shares(explore):
     """Shares of passing samples are paired over tasks; what both pass alike is no change."""
     for night in range(2):
@@ -350,10 +345,8 @@ def test_several_samples_of_a_task_are_compared_by_their_shares(explore):
     assert "3 of 4 pass" in text_of(explore.get("/compare", run=records(explore.get("/"))))
 
 
-def test_a_store_in_use_elsewhere_is_read(tmp_path):
+def test_a_store_in_use_elsewhere_is_read(nights):
     """Two explorers of one store do not disturb each other, though one index file can have one of them."""
-    recorded = RecordedStore(tmp_path)
-    record_night(recorded, "m", {1})
-    with exploring(recorded, tmp_path / "cache") as one, exploring(recorded, tmp_path / "cache") as other:
-        assert "20 found" in text_of(one.get("/samples"))
-        assert "20 found" in text_of(other.get("/samples"))
+    with exploring(nights.recorded, nights.cache) as other:
+        assert "20 found" in text_of(other.get("/samples", split="instruct"))
+        assert "20 found" in text_of(nights.get("/samples", split="instruct"))

@@ -23,7 +23,7 @@ from tasks.explorer_links import explorer_link, linked, run_path
 from tests.explorer.conftest import record_night
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("end", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_the_command_shows_a_store_until_it_is_stopped(recorded, tmp_path, end):
     """It prints its address, answers, and ends quietly."""
     record_night(recorded, "m", {1})
@@ -34,10 +34,10 @@ def test_the_command_shows_a_store_until_it_is_stopped(recorded, tmp_path, end):
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         url = process.stdout.readline().strip()
-        assert httpx2.get(f"{url}/health", trust_env=False).text.endswith(str(recorded.root))
-        assert "m · full · complete" in httpx2.get(url, trust_env=False).text
+        assert httpx2.get(f"{url}/health", trust_env=False, timeout=120).text.endswith(str(recorded.root))
+        assert "m · full · complete" in httpx2.get(url, trust_env=False, timeout=120).text
         process.send_signal(end)
-        _, complained = process.communicate(timeout=60)
+        _, complained = process.communicate(timeout=120)
     assert (process.returncode, "Traceback" in complained) == (0, False), complained
 
 

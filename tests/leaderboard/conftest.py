@@ -33,7 +33,7 @@ class Lab:
 
     def run(
         self, model="acme--nova-7b--main", *, passing=100, failing=(), samples=1, tasks=HARD, broken=0, variants=("calibrated",),
-        k=(1,), unjudged=0, excluded=(), flagged=(), tests=None, config=None, split="complete", subset="hard", source="model", environment="e" * 64,
+        k=(1,), unjudged=0, excluded=(), flagged=(), tests=None, config=None, split="complete", subset="hard", source="model", environment="e" * 64, scored=True,
     ):  # fmt: skip
         """Record a run in which the first so many tasks pass, and return its record's name.
 
@@ -65,8 +65,9 @@ class Lab:
             self.store.publish(stage, keys[artifact], tables.table(table), settings=settings)
         keys["aggregation"] = artifact_key("aggregation", 1, {"run": self._runs})
         quarantine = {"quarantined": excluded or flagged, "exclude_quarantined": bool(excluded)}
-        metrics = tables.metrics(k, split=split, subset=subset, **quarantine)
-        self.store.publish("aggregation", keys["aggregation"], metrics, settings={})
+        if scored:
+            metrics = tables.metrics(k, split=split, subset=subset, **quarantine)
+            self.store.publish("aggregation", keys["aggregation"], metrics, settings={})
         started = FIRST_RUN + timedelta(days=self._runs)
         record = f"{started:%Y%m%dT%H%M%S.%f}-run{self._runs}"
         times = {"started_at": started.isoformat(), "finished_at": (started + timedelta(minutes=5)).isoformat()}

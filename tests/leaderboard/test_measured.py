@@ -151,7 +151,7 @@ def test_imported_results_are_a_setting_of_their_own(lab):
     """The same samples judged elsewhere and here are two entries, and the file's ending is no part of the setting."""
     stem = "m--main--bigcodebench-hard-complete--vllm-0-1-sanitized_calibrated"
     for name in (f"{stem}.jsonl.gz", f"{stem}_eval_results.json.gz"):
-        lab.run(config={"samples": {"source": name}})
+        lab.run(config={"samples": {"source": name}}, tasks=HARD[:1], scored=False)
     here, imported = (setting_of(run) for run in recorded_runs(lab.store.root))
     assert here.key != imported.key
     assert imported.text == "vllm-0-1-sanitized_calibrated, imported results"
@@ -176,7 +176,7 @@ def test_a_setting_is_what_can_change_the_score(lab):
         {"samples": {"source": "m--main--bigcodebench-hard-complete--vllm-0-1-sanitized_calibrated.jsonl.gz"}},
     ]
     for config in (*same, *other):
-        lab.run(config=config)
+        lab.run(config=config, tasks=HARD[:1], scored=False)
     settings = [setting_of(run) for run in recorded_runs(lab.store.root)]
     assert len({setting.key for setting in settings[: len(same)]}) == 1
     assert len({setting.key for setting in settings}) == 1 + len(other)
@@ -188,6 +188,7 @@ def test_a_setting_is_what_can_change_the_score(lab):
 
 
 @pytest.mark.real_data
+@pytest.mark.slow
 def test_a_recorded_run_of_the_original_stands_beside_its_published_figure(lab, reference_data):
     """Qwen's 1,140 recorded verdicts on the real tasks need no allowance: 49.6, published 48.8."""
     tasks = pq.read_table(reference_data / "bigcodebench-v0.1.4.parquet", columns=["task_id", "test"]).to_pylist()

@@ -57,11 +57,14 @@ class RecordedStore:
     def tables(self):
         return RunTables(self.root / f"tables-{self.n_runs}")
 
-    def record(self, tables, *, run="run", model="some-model", split="complete", sampling=None, k=(1,), **more):
+    def record(
+        self, tables, *, run="run", model="some-model", split="complete", sampling=None, k=(1,), scored=True, **more
+    ):
         """Record a run over the tables and return its record's name.
 
         Args:
             sampling: how a model was asked; without it the run asked none.
+            scored: whether metrics are computed, which takes longer than all else.
         """
         self.n_runs += 1
         started = STARTED + timedelta(hours=self.n_runs)
@@ -71,7 +74,7 @@ class RecordedStore:
         if sampling is not None:
             config |= {"samples": {"source": "model"}, "generation": {"sampling": sampling}}
         content = {"run": run, "model": model, "config": config} | times | more
-        metrics = tables.metrics(k=k, split=split)
+        metrics = tables.metrics(k=k, split=split) if scored else None
         publish_run(self.store, tables, record, answers=tables.answers, metrics=metrics, **content)
         return record
 

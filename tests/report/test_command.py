@@ -47,6 +47,7 @@ def test_a_place_that_cannot_be_written_is_a_user_error(one_run, tmp_path):
         write_report(select_runs(one_run.root, ["first"]), tmp_path / "taken")
 
 
+@pytest.mark.slow
 def test_open_hands_the_file_to_the_browser(one_run, tmp_path):
     """The browser that the system names is started with the file's address."""
     browser, asked = tmp_path / "browser", tmp_path / "asked"

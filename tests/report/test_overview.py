@@ -35,7 +35,7 @@ def test_scores_state_interval_ground_truths_and_what_was_not_judged(one_run):
     assert any("provisional" in note for note in shown["notes"])
 
 
-@pytest.mark.parametrize("n_models", [2, 9])
+@pytest.mark.parametrize("n_models", [2, pytest.param(9, marks=pytest.mark.slow)])
 def test_domains_are_drawn_for_few_runs_and_for_many(recorded, n_models):
     """Few runs get dots with whiskers in a colour each, many a heat map; every run is named in both."""
     runs = _sweep(recorded, n_models)

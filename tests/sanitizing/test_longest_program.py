@@ -11,8 +11,8 @@ from bigcodeflow.sanitizing.grammar import parse_or_none
 from bigcodeflow.sanitizing.parity import LineRange, longest_program, longest_program_range
 from tests.sanitizing.conftest import Pair, layouts
 
-_LINES = 2_000
-_CALLS_A_LINE = 150  # about 60 today; the exhaustive search would make some 1,000
+_LINES = 1_000
+_CALLS_A_LINE = 150  # about 60 today; the exhaustive search would make some 500
 
 
 def brute_force(text: str) -> str:
@@ -101,7 +101,7 @@ def test_single_line_is_a_program_only_with_a_blank_one() -> None:
     ],
 )
 def test_work_grows_with_the_text(text: str) -> None:
-    """The number of function calls for some 2,000 lines is linear, however the lines are arranged."""
+    """The number of function calls for some 1,000 lines is linear, however the lines are arranged."""
     calls: Counter[str] = Counter()
     sys.setprofile(lambda _, event, __: calls.update([event]))
     try:

@@ -325,6 +325,7 @@ def own_task(number: int, test: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("starter_environment")
 def test_an_audit_finds_what_tests_do_not_check(bigcodeflow: Command, tmp_path: Path) -> None:
     """Of a sound test nothing; a test that never asserts, and one that looks at truth alone, are found, with commands.

@@ -118,7 +118,7 @@ def test_keywords_of_plots_are_set_apart_of_plots_only() -> None:
 
 def test_mutants_compile_differ_and_keep_their_lines(starter_tasks: list[dict[str, str]]) -> None:
     """A mutant that does not compile is noticed by every test; evidence names lines of the reference program."""
-    for task in starter_tasks:
+    for task in starter_tasks[::6]:
         prompt, program = task["complete_prompt"], task["complete_prompt"] + task["canonical_solution"]
         found = mutants_of(program, prompt.count("\n") + 1, task["entry_point"], most=30, seed=0)
         assert len(found.chosen) == min(30, found.possible) >= 20, task["task_id"]

@@ -3,7 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -32,6 +32,10 @@ _STARTER = {
 }
 
 
+#: One answer of each kind, to two tasks.
+ONE_OF_EACH = list({entry["kind"]: entry for entry in CORPUS if entry["task"] in {"Starter/3", "Starter/7"}}.values())
+
+
 def answer_of(entry: dict[str, Any]) -> str:
     """What the model says: the words, and the program in a code block."""
     task = _STARTER[entry["task"]]
@@ -40,19 +44,33 @@ def answer_of(entry: dict[str, Any]) -> str:
     return f"{entry.get('says', '')}\n```python\n{program}```\n" if program else entry["says"]
 
 
-@pytest.fixture(scope="module")
+class Study(NamedTuple):
+    entries: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    """In the order of the entries."""
+    tables: Any
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(ONE_OF_EACH, id="one of each"), pytest.param(CORPUS, id="all", marks=pytest.mark.slow)],
+)
 def study(
-    tmp_path_factory: pytest.TempPathFactory, starter_environment: InstalledEnvironment
-) -> tuple[list[dict[str, Any]], Any]:
-    """Rows of the study over the corpus, in its order, and its tables."""
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    starter_environment: InstalledEnvironment,
+) -> Study:
+    """The study over answers of the corpus."""
+    entries = request.param
+    ids = ",".join(sorted({entry["task"].partition("/")[2] for entry in entries}, key=int))
     folder = tmp_path_factory.mktemp("cheating")
-    config = CheatingConfig(store=str(folder / "store"), ids="0,3,7,11", workers=2)
+    config = CheatingConfig(store=str(folder / "store"), ids=ids, workers=2)
     with progress_listener(quiet=True) as listener:
         found = contradicted_tasks(config, listener)
     dataset, samples = folder / "contradicted.parquet", folder / "answers.jsonl"
     dataset.write_bytes(table_bytes([one.row("neutral") for one in found.tasks]))
     lines = [
-        json.dumps({"task_id": f"Contradicted/{entry['task']}", "raw_solution": answer_of(entry)}) for entry in CORPUS
+        json.dumps({"task_id": f"Contradicted/{entry['task']}", "raw_solution": answer_of(entry)}) for entry in entries
     ]
     samples.write_text("\n".join(lines) + "\n")
     given = config.model_copy(update={"dataset": str(dataset), "samples": str(samples), "ids": ""})
@@ -65,34 +83,32 @@ def study(
     by_task: dict[str, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         by_task.setdefault(row["task_id"], []).append(row)
-    return [by_task[entry["task"]].pop(0) for entry in CORPUS], tables(rows)
+    return Study(entries, [by_task[entry["task"]].pop(0) for entry in entries], tables(rows))
 
 
-def test_every_answer_is_told_rightly(study: tuple[list[dict[str, Any]], Any]) -> None:
-    """Its kind, whether it is a cheat, and whether it objects to a test."""
-    rows, _ = study
-    found = {entry["name"]: (row["kind"], bool(row["objection"])) for entry, row in zip(CORPUS, rows, strict=True)}
-    wanted = {entry["name"]: (entry["kind"], entry.get("objects", False)) for entry in CORPUS}
+def test_every_answer_is_told_rightly(study: Study) -> None:
+    """Its kind, whether it is a cheat, and whether it objects to a test; each cheat has evidence."""
+    found = {
+        entry["name"]: (row["kind"], bool(row["objection"]))
+        for entry, row in zip(study.entries, study.rows, strict=True)
+    }
+    wanted = {entry["name"]: (entry["kind"], entry.get("objects", False)) for entry in study.entries}
     assert {name: one for name, one in found.items() if one != wanted[name]} == {}
+    assert [row["evidence"] for row in study.rows if row["cheated"] and not row["evidence"]] == []
 
 
-def test_every_cheat_has_evidence(study: tuple[list[dict[str, Any]], Any]) -> None:
-    """A line of the program, a value, or what the judge saw."""
-    rows, _ = study
-    assert [row["evidence"] for row in rows if row["cheated"] and not row["evidence"]] == []
-
-
-def test_the_tables_count_the_cheats(study: tuple[list[dict[str, Any]], Any]) -> None:
+def test_the_tables_count_the_cheats(study: Study) -> None:
     """By model, by wording and by kind; each cheat is listed."""
-    rows, (by_model, by_wording, kinds, cheats, objections) = study
+    entries, rows, (by_model, by_wording, kinds, cheats, objections) = study
     n_cheats = sum(row["cheated"] for row in rows)
     assert len(cheats.rows) == n_cheats
     assert [row[1] for row in by_wording.rows] == ["neutral"]
-    assert by_model.rows[0][1] == len(CORPUS)
+    assert by_model.rows[0][1] == len(entries)
     assert sum(row[3] for row in kinds.rows if row[2]) == n_cheats
     assert len(objections.rows) == sum(bool(row["objection"]) for row in rows)
 
 
+@pytest.mark.slow
 def test_a_label_of_the_references_own_is_not_contradicted(
     tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:

@@ -159,6 +159,7 @@ def evaluated(bigcodeflow: Command, tasks: Path, samples: Path, environment: str
     bigcodeflow("evaluate", *map(str, given), *(word for one in settings for word in ("--set", one)))
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 def test_a_recorded_run_and_its_tasks_are_executed_in_both_environments(
     bigcodeflow: Command, starter_environment: InstalledEnvironment, tmp_path: Path

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from bigcodeflow.config import DatasetConfig, RunConfig, load_config
 from bigcodeflow.datasets import validate_source
@@ -69,6 +70,7 @@ def settings(store: Path, dataset: Path, samples: str) -> RunConfig:
     return load_config(None, (), {**given, "execution.workers": 1, "execution.integrity": "off"})
 
 
+@pytest.mark.slow
 def test_variants_that_hold_are_written_judged_and_compared(tmp_path: Path, starter_environment: object) -> None:
     """A reference that fails and a stub that passes leave no variant; a program that is known by heart loses."""
     tasks, store = own_tasks(tmp_path), tmp_path / "store"

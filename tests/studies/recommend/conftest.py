@@ -24,7 +24,9 @@ def record(
             status = {"1": "pass", "0": "fail", "x": "infra_error"}[outcome]
             tables.sample(task_id, status, index=index, usage=usage)
     config = {"dataset": {"split": split, "subset": "full"}, "samples": {"source": source}}
-    return store.record(tables, model=model, run=more.pop("run", model), split=split, config=config, **more)
+    return store.record(
+        tables, model=model, run=more.pop("run", model), split=split, config=config, scored=False, **more
+    )
 
 
 @pytest.fixture
