@@ -12,7 +12,6 @@ from prefect.settings import (
     PREFECT_SERVER_ANALYTICS_ENABLED,
     temporary_settings,
 )
-from prefect.testing.utilities import prefect_test_harness
 
 from bigcodeflow.environments import InstalledEnvironment
 from tests.flows.observed import ObservedRun, RunFlow, Settings, observe, settings_in
@@ -31,6 +30,8 @@ def workers(forked_workers: None) -> None:
 @pytest.fixture(scope="session")
 def prefect_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncPrefectClient]:
     """A client of a server that lives as long as the tests; nothing is read from or left in the user's own."""
+    from prefect.testing.utilities import prefect_test_harness  # imports the server, which other workers need not
+
     settings = {PREFECT_HOME: tmp_path_factory.mktemp("prefect"), PREFECT_SERVER_ANALYTICS_ENABLED: False}
     settings[PREFECT_FLOWS_HEARTBEAT_FREQUENCY] = None  # each flow waits up to a second for the thread that sends them
     with pytest.MonkeyPatch.context() as patch, temporary_settings(settings):
