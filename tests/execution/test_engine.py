@@ -26,7 +26,6 @@ from bigcodeflow.execution.engine import Engine, execute_items
 from bigcodeflow.execution.items import Origin, WorkItem
 from bigcodeflow.execution.verdicts import Ledger
 from bigcodeflow.execution.workers import Workers
-from tests.scaleout.hosts import DaskHosts
 
 from .conftest import CONFIG, LIMITS, RIGHT, item, judged
 
@@ -226,18 +225,6 @@ def test_a_sandbox_that_is_always_killed_is_no_fail_of_the_model(
         over.set()
         killer.join()
     assert refused or {line["status"] for line in Ledger(tmp_path).read()} == {"infra_error"}
-
-
-@pytest.mark.slow
-def test_a_scheduler_with_separate_workers(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
-    """The same code runs on a given scheduler whose workers are processes of their own."""
-    with DaskHosts(tmp_path) as hosts:
-        hosts.scheduler()
-        hosts.worker()
-        config = CONFIG.model_copy(update={"scheduler_address": hosts.address})
-        ledger = tmp_path / "ledger"
-        execute_items(_items(6), config=config, environment=starter_environment, ledger_folder=ledger)
-        assert [line["status"] for line in Ledger(ledger).read()] == ["pass"] * 6
 
 
 @pytest.mark.slow

@@ -1,9 +1,7 @@
 """Damage, torn uploads and a network that fails: a store on S3 never hands out what is not whole, and says what is wrong."""
 
-import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,10 +10,9 @@ import pytest
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.store import RemoteStore, open_store
 from bigcodeflow.store import bucket as bucket_module
-from tests.conftest import ROOT
 
 from .conftest import Machine
-from .s3 import FaultyProxy, faulty_proxy, forget_servers, variables
+from .s3 import FaultyProxy, forget_servers
 from .test_conformance import TABLE, flipped, publish
 
 
@@ -55,15 +52,6 @@ def test_a_damaged_replica_is_brought_again(s3_machine: Machine, damage: str) ->
     assert store.read(ref).equals(TABLE)
 
 
-_PUBLISHER = """
-import sys
-import pyarrow as pa
-from bigcodeflow.store import open_store
-table = pa.table({"n": list(range(1000))})
-open_store(sys.argv[1]).publish("execution", "key", table, settings={})
-"""
-
-
 def _is_put(method: str, path: str, torn: str) -> bool:
     return method == "PUT" and path.partition("?")[0].endswith(torn)
 
@@ -81,32 +69,6 @@ def test_what_does_not_arrive_publishes_nothing(
     assert store.find("execution", "key") is None
     assert store.published("execution") == []
     proxy.fault = lambda _method, _path: "pass"
-    ref = publish(store)
-    assert s3_machine("other").read(ref).equals(TABLE)
-
-
-@pytest.mark.slow
-def test_a_publisher_that_is_killed_publishes_nothing(s3_machine: Machine, s3_endpoint: str, tmp_path: Path) -> None:
-    """The same after kill -9 while the manifest is on its way."""
-    store, arrived = s3_machine("observer"), threading.Event()
-
-    def hold(method: str, path: str) -> str:
-        if not _is_put(method, path, "manifest.json"):
-            return "pass"
-        arrived.set()
-        return "hold"
-
-    with faulty_proxy(s3_endpoint) as proxy:
-        proxy.fault = hold
-        process = subprocess.Popen(
-            [sys.executable, "-c", _PUBLISHER, store.location],
-            env=os.environ | variables(proxy.endpoint, tmp_path / "publisher"),
-            cwd=ROOT,
-        )
-        assert arrived.wait(120)
-        process.kill()
-        process.wait()
-    assert store.find("execution", "key") is None
     ref = publish(store)
     assert s3_machine("other").read(ref).equals(TABLE)
 
