@@ -9,7 +9,6 @@ import pytest
 from prefect import Flow
 from prefect.blocks.system import Secret
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.server.api.server import create_app
 from prefect.settings import PREFECT_SERVER_API_AUTH_STRING, temporary_settings
 from starlette.responses import PlainTextResponse
 
@@ -39,6 +38,8 @@ class Forms:
             parameter_openapi_schema=flow.parameters.model_dump(),
             enforce_parameter_schema=True,
         )
+
+        from prefect.server.api.server import create_app  # takes seconds
 
         async def post() -> httpx.Response:
             transport = httpx.ASGITransport(FormChecks(create_app(ephemeral=True)), raise_app_exceptions=False)
