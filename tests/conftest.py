@@ -1,5 +1,6 @@
 """Fixtures that several folders of tests share: real environments, real data, and a command line to call."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
