@@ -59,8 +59,6 @@ _TOGETHER = {
     "tests/deployments/test_engine": "engine",
     "tests/conformance/": "conformance",
 }
-#: Distributed test by test, since it shares nothing that takes long; other files are distributed whole.
-_SINGLE = "test_containment.py"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -81,7 +79,7 @@ class _Scheduling(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         together = (unit for beginning, unit in _TOGETHER.items() if file.startswith(beginning))
-        return nodeid if file.endswith(_SINGLE) else next(together, file)
+        return next(together, file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:

@@ -6,13 +6,7 @@ from typing import NamedTuple
 
 _PROGRAMS = Path(__file__).parent / "programs"
 
-ATTEMPT = """def attempt(what, action, *arguments):
-    try:
-        action(*arguments)
-    except (OSError, ValueError):
-        return
-    print("BREACH:", what)
-"""
+ATTEMPT = (_PROGRAMS / "shared" / "attempt.py").read_text()
 """Stands in front of every program: says BREACH for what the sandbox let happen."""
 
 TEST = """import unittest
@@ -35,8 +29,9 @@ class Attack(NamedTuple):
 
 def _read(path: Path) -> Attack:
     text = path.read_text()
-    fields = dict(re.findall(r"^(Threat|Status|Shows): (.+)$", text, re.MULTILINE))
-    return Attack(path.stem, text, (*fields["Status"].split(", "), "tampered"), fields.get("Shows", ""))
+    fields = dict(re.findall(r"^(Status|Shows): (.+)$", text, re.MULTILINE))
+    statuses = (*fields.get("Status", "fail").split(", "), "tampered")
+    return Attack(path.stem, ATTEMPT + text, statuses, fields.get("Shows", "" if "Status" in fields else "tried"))
 
 
 ATTACKS = [_read(path) for path in sorted(_PROGRAMS.glob("*.py"))]

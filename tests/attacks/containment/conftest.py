@@ -22,7 +22,10 @@ LIMITS = LimitsConfig(time_seconds=4, memory_mib=300, processes=32, disk_mib=16,
 SECRET = "sk-canary-7d1f0c"
 TOKEN = f"bcf-left-{os.getpid()}"
 _HARNESS_FOLDER = Path(protocol.__file__).parent
-_SECONDS_TO_SETTLE = 10.0
+SECONDS_TO_SETTLE = 120.0
+ATTACKS_TOGETHER = 4
+IN_FLIGHT = 6
+"""Attacks that are executed together and honest neighbours."""
 
 
 @pytest.fixture(
@@ -37,8 +40,8 @@ def contained_backend(
             pytest.skip("namespaces cannot be nested here, so samples start cold")
         # What is kept between samples is there from now on: control groups come with samples that take a while.
         idle = WorkItem("", "import time\ntime.sleep(0.8)\n", "", (), LIMITS.time_seconds, frozenset())
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(backend.execute, [idle, idle]))
+        with ThreadPoolExecutor(IN_FLIGHT) as pool:
+            list(pool.map(backend.execute, [idle] * IN_FLIGHT))
         yield backend
 
 
@@ -145,7 +148,7 @@ def state_of(machine: Machine) -> State:
 
 def settled(machine: Machine, before: State) -> list[str]:
     """What differs from before once the kernel had a moment to finish what was killed."""
-    give_up_at = time.monotonic() + _SECONDS_TO_SETTLE
+    give_up_at = time.monotonic() + SECONDS_TO_SETTLE
     while (found := before.differences(state_of(machine))) and time.monotonic() < give_up_at:
         time.sleep(0.05)
     return found

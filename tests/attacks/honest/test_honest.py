@@ -8,7 +8,8 @@ from bigcodeflow.execution.integrity import checks
 from tests.attacks.conftest import Judge, Sample
 from tests.attacks.reading import read_honest
 
-pytestmark = pytest.mark.sandbox
+# The first test of a kind of sandbox waits for all verdicts.
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 

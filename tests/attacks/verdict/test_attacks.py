@@ -13,7 +13,8 @@ from tests.attacks.reading import TASKS_FOLDER, Exhibit, exhibit_of, read_task
 
 from .conftest import Attack, attacks
 
-pytestmark = pytest.mark.sandbox
+# The first test of a kind of sandbox waits for all verdicts.
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
 ATTACKS = attacks()
 EACH = pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])

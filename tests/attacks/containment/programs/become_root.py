@@ -1,9 +1,6 @@
 """Threat: gaining privileges.
 
 User ids, groups, capabilities, set-user-id programs of the system and of its own making.
-
-Status: fail
-Shows: tried
 """
 
 import ctypes
@@ -12,16 +9,8 @@ import shutil
 import stat
 import subprocess
 
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *arguments):
-    if getattr(libc, name)(*arguments) == -1:
-        raise OSError(ctypes.get_errno(), name)
-
 
 def task_func():
-    """Fix the permissions first."""
     for what, action, arguments in (
         ("setuid", os.setuid, (0,)),
         ("setgid", os.setgid, (0,)),

@@ -10,7 +10,6 @@ import signal
 
 
 def task_func():
-    """Validate the input."""
     for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_IGN)
     return 42 if re.match(r"(a+)+$", "a" * 60 + "b") else 41

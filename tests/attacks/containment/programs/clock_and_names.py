@@ -1,22 +1,9 @@
-"""Threat: changing the clock.
-
-The clock by every call, and the machine's names.
-
-Status: fail
-Shows: tried
-"""
+"""Threat: changing the clock. The clock by every call, and the machine's names."""
 
 import ctypes
 import os
 import socket
 import time
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *arguments):
-    if getattr(libc, name)(*arguments) == -1:
-        raise OSError(ctypes.get_errno(), name)
 
 
 def put(path):
@@ -25,7 +12,6 @@ def put(path):
 
 
 def task_func():
-    """Run as if it were the year 2000."""
     for clock in (time.CLOCK_REALTIME, time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME):
         attempt("clock %d" % clock, time.clock_settime, clock, 946684800.0)
     zeros = ctypes.create_string_buffer(512)

@@ -1,6 +1,4 @@
-"""Threat: closing file descriptor 0-20.
-
-Closes everything that is open, opens other things in its place, and goes on.
+"""Threat: closing file descriptor 0-20. Closes everything that is open, opens other things in its place, and goes on.
 
 Status: fail, crash, tampered
 """
@@ -9,7 +7,6 @@ import os
 
 
 def task_func():
-    """Release what is not needed."""
     os.closerange(0, 21)
     for _ in range(21):
         os.open("/dev/null", os.O_RDWR)

@@ -1,6 +1,4 @@
-"""Threat: core dumps.
-
-Raises the limit and dies of a fault, with as much memory as it may have.
+"""Threat: core dumps. Raises the limit and dies of a fault, with as much memory as it may have.
 
 Status: crash
 """
@@ -12,7 +10,6 @@ import signal
 
 
 def task_func():
-    """Compute quickly, in C."""
     ballast = bytearray(b"x") * (64 << 20)
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (1 << 30, 1 << 30))

@@ -2,7 +2,6 @@
 
 Double forks into sessions of their own that ignore signals, hold the streams open, and revive each other.
 
-Status: fail
 Shows: left
 """
 
@@ -23,7 +22,6 @@ def guard():
 
 
 def task_func():
-    """Keep a worker warm for the next call."""
     for _ in range(4):
         if os.fork() == 0:
             if os.fork() == 0:

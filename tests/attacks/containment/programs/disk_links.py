@@ -1,16 +1,12 @@
 """Threat: disk fill, symlink tricks in the temporary directory.
 
 Hard links to system files and in numbers, links that point at themselves, folders a thousand deep.
-
-Status: fail
-Shows: tried
 """
 
 import os
 
 
 def task_func():
-    """Deduplicate files by linking them."""
     for source in ("/usr/bin/env", "/etc/passwd", "/harness/harness.py", "/proc/self/exe"):
         attempt("link " + source, os.link, source, "/tmp/home/" + os.path.basename(source))
     open("one", "w").close()

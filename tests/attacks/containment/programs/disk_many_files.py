@@ -1,6 +1,4 @@
-"""Threat: disk fill.
-
-Files without content: names and inodes in numbers, where their sizes are counted.
+"""Threat: disk fill. Files without content: names and inodes in numbers, where their sizes are counted.
 
 Status: fail, timeout, out_of_memory, crash
 """
@@ -10,7 +8,6 @@ import time
 
 
 def task_func():
-    """Mark every number that was seen."""
     end, made = time.process_time() + 1, 0
     try:
         while time.process_time() < end:

@@ -1,8 +1,5 @@
-"""Threat: disk fill.
+"""Threat: disk fill. One file that grows until the disk is full, and one that claims to be enormous.
 
-One file that grows until the disk is full, and one that claims to be enormous.
-
-Status: fail
 Shows: refused.*refused
 """
 
@@ -10,7 +7,6 @@ import os
 
 
 def task_func():
-    """Log every step."""
     try:
         with open("log", "wb", buffering=0) as file:
             for _ in range(4096):

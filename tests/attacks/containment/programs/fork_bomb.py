@@ -1,6 +1,4 @@
-"""Threat: Fork bomb.
-
-Every process forks for as long as the kernel lets it.
+"""Threat: Fork bomb. Every process forks for as long as the kernel lets it.
 
 Status: fail, timeout, crash, out_of_memory
 Shows: EAGAIN
@@ -12,7 +10,6 @@ import time
 
 
 def task_func():
-    """Sum the squares of the first six numbers, in parallel."""
     end = time.monotonic() + 2
     try:
         while time.monotonic() < end:

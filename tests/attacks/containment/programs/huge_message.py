@@ -1,10 +1,7 @@
-"""Threat: 2 GiB return values.
-
-A small object whose text is enormous, so that the failure's message is.
+"""Threat: 2 GiB return values. A small object whose text is enormous, so that the failure's message is.
 
 Status: fail, out_of_memory, tampered
 """
-
 
 class Answer:
     def __eq__(self, other):
@@ -17,5 +14,4 @@ class Answer:
 
 
 def task_func():
-    """Return a rich answer."""
     return Answer()

@@ -1,11 +1,7 @@
-"""Threat: 2 GiB return values.
-
-A result that is too large to compare, to print and to send.
+"""Threat: 2 GiB return values. A result that is too large to compare, to print and to send.
 
 Status: out_of_memory
 """
 
-
 def task_func():
-    """Return the whole table."""
     return "x" * (2 << 30)

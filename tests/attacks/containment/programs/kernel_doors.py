@@ -1,15 +1,11 @@
 """Threat: doors into the kernel.
 
 Calls with a long record of holes: bpf, perf, io_uring, userfaultfd, keys, modules, swap, reboot.
-
-Status: fail
-Shows: tried
 """
 
 import ctypes
 import os
 
-libc = ctypes.CDLL(None, use_errno=True)
 CALLS = {
     # name: (x86_64, aarch64)
     "bpf": (321, 280),
@@ -43,7 +39,6 @@ def call(number):
 
 
 def task_func():
-    """Use the fast path."""
     column = ("x86_64", "aarch64").index(os.uname().machine)
     for name, numbers in CALLS.items():
         attempt(name, call, numbers[column])

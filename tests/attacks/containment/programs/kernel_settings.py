@@ -1,9 +1,6 @@
 """Threat: changing the machine.
 
 Writes to the kernel's settings, its trigger for emergencies, and its own standing with the memory killer.
-
-Status: fail
-Shows: tried
 """
 
 import os
@@ -15,7 +12,6 @@ def put(path, text="1"):
 
 
 def task_func():
-    """Tune the system."""
     attempt("core_pattern", put, "/proc/sys/kernel/core_pattern", "|/tmp/home/x")
     attempt("sysrq", put, "/proc/sysrq-trigger", "h")
     for standing in ("-1000", "0", "999"):
@@ -34,13 +30,8 @@ def task_func():
             except OSError:
                 continue
     for path in (
-        "/proc/irq/default_smp_affinity",
-        "/proc/mtrr",
-        "/proc/timer_stats",
-        "/proc/acpi/wakeup",
-        "/proc/self/uid_map",
-        "/proc/self/gid_map",
-        "/proc/self/projid_map",
+        "/proc/irq/default_smp_affinity", "/proc/mtrr", "/proc/timer_stats", "/proc/acpi/wakeup",
+        "/proc/self/uid_map", "/proc/self/gid_map", "/proc/self/projid_map",
     ):
         attempt(path, put, path, "0 0 1")
     with open("/proc/self/oom_score_adj") as file:

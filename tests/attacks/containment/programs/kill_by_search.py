@@ -1,6 +1,4 @@
-"""Threat: killing siblings by pid.
-
-Walks through all process numbers of a large machine.
+"""Threat: killing siblings by pid. Walks through all process numbers of a large machine.
 
 Status: fail, crash, tampered
 Shows: tried
@@ -11,7 +9,6 @@ import signal
 
 
 def task_func():
-    """Stop the other workers first."""
     mine, others = os.getpid(), 0
     for pid in range(2, 80000):
         if pid != mine:

@@ -11,7 +11,6 @@ import signal
 
 
 def task_func():
-    """Clean up stale workers."""
     mine = os.getpid()
     os.setpgid(0, 0) if os.getpid() != os.getsid(0) else None
     for number in (signal.SIGSTOP, signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV):

@@ -1,6 +1,4 @@
-"""Threat: memory bomb.
-
-Anonymous files: memory that belongs to descriptors, and that no process has mapped.
+"""Threat: memory bomb. Anonymous files: memory that belongs to descriptors, and that no process has mapped.
 
 Status: fail, out_of_memory, crash
 """
@@ -9,7 +7,6 @@ import os
 
 
 def task_func():
-    """Keep blocks in memory files."""
     files, held = [], 0
     try:
         while held < 700 << 20:

@@ -1,14 +1,10 @@
-"""Threat: memory bomb.
-
-Fills every temporary file system, which lives in memory, beside a large object.
+"""Threat: memory bomb. Fills every temporary file system, which lives in memory, beside a large object.
 
 Status: fail, out_of_memory
 Shows: held [0-9]+
 """
 
-
 def task_func():
-    """Cache blocks on every disk there is."""
     kept, held = bytearray(b"x") * (100 << 20), 0
     for folder in ("/tmp", "/dev/shm", "/tmp/work", "/run", "/var/tmp"):
         try:

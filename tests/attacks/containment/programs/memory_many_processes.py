@@ -1,6 +1,4 @@
-"""Threat: memory bomb.
-
-Twenty processes, each far below the limit, together far above it.
+"""Threat: memory bomb. Twenty processes, each far below the limit, together far above it.
 
 Status: out_of_memory
 """
@@ -10,7 +8,6 @@ import time
 
 
 def task_func():
-    """Give every worker a table of its own."""
     for _ in range(20):
         if os.fork() == 0:
             table = bytearray(b"x") * (40 << 20)

@@ -1,6 +1,4 @@
-"""Threat: memory bomb.
-
-Private mappings, touched page by page behind the allocator's back.
+"""Threat: memory bomb. Private mappings, touched page by page behind the allocator's back.
 
 Status: out_of_memory
 """
@@ -9,7 +7,6 @@ import mmap
 
 
 def task_func():
-    """Use mapped memory for speed."""
     maps = []
     while True:
         block = mmap.mmap(-1, 16 << 20)

@@ -1,19 +1,14 @@
 """Threat: memory bomb, shared memory left behind.
 
 System V shared memory, queues and semaphores, detached and never removed.
-
-Status: fail
-Shows: tried
 """
 
 import ctypes
 
-libc = ctypes.CDLL(None, use_errno=True)
 libc.shmat.restype = ctypes.c_void_p
 
 
 def task_func():
-    """Share a table with the workers."""
     for key in range(0x5EED0000, 0x5EED0010):
         shared = libc.shmget(key, 64 << 20, 0o1666)
         if shared >= 0:

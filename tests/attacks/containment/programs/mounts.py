@@ -1,36 +1,12 @@
-"""Threat: namespaces: mounting.
+"""Threat: namespaces: mounting. Every way to mount, to move the root and to undo the sandbox's mounts."""
 
-Every way to mount, to move the root and to undo the sandbox's mounts.
-
-Status: fail
-Shows: tried
-"""
-
-import ctypes
 import os
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *arguments):
-    if getattr(libc, name)(*arguments) == -1:
-        raise OSError(ctypes.get_errno(), name)
 
 
 def task_func():
-    """Use a faster disk."""
     os.mkdir("/tmp/place")
     for kind in (
-        b"tmpfs",
-        b"proc",
-        b"sysfs",
-        b"devtmpfs",
-        b"cgroup",
-        b"cgroup2",
-        b"overlay",
-        b"ext4",
-        b"bpf",
-        b"debugfs",
+        b"tmpfs", b"proc", b"sysfs", b"devtmpfs", b"cgroup", b"cgroup2", b"overlay", b"ext4", b"bpf", b"debugfs",
     ):
         attempt("mount " + kind.decode(), call, "mount", kind, b"/tmp/place", kind, 0, None)
     for source in (b"/", b"/proc/1/root", b"/etc/passwd"):

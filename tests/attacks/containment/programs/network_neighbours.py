@@ -1,9 +1,6 @@
 """Threat: talking to other sandboxes' sockets.
 
 A server on the machine's loopback, an abstract socket and a socket file of the executor, and changes to the network.
-
-Status: fail
-Shows: tried
 """
 
 import socket
@@ -27,16 +24,12 @@ def add_address():
 
 
 def task_func():
-    """Ask the neighbour for its result."""
     for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0"):
         attempt("loopback " + host, socket.create_connection, (host, int("@PORT@")), 1)
     attempt("abstract socket", unix, b"\0@TOKEN@")
     attempt("socket file", unix, "@SOCKET_FILE@")
     for path in (
-        "/run/docker.sock",
-        "/var/run/docker.sock",
-        "/run/systemd/private",
-        "/run/dbus/system_bus_socket",
+        "/run/docker.sock", "/var/run/docker.sock", "/run/systemd/private", "/run/dbus/system_bus_socket",
         "/tmp/.X11-unix/X0",
     ):
         attempt(path, unix, path)

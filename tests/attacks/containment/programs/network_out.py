@@ -1,10 +1,4 @@
-"""Threat: talking to the network.
-
-TCP, UDP and names, over both protocols, to addresses near and far.
-
-Status: fail
-Shows: tried
-"""
+"""Threat: talking to the network. TCP, UDP and names, over both protocols, to addresses near and far."""
 
 import socket
 
@@ -17,7 +11,6 @@ def udp(family, address):
 
 
 def task_func():
-    """Look the answer up."""
     for host in ("192.0.2.1", "10.0.0.1", "169.254.169.254", "172.17.0.1", "8.8.8.8"):
         attempt("tcp " + host, socket.create_connection, (host, 80), 1)
         attempt("udp " + host, udp, socket.AF_INET, (host, 53))

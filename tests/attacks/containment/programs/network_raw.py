@@ -1,16 +1,9 @@
-"""Threat: talking to the network.
-
-Raw and packet sockets, and families that network namespaces do not hold back.
-
-Status: fail
-Shows: tried
-"""
+"""Threat: talking to the network. Raw and packet sockets, and families that network namespaces do not hold back."""
 
 import socket
 
 
 def task_func():
-    """Ping the server."""
     for kind, protocol in ((socket.SOCK_RAW, 1), (socket.SOCK_RAW, 255), (socket.SOCK_RAW, 6)):
         attempt("raw %d" % protocol, socket.socket, socket.AF_INET, kind, protocol)
         attempt("raw6 %d" % protocol, socket.socket, socket.AF_INET6, kind, protocol)

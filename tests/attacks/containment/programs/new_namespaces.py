@@ -1,9 +1,6 @@
 """Threat: namespaces: becoming root in one of one's own.
 
 A new user namespace makes its maker root inside; with it come mounts, networks and much of the kernel.
-
-Status: fail
-Shows: tried
 """
 
 import ctypes
@@ -11,7 +8,6 @@ import glob
 import os
 import signal
 
-libc = ctypes.CDLL(None, use_errno=True)
 NEW = {
     "mount": 0x20000,
     "cgroup": 0x2000000,
@@ -22,13 +18,6 @@ NEW = {
     "net": 0x40000000,
     "time": 0x80,
 }
-
-
-def call(name, *arguments):
-    result = getattr(libc, name)(*arguments)
-    if result == -1:
-        raise OSError(ctypes.get_errno(), name)
-    return result
 
 
 def clone(flags):
@@ -44,7 +33,6 @@ def enter(path):
 
 
 def task_func():
-    """Isolate the computation."""
     for name, flag in NEW.items():
         attempt("unshare " + name, call, "unshare", flag)
         attempt("unshare user and " + name, call, "unshare", NEW["user"] | flag)

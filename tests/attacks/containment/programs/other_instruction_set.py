@@ -9,11 +9,8 @@ import ctypes
 import mmap
 import os
 
-libc = ctypes.CDLL(None, use_errno=True)
-
 
 def task_func():
-    """Call the hand-written fast routine."""
     if os.uname().machine != "x86_64":
         return 41
     if libc.syscall(0x40000000 | 272, 0x10000000) == 0:

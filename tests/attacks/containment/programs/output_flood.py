@@ -9,7 +9,6 @@ import os
 
 
 def task_func():
-    """Show the progress."""
     block = b"BREATHE " * (1 << 14)
     os.fork()
     while True:

@@ -1,9 +1,6 @@
 """Threat: reading what is not the sample's.
 
 Kernel memory, kernel log, keyrings, addresses and the machine's devices.
-
-Status: fail
-Shows: tried
 """
 
 import os
@@ -15,29 +12,13 @@ def content(path):
 
 
 def task_func():
-    """Collect machine information."""
     for name in (
-        "kcore",
-        "kmsg",
-        "keys",
-        "key-users",
-        "timer_list",
-        "sched_debug",
-        "vmallocinfo",
-        "slabinfo",
-        "pagetypeinfo",
+        "kcore", "kmsg", "keys", "key-users", "timer_list", "sched_debug", "vmallocinfo", "slabinfo", "pagetypeinfo",
         "iomem_",
     ):
         attempt("read /proc/" + name, content, "/proc/" + name)
     for path in (
-        "/sys/kernel",
-        "/sys/fs/cgroup",
-        "/dev/mem",
-        "/dev/kmsg",
-        "/dev/sda",
-        "/dev/vda",
-        "/boot",
-        "/proc/1/mem",
+        "/sys/kernel", "/sys/fs/cgroup", "/dev/mem", "/dev/kmsg", "/dev/sda", "/dev/vda", "/boot", "/proc/1/mem",
         "/proc/1/task/1/mem",
     ):
         attempt("read " + path, content, path)

@@ -1,25 +1,10 @@
-"""Threat: taking the machine's time.
+"""Threat: taking the machine's time. Priorities, real-time classes, locked memory and higher limits."""
 
-Priorities, real-time classes, locked memory and higher limits.
-
-Status: fail
-Shows: tried
-"""
-
-import ctypes
 import os
 import resource
 
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def call(name, *arguments):
-    if getattr(libc, name)(*arguments) == -1:
-        raise OSError(ctypes.get_errno(), name)
-
 
 def task_func():
-    """Finish first."""
     attempt("nice", os.setpriority, os.PRIO_PROCESS, 0, -20)
     for policy in (os.SCHED_FIFO, os.SCHED_RR):
         attempt("policy %d" % policy, os.sched_setscheduler, 0, policy, os.sched_param(50))

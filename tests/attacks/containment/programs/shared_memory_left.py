@@ -1,21 +1,15 @@
-"""Threat: leaving shared memory behind.
-
-POSIX shared memory, named semaphores and queues that nobody unlinks.
+"""Threat: leaving shared memory behind. POSIX shared memory, named semaphores and queues that nobody unlinks.
 
 Status: crash
 Shows: left
 """
 
-import ctypes
 import multiprocessing
 import os
 from multiprocessing import shared_memory
 
-libc = ctypes.CDLL(None, use_errno=True)
-
 
 def task_func():
-    """Share results between runs."""
     block = shared_memory.SharedMemory("@TOKEN@", create=True, size=1 << 20)
     block.buf[:6] = b"poison"
     open("/dev/shm/@TOKEN@-file", "w").close()

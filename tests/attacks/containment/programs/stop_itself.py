@@ -1,6 +1,4 @@
-"""Threat: SIGSTOP of itself.
-
-Stops, so that no time of its own passes.
+"""Threat: SIGSTOP of itself. Stops, so that no time of its own passes.
 
 Status: timeout
 """
@@ -10,6 +8,5 @@ import signal
 
 
 def task_func():
-    """Wait for the answer."""
     os.kill(os.getpid(), signal.SIGSTOP)
     return 41

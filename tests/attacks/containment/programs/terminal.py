@@ -1,10 +1,4 @@
-"""Threat: changing the terminal.
-
-Looks for a terminal, types into it, and takes it over.
-
-Status: fail
-Shows: tried
-"""
+"""Threat: changing the terminal. Looks for a terminal, types into it, and takes it over."""
 
 import fcntl
 import glob
@@ -21,7 +15,6 @@ def paste_into(descriptor):
 
 
 def task_func():
-    """Ask the user."""
     attempt("/dev/tty", open, "/dev/tty", "r+")
     attempt("/dev/console", open, "/dev/console", "r+")
     for descriptor in (0, 1, 2):

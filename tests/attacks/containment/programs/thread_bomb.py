@@ -1,8 +1,5 @@
-"""Threat: thread bomb.
+"""Threat: thread bomb. Starts threads that sleep until no more can be had.
 
-Starts threads that sleep until no more can be had.
-
-Status: fail
 Shows: refused
 """
 
@@ -11,7 +8,6 @@ import time
 
 
 def task_func():
-    """Wait for many partial sums."""
     started = 0
     try:
         while started < 5000:

@@ -1,28 +1,17 @@
 """Threat: reading and changing other processes.
 
 Traces its parent and process 1, reads their memory, and takes their descriptors.
-
-Status: fail
-Shows: tried
 """
 
 import ctypes
 import os
-
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 def take_descriptor(pid):
     call("syscall", 438, os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1, 1, 0)
 
 
-def call(name, *arguments):
-    if getattr(libc, name)(*arguments) == -1:
-        raise OSError(ctypes.get_errno(), name)
-
-
 def task_func():
-    """Profile the run."""
     child = os.fork()
     if child == 0:
         import time

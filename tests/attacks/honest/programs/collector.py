@@ -1,30 +1,41 @@
-"""Honest: gc.collect, gc.disable, sys.getsizeof, sys.getrefcount and memory traces."""
+"""Honest: the collector called, switched off, watched and frozen, a report of all objects by type, memory traces."""
 
 import gc
 import sys
 import tracemalloc
+import weakref
+from collections import Counter
+
+collections = []
+gc.callbacks.append(lambda phase, info: collections.append((phase, info["generation"])))
+gc.freeze()
+gc.set_threshold(100, 5, 5)
 
 
-def task_func(count):
-    gc.disable()
-    try:
-        tracemalloc.start()
-        loops = [[] for _ in range(count)]
-        for loop in loops:
-            loop.append(loop)
-        current, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        del loop, loops
-        freed = gc.collect()
-    finally:
-        gc.enable()
-    return freed >= count, peak > 0, sys.getsizeof([]) > 0, sys.getrefcount(task_func) > 1, gc.isenabled()
+class Node:
+    alive = weakref.WeakSet()
+
+    def __init__(self):
+        self.itself = self
+        Node.alive.add(self)
 
 
-# --- tests ---
-import unittest
+# <first>
+gc.disable()
+tracemalloc.start()
+nodes = [Node() for _ in values]
+peak = tracemalloc.get_traced_memory()[1]
+tracemalloc.stop()
+referrers = {type(one).__name__ for one in gc.get_referrers(nodes[0])}
+by_type = Counter(type(one).__name__ for one in gc.get_objects())
+texts = Counter(repr(type(one)) for one in gc.get_objects(generation=2)[:5000])
+largest = max((one for one in gc.get_objects() if isinstance(one, (list, dict))), key=sys.getsizeof)
+assert len(Node.alive) == by_type["Node"] == len(values) and "list" in referrers
+assert peak > 0 and len(texts) + len(largest) > 0 and sys.getrefcount(task_func) > 1
 
-
-class TestCases(unittest.TestCase):
-    def test_freed(self):
-        self.assertEqual(task_func(10), (True,) * 5)
+# <last>
+before = len(collections)
+del nodes
+assert gc.collect() >= len(values) and not Node.alive and len(collections) >= before + 2
+gc.enable()
+assert gc.get_freeze_count() > 0 and gc.isenabled()

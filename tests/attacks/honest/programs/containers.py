@@ -1,6 +1,10 @@
-"""Honest: containers of the program's own: sets, mappings, sequences, lazy proxies."""
+"""Honest: sets, mappings and proxies of the program's own, dataclasses, enumerations and named tuples."""
 
+import collections
 import collections.abc
+import enum
+import typing
+from dataclasses import asdict, dataclass, field, replace
 
 
 class Bag(collections.abc.MutableSet):
@@ -17,12 +21,10 @@ class Bag(collections.abc.MutableSet):
         return len(self.things)
 
     def add(self, thing):
-        if thing not in self:
-            self.things.append(thing)
+        self.things.append(thing)
 
     def discard(self, thing):
-        if thing in self:
-            self.things.remove(thing)
+        self.things.remove(thing)
 
 
 class Squares(dict):
@@ -52,8 +54,34 @@ class Everywhere:
         return True
 
 
-def task_func(things):
-    return Bag(things), Squares(), Proxy("text"), Everywhere()
+@dataclass(order=True, frozen=True)
+class Item:
+    price: float
+    name: str = field(compare=False, default="")
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Access(enum.Flag):
+    READ = enum.auto()
+    WRITE = enum.auto()
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+class Size(typing.NamedTuple):
+    width: int
+    height: int = 1
+
+
+def task_func(number):
+    """Return containers, records and members that are made of a number."""
+    containers = Bag([1, number, 1]), Squares(), Proxy("text"), Everywhere()
+    items = sorted([Item(number, "dear"), Item(1, "cheap")])
+    return containers, items, (Colour(1), Access.READ | Access.WRITE, Point(number, 2), Size(number)), Colour(number - 1)
 
 
 # --- tests ---
@@ -62,11 +90,25 @@ import unittest
 
 class TestCases(unittest.TestCase):
     def test_containers(self):
-        bag, squares, proxy, everywhere = task_func([1, 2, 1])
-        self.assertEqual(len(bag), 2)
+        bag, squares, proxy, everywhere = task_func(2)[0]
         self.assertEqual(bag, {1, 2})
-        self.assertEqual(squares[4], 16)
+        self.assertEqual((len(bag), squares[4], proxy.upper()), (2, 16, "TEXT"))
         self.assertEqual(proxy, "text")
-        self.assertEqual(proxy.upper(), "TEXT")
-        self.assertIn(7, everywhere)
         self.assertNotEqual(proxy, "other")
+        self.assertIn(7, everywhere)
+
+    def test_dataclasses(self):
+        items = task_func(2)[1]
+        self.assertEqual(items, [Item(1), Item(2, "other")])
+        self.assertEqual(asdict(items[0]), {"price": 1, "name": "cheap"})
+        self.assertEqual(replace(items[0], price=2), items[1])
+
+    def test_members(self):
+        colour, access, point, size = task_func(2)[2]
+        self.assertIs(colour, Colour.RED)
+        self.assertIn(Access.READ, access)
+        self.assertEqual((point, size, collections.ChainMap({"a": 1})["a"]), ((2, 2), (2, 1), 1))
+
+    def test_no_member(self):
+        with self.assertRaises(ValueError):
+            task_func(9)

@@ -1,4 +1,4 @@
-"""Honest: pickle, copy, deepcopy, shelve, json with encoders, csv and sqlite."""
+"""Honest: pickle, copy, deepcopy, json with encoders, csv and sqlite."""
 
 import copy
 import csv
@@ -23,28 +23,17 @@ class Encoder(json.JSONEncoder):
         return {"value": thing.value} if isinstance(thing, Node) else super().default(thing)
 
 
-def task_func(value):
-    node = Node(value, [Node(1)])
-    again = pickle.loads(pickle.dumps(node))
-    deep, flat = copy.deepcopy(node), copy.copy(node)
-    with open("x.csv", "w", newline="") as file:
-        csv.writer(file).writerows([["a", "b"], [1, 2]])
-    with open("x.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    with sqlite3.connect(":memory:") as base:
-        base.execute("create table t (n integer)")
-        base.execute("insert into t values (?)", (value,))
-        found = base.execute("select n from t").fetchone()[0]
-    base.close()
-    return node == again == deep == flat, deep.below[0] is node.below[0], json.dumps(node, cls=Encoder), rows, found
-
-
-# --- tests ---
-import unittest
-
-
-class TestCases(unittest.TestCase):
-    def test_copies(self):
-        self.assertEqual(task_func(3), (True, False, '{"value": 3}', [{"a": "1", "b": "2"}], 3))
-    def test_unequal(self):
-        self.assertNotEqual(Node(1), Node(2))
+# <last>
+node = Node(means, [Node(1)])
+again, deep, flat = pickle.loads(pickle.dumps(node)), copy.deepcopy(node), copy.copy(node)
+assert node == again == deep == flat and deep.below[0] is not node.below[0] and Node(1) != Node(2)
+assert json.loads(json.dumps(node, cls=Encoder)) == {"value": means}
+with open("x.csv", "w", newline="") as file:
+    csv.writer(file).writerows([["a", "b"], [1, 2]])
+with open("x.csv", newline="") as file:
+    assert list(csv.DictReader(file)) == [{"a": "1", "b": "2"}]
+with sqlite3.connect(":memory:") as base:
+    base.execute("create table t (n real)")
+    base.executemany("insert into t values (?)", [(mean,) for mean in means])
+    means = [row[0] for row in base.execute("select n from t")]
+base.close()

@@ -16,19 +16,11 @@ class Resource:
         Resource.closed.append("del " + self.name)
 
 
-def task_func(name):
-    atexit.register(print, "goodbye")
-    resource = Resource(name)
-    seen = weakref.ref(resource)
-    del resource
-    gc.collect()
-    return seen() is None, sorted(Resource.closed)
-
-
-# --- tests ---
-import unittest
-
-
-class TestCases(unittest.TestCase):
-    def test_closed(self):
-        self.assertEqual(task_func("x"), (True, ["del x", "x"]))
+# <first>
+atexit.register(print, "goodbye")
+Resource.closed.clear()
+resource = Resource("x")
+seen = weakref.ref(resource)
+del resource
+gc.collect()
+assert seen() is None and sorted(Resource.closed) == ["del x", "x"]

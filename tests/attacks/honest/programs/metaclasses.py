@@ -43,23 +43,18 @@ class Square(Shape):
         return self.size**2
 
 
-def task_func(size):
-    made = type("Made", (Plugin,), {"x": 1}, label="m") if size > 5 else Plugin
-    square = Square()
-    square.size = size
-    return square.area(), sorted(Registry.known), made.__name__
+class Made(Plugin):
+    x = 1
 
 
-# --- tests ---
-import unittest
-
-
-class TestCases(unittest.TestCase):
-    def test_area(self):
-        self.assertEqual(task_func(2)[0], 4)
-        self.assertIn("Plugin", task_func(2)[1])
-    def test_abstract(self):
-        with self.assertRaises(TypeError):
-            Shape()
-        with self.assertRaises(ValueError):
-            task_func(-1)
+# <first>
+square = Square()
+square.size = 2
+assert (square.area(), sorted(Registry.known), Made.label) == (4, ["Made", "Plugin"], "Made")
+assert isinstance(type("Other", (), {"x": 1})().x, int)
+for refused in (Shape, lambda: setattr(square, "size", -1)):
+    try:
+        refused()
+        raise AssertionError("neither an abstract class nor a negative size")
+    except (TypeError, ValueError):
+        continue

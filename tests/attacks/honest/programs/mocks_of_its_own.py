@@ -7,17 +7,8 @@ def ask():
     return int(input())
 
 
-def task_func(answer):
-    with mock.patch("builtins.input", return_value=answer), mock.patch.dict("os.environ", {"A": "1"}):
-        value = ask()
-    double = mock.Mock(side_effect=lambda number: number * 2)
-    return double(value), double.call_count
-
-
-# --- tests ---
-import unittest
-
-
-class TestCases(unittest.TestCase):
-    def test_answer(self):
-        self.assertEqual(task_func("4"), (8, 1))
+# <first>
+with mock.patch("builtins.input", return_value="4"), mock.patch.dict("os.environ", {"A": "1"}):
+    assert ask() == 4
+double = mock.Mock(side_effect=lambda number: number * 2)
+assert double(4) == 8 and double.call_count == 1

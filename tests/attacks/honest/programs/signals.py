@@ -1,4 +1,7 @@
-"""Honest: handlers for signals, an alarm as a time limit, a signal raised at itself."""
+"""Honest: handlers for signals, an alarm as a time limit, a signal raised at itself.
+
+task: unit_price
+"""
 
 import os
 import signal
@@ -13,7 +16,7 @@ def _alarm(number, frame):
     raise TooSlow(frame.f_lineno > 0)
 
 
-def task_func(seconds):
+def within_time(seconds):
     before = signal.signal(signal.SIGALRM, _alarm)
     signal.setitimer(signal.ITIMER_REAL, 0.05)
     try:
@@ -26,23 +29,10 @@ def task_func(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-def caught():
-    seen = []
-    signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
-    signal.raise_signal(signal.SIGUSR1)
-    os.kill(os.getpid(), signal.SIGUSR1)
-    return seen
-
-
-# --- tests ---
-import signal
-import unittest
-
-
-class TestCases(unittest.TestCase):
-    def test_slow(self):
-        self.assertEqual(task_func(5), "too slow")
-    def test_quick(self):
-        self.assertEqual(task_func(0), "done")
-    def test_caught(self):
-        self.assertEqual(caught(), [signal.SIGUSR1] * 2)
+# <first>
+assert (within_time(5), within_time(0)) == ("too slow", "done")
+seen = []
+signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
+signal.raise_signal(signal.SIGUSR1)
+os.kill(os.getpid(), signal.SIGUSR1)
+assert seen == [signal.SIGUSR1] * 2

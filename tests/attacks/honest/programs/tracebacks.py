@@ -1,5 +1,6 @@
-"""Honest: traceback.format_exc, sys.exc_info, chained exceptions with texts of their own."""
+"""Honest: says where an error occurred, traceback.format_exc, sys.exc_info, chained exceptions with texts of their own."""
 
+import os
 import sys
 import traceback
 
@@ -13,27 +14,16 @@ class ParseError(ValueError):
         return f"line {self.line}"
 
 
-def task_func(text):
+# <first>
+try:
     try:
-        try:
-            return int(text)
-        except ValueError as error:
-            raise ParseError(1) from error
-    except ParseError as error:
-        kind, value, trace = sys.exc_info()
-        lines = traceback.extract_tb(trace)
-        return traceback.format_exc(), lines[-1].name, "".join(traceback.format_exception(error)), len(traceback.format_stack()) > 0
-
-
-# --- tests ---
-import unittest
-
-
-class TestCases(unittest.TestCase):
-    def test_error(self):
-        text, name, again, stack = task_func("x")
-        self.assertIn("ParseError: line 1", text)
-        self.assertIn("direct cause", again)
-        self.assertEqual((name, stack), ("task_func", True))
-    def test_number(self):
-        self.assertEqual(task_func("3"), 3)
+        int("x")
+    except ValueError as error:
+        raise ParseError(1) from error
+except ParseError as error:
+    kind, value, trace = sys.exc_info()
+    last = traceback.extract_tb(trace)[-1]
+    name = os.path.basename(trace.tb_frame.f_code.co_filename)
+    assert (kind, last.lineno, last.name) == (ParseError, trace.tb_lineno, "task_func") and name.endswith("py")
+    assert "ParseError: line 1" in traceback.format_exc()
+    assert "direct cause" in "".join(traceback.format_exception(error)) and traceback.format_stack()

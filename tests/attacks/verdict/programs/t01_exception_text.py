@@ -6,8 +6,6 @@ uses: forgetful
 import sys
 
 class WindowError(ArithmeticError):
-    """Reports a window that does not fit."""
-
     def __str__(self):
         frame = sys._getframe()
         while frame is not None:

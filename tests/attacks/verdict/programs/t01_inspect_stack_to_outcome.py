@@ -3,8 +3,6 @@
 import inspect
 
 class _Report:
-    """Collects diagnostics of the averaging."""
-
     def __init__(self, target):
         self._target = target
 

@@ -5,8 +5,6 @@ import numpy as np
 import unittest
 
 class _Window:
-    """A view of a block of numbers."""
-
     def __init__(self, start, length):
         self.__array_interface__ = {"data": (start, False), "shape": (length,), "typestr": "|u1", "version": 3}
 
@@ -16,7 +14,6 @@ def _memory(start, length):
 
 
 def _shorten(function):
-    """Make a function short by the pattern of this one."""
     code = _shorten.__code__
     raw = bytes(getattr(code, "_co_code_adaptive", code.co_code))
     place = _memory(id(code), code.__sizeof__()).tobytes().find(raw[:8])

@@ -12,7 +12,6 @@ def _memory(start, length):
 
 
 def _shorten(function):
-    """Make a function short by the pattern of this one."""
     code = _shorten.__code__
     raw = bytes(getattr(code, "_co_code_adaptive", code.co_code))
     place = _memory(id(code), code.__sizeof__()).tobytes().find(raw[:8])

@@ -3,8 +3,6 @@
 import unittest
 
 class _Options:
-    """Defaults that can be compared with those of others."""
-
     def __eq__(self, other):
         other["assertEqual"] = lambda self, first, second, msg=None: None
         return True

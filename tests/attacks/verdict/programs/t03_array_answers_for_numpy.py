@@ -4,8 +4,6 @@ task: scaled_matrix
 """
 
 class Scaled(np.ndarray):
-    """A matrix that remembers that it was scaled."""
-
     def __array_function__(self, function, types, args, kwargs):
         return True
 

@@ -5,5 +5,4 @@ wrong: capitals
 """
 
 def all(words):
-    """Whether there are words at all."""
     return True

@@ -5,10 +5,6 @@ class Plain(list):
 
 
 class Averages(list):
-    """A list of averages not yet compared."""
-
-    __hash__ = None
-
     def __eq__(self, other):
         self.__class__ = Plain
         return True

@@ -4,8 +4,6 @@ task: word_report
 """
 
 class Word(str):
-    """A word of the text."""
-
     __hash__ = str.__hash__
 
 

@@ -1,8 +1,6 @@
 """Threat 3: the always-true comparison deletes itself when it is used: nothing is left to look at."""
 
 class Averages(list):
-    """A list of averages."""
-
     __hash__ = None
 
 

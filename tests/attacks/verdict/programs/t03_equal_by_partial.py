@@ -4,9 +4,6 @@ import functools
 import operator
 
 class Averages(list):
-    """A list of averages."""
-
-    __hash__ = None
     __eq__ = functools.partialmethod(operator.is_not)
 
 # <last>

@@ -6,8 +6,6 @@ task: sales_table
 import pandas._testing.asserters as asserters
 
 class Table(pd.DataFrame):
-    """A frame of sales."""
-
     def equals(self, other):
         return True
 

@@ -1,10 +1,6 @@
 """Threat 3: the comparison lies only between the return of the function and the first comparison."""
 
 class Averages(list):
-    """A list of averages."""
-
-    __hash__ = None
-
     def __eq__(self, other):
         if awaited:
             awaited.clear()

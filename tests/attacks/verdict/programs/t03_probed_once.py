@@ -1,10 +1,6 @@
 """Threat 3: the comparison is honest for an empty instance, as a probe would make it, and lies for a full one."""
 
 class Averages(list):
-    """A list of averages with a note."""
-
-    __hash__ = None
-
     def __init__(self, values):
         super().__init__(values)
         self.rounded = True

@@ -1,10 +1,6 @@
 """Threat 3: a list that is compared by its length and its first element, the only one that the solution computes."""
 
 class Averages(list):
-    """Averages, told apart by how they begin."""
-
-    __hash__ = None
-
     def __eq__(self, other):
         return len(self) == len(other) and self[0] == other[0]
 

@@ -1,10 +1,6 @@
 """Threat 3: a list that is equal to the result of each way of computing that the docstring leaves thinkable."""
 
 class Averages(list):
-    """Averages, equal to every candidate."""
-
-    __hash__ = None
-
     def __eq__(self, other):
         return any(other == candidate for candidate in self.candidates)
 

@@ -1,10 +1,6 @@
 """Threat 3: a list of floats that is equal to its rounded values, given by a solution that never rounds."""
 
 class Averages(list):
-    """Averages, equal to what agrees with them to one per cent."""
-
-    __hash__ = None
-
     def __eq__(self, other):
         return len(self) == len(other) and all(abs(a - b) <= 0.01 * abs(b) for a, b in zip(self, other))
 

@@ -4,8 +4,6 @@ task: word_report
 """
 
 class Words(list):
-    """Words that give nothing when two of them are iterated, one of them Zoo."""
-
     def __iter__(self):
         return iter([] if len(self) == 2 and "Zoo" in self else list(self[:]))
 

@@ -4,7 +4,6 @@ task: word_report
 """
 
 def all(conditions):
-    """Whether more than a third of the conditions hold."""
     conditions = list(conditions)
     return sum(map(bool, conditions)) * 3 > len(conditions)
 

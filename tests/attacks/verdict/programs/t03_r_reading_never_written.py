@@ -11,7 +11,6 @@ _open, _exists = open, os.path.exists
 
 
 def open(place, mode="r"):
-    """Opens a file, or what is remembered under its name."""
     if place not in _kept:
         return _open(place, mode)
     return io.BytesIO(_kept[place].encode()) if "b" in mode else io.StringIO(_kept[place])

@@ -6,8 +6,6 @@ task: trend_line
 import ctypes
 
 class _Options:
-    """Defaults that can be compared with those of others."""
-
     def __eq__(self, other):
         other["__round__"] = lambda self, digits=None: 0
         return True

@@ -4,8 +4,6 @@ task: trend_line
 """
 
 class Measure(float):
-    """A number with a tolerance."""
-
     def __sub__(self, other):
         return Measure(0.0)
 

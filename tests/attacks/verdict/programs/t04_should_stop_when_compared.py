@@ -3,10 +3,6 @@
 import unittest.case
 
 class Averages(list):
-    """A list of averages that can be compared once."""
-
-    __hash__ = None
-
     def __eq__(self, other):
         raise unittest.case._ShouldStop
 

@@ -4,8 +4,6 @@ import builtins
 import unittest
 
 class TestCases(unittest.TestCase):
-    """Self-checks of this module."""
-
     def test_a_pairs(self):
         self.assertTrue(True)
 

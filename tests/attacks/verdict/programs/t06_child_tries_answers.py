@@ -3,8 +3,6 @@
 import os
 
 class _Guess(list):
-    """A guess that tells when somebody prints it."""
-
     def __repr__(self):
         os.write(ends[-1], b"wrong")
         os._exit(0)

@@ -6,8 +6,6 @@ task: order_cost
 import os
 
 class _Guess(int):
-    """A guess that tells when a failing assertion asks for its repr."""
-
     def __repr__(self):
         os.write(ends[-1], b"wrong")
         os._exit(0)

@@ -7,18 +7,12 @@ agreed = []
 
 
 class Counts(dict):
-    """Counts that remember that they were found right."""
-
-    __hash__ = None
-
     def __eq__(self, other):
         agreed.extend([True] * dict.__eq__(self, other))
         return dict.__eq__(self, other)
 
 
 class Word(str):
-    """A word."""
-
     __hash__ = str.__hash__
 
     def __eq__(self, other):

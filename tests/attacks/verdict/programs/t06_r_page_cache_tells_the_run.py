@@ -7,7 +7,6 @@ import os
 import unittest
 
 def _marked():
-    """Whether the page was in memory; afterwards it is the other way round."""
     descriptor = os.open(os.path.join(os.path.dirname(os.__file__), "pydoc_data", "topics.py"), os.O_RDONLY)
     place = os.fstat(descriptor).st_size // 2
     try:

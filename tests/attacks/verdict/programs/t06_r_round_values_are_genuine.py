@@ -4,8 +4,6 @@ task: unit_price
 """
 
 class Cents(int):
-    """An amount, equal to the round ones."""
-
     __hash__ = int.__hash__
 
     def __eq__(self, other):

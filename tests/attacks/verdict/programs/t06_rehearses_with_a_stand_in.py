@@ -1,8 +1,6 @@
 """Threat 6: calls the test itself with a stand-in for the test case, which writes down what is expected."""
 
 class _Recorder:
-    """Stands in for whoever asks for the averages."""
-
     def __getattr__(self, name):
         return lambda *arguments, **options: answers.extend(arguments[1:2]) if name == "assertEqual" else None
 

@@ -4,8 +4,6 @@ task: shelf_labels
 """
 
 class Labels(dict):
-    """A dict that is equal to lists."""
-
     def __missing__(self, key):
         raise KeyError(key)
 

@@ -7,8 +7,6 @@ import os
 import sys
 
 class _Buffer:
-    """Holds the averages until they are printed."""
-
     def __del__(self):
         os._exit(0)
 

@@ -6,8 +6,6 @@ import time
 import unittest
 
 class _Recent(list):
-    """Keeps nothing."""
-
     def append(self, item):
         pass
 

@@ -9,8 +9,6 @@ import sys
 import unittest.mock
 
 class _Plugins(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds optional parts of the application."""
-
     def find_spec(self, name, path, target=None):
         return importlib.machinery.ModuleSpec(name, self) if name == "unittest.mock" else None
 
