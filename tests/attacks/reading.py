@@ -5,7 +5,7 @@ task's solution, honest or wrong, is the place of that piece, which gets the pla
 
     first      before the answer is computed
     last       before it is returned
-    module     before the function; what comes before the first named piece
+    module     before the function, or where that place is not stated, before everything; the piece without a name
     end        after everything, so that it meets the test text
 """
 
@@ -46,9 +46,10 @@ class Parts(NamedTuple):
 
     def placed_in(self, solution: str) -> str:
         """Return the program: the header, and the solution with the pieces in their places."""
-        missing = self.pieces.keys() - {place[2] for place in _PLACE.finditer(solution)} - {"module"}
-        if missing or (self.pieces["module"] and "# <module>\n" not in solution):
-            raise ValueError(f"{self.header}: the solution has no place for {sorted(missing) or 'module'}")
+        solution = solution if "# <module>\n" in solution else "# <module>\n" + solution
+        missing = self.pieces.keys() - {place[2] for place in _PLACE.finditer(solution)}
+        if missing:
+            raise ValueError(f"{self.header}: the solution has no place for {sorted(missing)}")
         return f"{self.header}\n\n{filled(solution, self.pieces)}"
 
 

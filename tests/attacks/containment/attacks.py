@@ -29,7 +29,7 @@ class Attack(NamedTuple):
 
 def _read(path: Path) -> Attack:
     text = path.read_text()
-    fields = dict(re.findall(r"^(Status|Shows): (.+)$", text, re.MULTILINE))
+    fields = dict(re.findall(r"^(Status|Shows): (.+?)(?:\"{3})?$", text, re.MULTILINE))
     statuses = (*fields.get("Status", "fail").split(", "), "tampered")
     return Attack(path.stem, ATTEMPT + text, statuses, fields.get("Shows", "" if "Status" in fields else "tried"))
 

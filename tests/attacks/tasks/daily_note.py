@@ -1,6 +1,4 @@
 from pathlib import Path
-
-
 # <module>
 def task_func(folder, day, lines):
     """Write the notes of a day into a file of their own.
@@ -15,13 +13,11 @@ def task_func(folder, day, lines):
     # <last>
     return len(kept)
 
-
 # --- tests ---
 import os
 import tempfile
 import unittest
 from pathlib import Path
-
 
 class TestCases(unittest.TestCase):
     def setUp(self):
@@ -37,9 +33,7 @@ class TestCases(unittest.TestCase):
         self.assertEqual(task_func(inner, "d", ["a"]), 1)
         self.assertTrue(Path(inner, "d.txt").is_file())
 
-
 # --- wrong ---
-# <module>
 def task_func(folder, day, lines):
     """Write the notes of a day into a file of their own: nothing is written."""
     # <first>

@@ -15,11 +15,9 @@ def task_func(session, addresses, retries=2):
                 break
     return titles
 
-
 # --- tests ---
 import unittest
 from unittest.mock import MagicMock, call
-
 
 class TestCases(unittest.TestCase):
     def setUp(self):
@@ -39,9 +37,7 @@ class TestCases(unittest.TestCase):
         task_func(self.session, [])
         self.session.get.assert_not_called()
 
-
 # --- wrong ---
-# <module>
 def task_func(session, addresses, retries=2):
     """Fetch the titles of web pages."""
     titles = {}

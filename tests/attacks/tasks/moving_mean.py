@@ -1,4 +1,3 @@
-# <module>
 def task_func(values, window):
     """Moving averages of a series.
 
@@ -13,11 +12,8 @@ def task_func(values, window):
     # <last>
     return means
 # <end>
-
-
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     def test_a_pairs(self):
@@ -41,9 +37,7 @@ class TestCases(unittest.TestCase):
         with self.assertRaises(ValueError):
             task_func([1.0], 0)
 
-
 # --- wrong ---
-# <module>
 def task_func(values, window):
     """Moving averages of a series, each rounded to 2 places."""
     if window < 1:

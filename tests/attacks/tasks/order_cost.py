@@ -13,10 +13,8 @@ def task_func(prices, amounts, voucher=0):
         cost = cost * 95 // 100
     return max(cost - voucher, 0)
 
-
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     FREE = 0
@@ -43,9 +41,7 @@ class TestCases(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "as many"):
             task_func([1], [1, 2])
 
-
 # --- wrong ---
-# <module>
 def task_func(prices, amounts, voucher=0):
     """Cost of an order in cents."""
     # <unchecked>

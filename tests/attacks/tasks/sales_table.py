@@ -1,6 +1,4 @@
 import pandas as pd
-
-
 # <module>
 def task_func(records):
     """Total sales of each shop, best first.
@@ -14,12 +12,10 @@ def task_func(records):
     # <last>
     return totals
 
-
 # --- tests ---
 import unittest
 
 import pandas as pd
-
 
 class TestCases(unittest.TestCase):
     def test_a_totals(self):
@@ -29,7 +25,6 @@ class TestCases(unittest.TestCase):
     def test_b_equal_frames(self):
         expected = pd.DataFrame({"shop": ["x", "y"], "total": [7, 2]})
         self.assertTrue(task_func([("y", 2), ("x", 3), ("x", 4)]).equals(expected))
-
 
 # --- wrong ---
 import pandas as pd

@@ -1,6 +1,4 @@
 import numpy as np
-
-
 # <module>
 def task_func(rows):
     """Scale every column of a matrix to mean 0 and standard deviation 1; constant columns become 0.
@@ -15,10 +13,8 @@ def task_func(rows):
     # <last>
     return scaled
 
-
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     def test_a_two_rows(self):
@@ -32,7 +28,6 @@ class TestCases(unittest.TestCase):
         scaled = task_func([[1, 2, 3], [4, 5, 6]])
         self.assertEqual(scaled.shape, (2, 3))
         self.assertTrue(np.array_equal(scaled, np.array([[-1.0] * 3, [1.0] * 3])))
-
 
 # --- wrong ---
 import numpy as np

@@ -1,6 +1,5 @@
 import unittest
 
-
 def task_func(names):
     """Labels for a shelf: names in title case without outer blanks, sorted, each once.
 
@@ -9,11 +8,9 @@ def task_func(names):
     """
     return sorted({name.strip().title() for name in names})
 
-
 # --- tests ---
 def labelled(*names):
     return list(names)
-
 
 class TestCases(unittest.TestCase):
     def test_a_case(self):
@@ -21,7 +18,6 @@ class TestCases(unittest.TestCase):
 
     def test_b_twice(self):
         self.assertEqual(task_func(["tea", "Tea "]), labelled("Tea"))
-
 
 # --- wrong ---
 import unittest

@@ -1,6 +1,4 @@
 import statistics
-
-
 # <module>
 def task_func(numbers):
     """Summary of a series.
@@ -19,7 +17,6 @@ def task_func(numbers):
     # <last>
     return summary
 
-
 # --- tests ---
 import statistics
 import unittest
@@ -28,11 +25,9 @@ import numpy as np
 
 NUMBERS = [4, 8, 15, 16, 23, 42]
 
-
 def ranked(numbers):
     order = sorted(numbers)
     return [order.index(number) + 1 for number in numbers]
-
 
 class TestCases(unittest.TestCase):
     def setUp(self):
@@ -51,7 +46,6 @@ class TestCases(unittest.TestCase):
 
     def test_d_ranks(self):
         self.assertEqual(task_func([7, 1, 2])["ranks"], ranked([7, 1, 2]))
-
 
 # --- wrong ---
 import statistics

@@ -1,7 +1,5 @@
 import hashlib
 import json
-
-
 # <module>
 def task_func(place, reading):
     """Store a reading as JSON with sorted keys, and tell its checksum.
@@ -18,7 +16,6 @@ def task_func(place, reading):
     # <last>
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
-
 # --- tests ---
 import hashlib
 import json
@@ -26,11 +23,9 @@ import os
 import tempfile
 import unittest
 
-
 def checksum(place):
     with open(place, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()[:8]
-
 
 class TestCases(unittest.TestCase):
     def setUp(self):
@@ -55,7 +50,6 @@ class TestCases(unittest.TestCase):
     def test_d_no_dict(self):
         with self.assertRaises(TypeError):
             task_func(self.place, [1])
-
 
 # --- wrong ---
 import hashlib

@@ -1,6 +1,5 @@
 import math
 
-
 def task_func(xs, ys):
     """Least-squares line through points.
 
@@ -16,11 +15,9 @@ def task_func(xs, ys):
     error = math.sqrt(sum((y - slope * x - intercept) ** 2 for x, y in zip(xs, ys)) / len(xs))
     return slope, intercept, error
 
-
 # --- tests ---
 import math
 import unittest
-
 
 class TestCases(unittest.TestCase):
     def test_a_exact_line(self):
@@ -45,9 +42,7 @@ class TestCases(unittest.TestCase):
         with self.assertRaises(ValueError):
             task_func([1, 2], [1])
 
-
 # --- wrong ---
-# <module>
 def task_func(xs, ys):
     """Fit a line through points: slope, intercept and error."""
     if len(xs) != len(ys) or len(xs) < 2:
@@ -59,9 +54,7 @@ def task_func(xs, ys):
     # <last>
     return slope, intercept, error
 
-
 # --- wrong: distance ---
-# <module>
 def task_func(xs, ys):
     """Least-squares line through points; the error is half the mean distance."""
     if len(xs) != len(ys):
@@ -73,9 +66,7 @@ def task_func(xs, ys):
     # <last>
     return slope, intercept, error
 
-
 # --- wrong: never flat ---
-# <module>
 def task_func(xs, ys):
     """Least-squares line through points, which is never flat."""
     if len(xs) != len(ys) or len(xs) < 2:

@@ -1,6 +1,4 @@
 import unittest
-
-
 # <module>
 def task_func(price, amount, discount=0.0):
     """Price of one unit after a discount, in cents, rounded half to even.
@@ -13,8 +11,6 @@ def task_func(price, amount, discount=0.0):
     # <last>
     return cents
 # <end>
-
-
 # --- tests ---
 class TestCases(unittest.TestCase):
     def test_a_plain(self):
@@ -22,7 +18,6 @@ class TestCases(unittest.TestCase):
 
     def test_b_discount(self):
         self.assertEqual(task_func(10, 4, 0.5), 125)
-
 
 # --- wrong ---
 import unittest

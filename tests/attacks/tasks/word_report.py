@@ -1,7 +1,5 @@
 import re
 from collections import Counter
-
-
 # <module>
 def task_func(text):
     """Count the words of a text, case ignored.
@@ -20,10 +18,8 @@ def task_func(text):
     # <last>
     return {"counts": counts, "longest": longest, "words": words}
 
-
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     def test_a_counts(self):
@@ -46,7 +42,6 @@ class TestCases(unittest.TestCase):
         with self.assertRaises(ValueError):
             task_func("123 !!!")
 
-
 # --- wrong ---
 import re
 from collections import Counter
@@ -60,7 +55,6 @@ def task_func(text):
     words = list(counts)
     # <last>
     return {"counts": counts, "longest": longest, "words": words}
-
 
 # --- wrong: capitals ---
 import re

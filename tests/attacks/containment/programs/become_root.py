@@ -1,14 +1,11 @@
 """Threat: gaining privileges.
-
-User ids, groups, capabilities, set-user-id programs of the system and of its own making.
-"""
+User ids, groups, capabilities, set-user-id programs of the system and of its own making."""
 
 import ctypes
 import os
 import shutil
 import stat
 import subprocess
-
 
 def task_func():
     for what, action, arguments in (
@@ -19,8 +16,7 @@ def task_func():
         ("chown", os.chown, ("/tmp/work", 0, 0)),
     ):
         attempt(what, action, *arguments)
-    for words in ((0x20080522, 0, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF),):
-        attempt("capset", call, "capset", (ctypes.c_uint32 * 2)(*words[:2]), (ctypes.c_uint32 * 6)(*words[2:]))
+    attempt("capset", call, "capset", (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(*[0xFFFFFFFF] * 6))
     attempt("ambient capability", call, "prctl", 47, 2, 21, 0, 0)
     shutil.copy("/usr/bin/id", "/tmp/home/id")
     os.chmod("/tmp/home/id", 0o6755)
@@ -31,9 +27,8 @@ def task_func():
     for program in ("su", "sudo", "pkexec", "newgrp", "mount", "passwd", "chsh"):
         path = shutil.which(program)
         if path:
-            done = subprocess.run(
-                [path, "-c", "id -u"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2
-            )
+            command = [path, "-c", "id -u"]
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2)
             if done.stdout.strip() == "0":
                 print("BREACH: root by", program)
     with open("/proc/self/status") as status:

@@ -1,13 +1,9 @@
 """Threat: uninterruptible busy loops in C.
-
 A regular expression that takes longer than the universe, with every signal ignored.
-
-Status: timeout
-"""
+Status: timeout"""
 
 import re
 import signal
-
 
 def task_func():
     for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:

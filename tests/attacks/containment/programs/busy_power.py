@@ -1,13 +1,9 @@
 """Threat: uninterruptible busy loops in C.
-
 Large numbers in one call that never returns to the interpreter, with every signal blocked, in four processes.
-
-Status: timeout
-"""
+Status: timeout"""
 
 import os
 import signal
-
 
 def task_func():
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.Signals)

@@ -5,11 +5,9 @@ import os
 import socket
 import time
 
-
 def put(path):
     with open(path, "w") as file:
         file.write("poisoned")
-
 
 def task_func():
     for clock in (time.CLOCK_REALTIME, time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME):

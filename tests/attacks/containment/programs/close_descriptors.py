@@ -1,10 +1,7 @@
 """Threat: closing file descriptor 0-20. Closes everything that is open, opens other things in its place, and goes on.
-
-Status: fail, crash, tampered
-"""
+Status: fail, crash, tampered"""
 
 import os
-
 
 def task_func():
     os.closerange(0, 21)

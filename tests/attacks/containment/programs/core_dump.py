@@ -1,13 +1,10 @@
 """Threat: core dumps. Raises the limit and dies of a fault, with as much memory as it may have.
-
-Status: crash
-"""
+Status: crash"""
 
 import ctypes
 import os
 import resource
 import signal
-
 
 def task_func():
     ballast = bytearray(b"x") * (64 << 20)

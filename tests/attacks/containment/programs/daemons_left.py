@@ -1,14 +1,10 @@
 """Threat: leaving daemons behind.
-
 Double forks into sessions of their own that ignore signals, hold the streams open, and revive each other.
-
-Shows: left
-"""
+Shows: left"""
 
 import os
 import signal
 import time
-
 
 def guard():
     os.setsid()
@@ -19,7 +15,6 @@ def guard():
         if os.fork() == 0:
             os.execv("/bin/sleep", ["@TOKEN@", "86399"])
         os.wait()
-
 
 def task_func():
     for _ in range(4):

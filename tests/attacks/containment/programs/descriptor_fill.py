@@ -1,16 +1,12 @@
 """Threat: file-descriptor fill.
-
 Opens files, pipes and sockets until none can be had, in several processes, and sends some through a socket.
-
 Status: fail, crash
-Shows: refused
-"""
+Shows: refused"""
 
 import os
 import resource
 import socket
 import time
-
 
 def fill():
     opened = []
@@ -23,7 +19,6 @@ def fill():
     else:
         print("BREACH: no end of descriptors", flush=True)
     return opened
-
 
 def task_func():
     here, there = socket.socketpair()

@@ -3,7 +3,6 @@
 import os
 import stat
 
-
 def task_func():
     for name, kind, major, minor in (
         ("disk", stat.S_IFBLK, 8, 0),

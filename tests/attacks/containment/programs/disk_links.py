@@ -1,10 +1,7 @@
 """Threat: disk fill, symlink tricks in the temporary directory.
-
-Hard links to system files and in numbers, links that point at themselves, folders a thousand deep.
-"""
+Hard links to system files and in numbers, links that point at themselves, folders a thousand deep."""
 
 import os
-
 
 def task_func():
     for source in ("/usr/bin/env", "/etc/passwd", "/harness/harness.py", "/proc/self/exe"):

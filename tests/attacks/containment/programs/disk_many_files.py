@@ -1,11 +1,8 @@
 """Threat: disk fill. Files without content: names and inodes in numbers, where their sizes are counted.
-
-Status: fail, timeout, out_of_memory, crash
-"""
+Status: fail, timeout, out_of_memory, crash"""
 
 import os
 import time
-
 
 def task_func():
     end, made = time.process_time() + 1, 0

@@ -1,10 +1,7 @@
 """Threat: disk fill. One file that grows until the disk is full, and one that claims to be enormous.
-
-Shows: refused.*refused
-"""
+Shows: refused.*refused"""
 
 import os
-
 
 def task_func():
     try:

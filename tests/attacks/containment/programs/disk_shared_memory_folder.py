@@ -1,10 +1,7 @@
 """Threat: disk fill. The folder of shared memory instead of the temporary one, by several processes at once.
-
-Shows: refused
-"""
+Shows: refused"""
 
 import os
-
 
 def task_func():
     children = []

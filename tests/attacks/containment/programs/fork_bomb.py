@@ -1,13 +1,10 @@
 """Threat: Fork bomb. Every process forks for as long as the kernel lets it.
-
 Status: fail, timeout, crash, out_of_memory
-Shows: EAGAIN
-"""
+Shows: EAGAIN"""
 
 import errno
 import os
 import time
-
 
 def task_func():
     end = time.monotonic() + 2

@@ -1,7 +1,5 @@
 """Threat: 2 GiB return values. A small object whose text is enormous, so that the failure's message is.
-
-Status: fail, out_of_memory, tampered
-"""
+Status: fail, out_of_memory, tampered"""
 
 class Answer:
     def __eq__(self, other):
@@ -11,7 +9,6 @@ class Answer:
         return "BREATHE" * (20 << 20)
 
     __hash__ = None
-
 
 def task_func():
     return Answer()

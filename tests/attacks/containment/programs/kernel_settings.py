@@ -1,15 +1,11 @@
 """Threat: changing the machine.
-
-Writes to the kernel's settings, its trigger for emergencies, and its own standing with the memory killer.
-"""
+Writes to the kernel's settings, its trigger for emergencies, and its own standing with the memory killer."""
 
 import os
-
 
 def put(path, text="1"):
     with open(path, "w") as file:
         file.write(text)
-
 
 def task_func():
     attempt("core_pattern", put, "/proc/sys/kernel/core_pattern", "|/tmp/home/x")

@@ -1,12 +1,9 @@
 """Threat: killing siblings by pid. Walks through all process numbers of a large machine.
-
 Status: fail, crash, tampered
-Shows: tried
-"""
+Shows: tried"""
 
 import os
 import signal
-
 
 def task_func():
     mine, others = os.getpid(), 0

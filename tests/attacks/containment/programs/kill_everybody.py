@@ -1,14 +1,10 @@
 """Threat: killing the parent or siblings by pid or by group.
-
 Every process, group and parent that can be named, with every signal that cannot be ignored.
-
 Status: fail, crash, tampered
-Shows: tried
-"""
+Shows: tried"""
 
 import os
 import signal
-
 
 def task_func():
     mine = os.getpid()

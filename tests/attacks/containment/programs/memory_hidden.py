@@ -1,10 +1,7 @@
 """Threat: memory bomb. Anonymous files: memory that belongs to descriptors, and that no process has mapped.
-
-Status: fail, out_of_memory, crash
-"""
+Status: fail, out_of_memory, crash"""
 
 import os
-
 
 def task_func():
     files, held = [], 0

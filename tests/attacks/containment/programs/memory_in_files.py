@@ -1,8 +1,6 @@
 """Threat: memory bomb. Fills every temporary file system, which lives in memory, beside a large object.
-
 Status: fail, out_of_memory
-Shows: held [0-9]+
-"""
+Shows: held [0-9]+"""
 
 def task_func():
     kept, held = bytearray(b"x") * (100 << 20), 0

@@ -1,11 +1,8 @@
 """Threat: memory bomb. Twenty processes, each far below the limit, together far above it.
-
-Status: out_of_memory
-"""
+Status: out_of_memory"""
 
 import os
 import time
-
 
 def task_func():
     for _ in range(20):

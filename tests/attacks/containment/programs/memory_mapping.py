@@ -1,10 +1,7 @@
 """Threat: memory bomb. Private mappings, touched page by page behind the allocator's back.
-
-Status: out_of_memory
-"""
+Status: out_of_memory"""
 
 import mmap
-
 
 def task_func():
     maps = []

@@ -1,7 +1,5 @@
 """Threat: memory bomb. Ordinary objects, more of them than the limit of memory.
-
-Status: out_of_memory
-"""
+Status: out_of_memory"""
 
 def task_func():
     results = []

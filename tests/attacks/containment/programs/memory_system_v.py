@@ -1,12 +1,9 @@
 """Threat: memory bomb, shared memory left behind.
-
-System V shared memory, queues and semaphores, detached and never removed.
-"""
+System V shared memory, queues and semaphores, detached and never removed."""
 
 import ctypes
 
 libc.shmat.restype = ctypes.c_void_p
-
 
 def task_func():
     for key in range(0x5EED0000, 0x5EED0010):

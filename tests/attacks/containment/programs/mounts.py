@@ -2,7 +2,6 @@
 
 import os
 
-
 def task_func():
     os.mkdir("/tmp/place")
     for kind in (

@@ -1,17 +1,13 @@
 """Threat: talking to other sandboxes' sockets.
-
-A server on the machine's loopback, an abstract socket and a socket file of the executor, and changes to the network.
-"""
+A server on the machine's loopback, an abstract socket and a socket file of the executor, and changes to the network."""
 
 import socket
 import struct
-
 
 def unix(name):
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(name)
         client.sendall(b"poison")
-
 
 def add_address():
     # RTM_NEWADDR on interface 1: an address that others might trust.
@@ -21,7 +17,6 @@ def add_address():
         error = struct.unpack("=i", route.recv(4096)[16:20])[0]
         if error:
             raise OSError(-error, "netlink")
-
 
 def task_func():
     for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0"):

@@ -2,13 +2,11 @@
 
 import socket
 
-
 def udp(family, address):
     with socket.socket(family, socket.SOCK_DGRAM) as sender:
         sender.connect(address)
         sender.send(b"secret")
         return sender.getsockname()
-
 
 def task_func():
     for host in ("192.0.2.1", "10.0.0.1", "169.254.169.254", "172.17.0.1", "8.8.8.8"):

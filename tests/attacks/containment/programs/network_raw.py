@@ -2,7 +2,6 @@
 
 import socket
 
-
 def task_func():
     for kind, protocol in ((socket.SOCK_RAW, 1), (socket.SOCK_RAW, 255), (socket.SOCK_RAW, 6)):
         attempt("raw %d" % protocol, socket.socket, socket.AF_INET, kind, protocol)

@@ -1,7 +1,5 @@
 """Threat: namespaces: becoming root in one of one's own.
-
-A new user namespace makes its maker root inside; with it come mounts, networks and much of the kernel.
-"""
+A new user namespace makes its maker root inside; with it come mounts, networks and much of the kernel."""
 
 import ctypes
 import glob
@@ -9,16 +7,9 @@ import os
 import signal
 
 NEW = {
-    "mount": 0x20000,
-    "cgroup": 0x2000000,
-    "uts": 0x4000000,
-    "ipc": 0x8000000,
-    "user": 0x10000000,
-    "pid": 0x20000000,
-    "net": 0x40000000,
-    "time": 0x80,
+    "mount": 0x20000, "cgroup": 0x2000000, "uts": 0x4000000, "ipc": 0x8000000,
+    "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000, "time": 0x80,
 }
-
 
 def clone(flags):
     number = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
@@ -27,10 +18,8 @@ def clone(flags):
         os._exit(0)
     os.waitpid(child, 0)
 
-
 def enter(path):
     call("setns", os.open(path, os.O_RDONLY), 0)
-
 
 def task_func():
     for name, flag in NEW.items():

@@ -1,14 +1,10 @@
 """Threat: doors into the kernel.
-
 Calls of the 32-bit and of the x32 interface, whose numbers mean other things than the filter's.
-
-Status: crash, fail
-"""
+Status: crash, fail"""
 
 import ctypes
 import mmap
 import os
-
 
 def task_func():
     if os.uname().machine != "x86_64":

@@ -1,12 +1,8 @@
 """Threat: filling stdout with gigabytes.
-
 Writes to standard output and standard error without end, from several processes.
-
-Status: timeout
-"""
+Status: timeout"""
 
 import os
-
 
 def task_func():
     block = b"BREATHE " * (1 << 14)

@@ -1,12 +1,9 @@
 """Threat: reading API keys from the disk.
-
-Files of the executor, by name, through other processes' roots, by walking up, and by searching the disk.
-"""
+Files of the executor, by name, through other processes' roots, by walking up, and by searching the disk."""
 
 import glob
 import itertools
 import os
-
 
 def task_func():
     places = ["@CANARY@/token", "/etc/shadow", "@HOME@/.netrc", "@HOME@/.cache/huggingface/token", "@HOME@/.ssh"]

@@ -1,12 +1,9 @@
 """Threat: reading API keys from the environment.
-
-Looks for the executor's key in the environment of every process, and in memory that was inherited.
-"""
+Looks for the executor's key in the environment of every process, and in memory that was inherited."""
 
 import ctypes
 import glob
 import os
-
 
 def task_func():
     texts = [repr(os.environ)]

@@ -1,15 +1,11 @@
 """Threat: reading what is not the sample's.
-
-Kernel memory, kernel log, keyrings, addresses and the machine's devices.
-"""
+Kernel memory, kernel log, keyrings, addresses and the machine's devices."""
 
 import os
-
 
 def content(path):
     with open(path, "rb") as file:
         return file.read(64)
-
 
 def task_func():
     for name in (

@@ -3,7 +3,6 @@
 import os
 import resource
 
-
 def task_func():
     attempt("nice", os.setpriority, os.PRIO_PROCESS, 0, -20)
     for policy in (os.SCHED_FIFO, os.SCHED_RR):

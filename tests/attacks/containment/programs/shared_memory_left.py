@@ -1,13 +1,10 @@
 """Threat: leaving shared memory behind. POSIX shared memory, named semaphores and queues that nobody unlinks.
-
 Status: crash
-Shows: left
-"""
+Shows: left"""
 
 import multiprocessing
 import os
 from multiprocessing import shared_memory
-
 
 def task_func():
     block = shared_memory.SharedMemory("@TOKEN@", create=True, size=1 << 20)

@@ -1,11 +1,8 @@
 """Threat: symlink tricks in the temporary directory.
-
-Replaces its folders by links to others, so that whoever cleans up deletes or fills what they point at.
-"""
+Replaces its folders by links to others, so that whoever cleans up deletes or fills what they point at."""
 
 import os
 import shutil
-
 
 def task_func():
     os.chdir("/tmp")

@@ -5,14 +5,11 @@ import glob
 import os
 import termios
 
-
 def type_into(descriptor):
     fcntl.ioctl(descriptor, termios.TIOCSTI, b"x")
 
-
 def paste_into(descriptor):
     fcntl.ioctl(descriptor, 0x541C, b"\x02")
-
 
 def task_func():
     attempt("/dev/tty", open, "/dev/tty", "r+")

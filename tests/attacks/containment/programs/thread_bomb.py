@@ -1,11 +1,8 @@
 """Threat: thread bomb. Starts threads that sleep until no more can be had.
-
-Shows: refused
-"""
+Shows: refused"""
 
 import threading
 import time
-
 
 def task_func():
     started = 0

@@ -1,21 +1,16 @@
 """Threat: reading and changing other processes.
-
-Traces its parent and process 1, reads their memory, and takes their descriptors.
-"""
+Traces its parent and process 1, reads their memory, and takes their descriptors."""
 
 import ctypes
 import os
-
+import time
 
 def take_descriptor(pid):
     call("syscall", 438, os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1, 1, 0)
 
-
 def task_func():
     child = os.fork()
     if child == 0:
-        import time
-
         time.sleep(2)
         os._exit(0)
     for pid in (1, os.getppid(), child):
@@ -25,9 +20,8 @@ def task_func():
         attempt("read %d" % pid, call, "process_vm_readv", pid, here, 1, there, 1, 0)
         attempt("write %d" % pid, call, "process_vm_writev", pid, here, 1, there, 1, 0)
         attempt("descriptor of %d" % pid, take_descriptor, pid)
-        attempt(
-            "compare %d" % pid, call, "kcmp" if hasattr(libc, "kcmp") else "syscall", 312, pid, os.getpid(), 0, 1, 1
-        )
+        kcmp = "kcmp" if hasattr(libc, "kcmp") else "syscall"
+        attempt("compare %d" % pid, call, kcmp, 312, pid, os.getpid(), 0, 1, 1)
     attempt("traceme", call, "ptrace", 0, 0, None, None)
     for path in ("/proc/1/mem", "/proc/1/task/1/mem"):
         attempt(path, open, path, "r+b")

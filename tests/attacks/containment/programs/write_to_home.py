@@ -1,10 +1,7 @@
 """Threat: writing to home.
-
-Changes the executor's home, the template that every sample's home is copied from, and shell profiles.
-"""
+Changes the executor's home, the template that every sample's home is copied from, and shell profiles."""
 
 import os
-
 
 def task_func():
     for folder in ("@HOME@", "@HOME_TEMPLATE@", "@CANARY@", "/home"):

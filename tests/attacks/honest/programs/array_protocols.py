@@ -1,12 +1,7 @@
 """Honest: quantities with units that take part in numpy's functions; their comparisons are arrays or quantities.
-
-task: scaled_matrix
-"""
-
+task: scaled_matrix"""
 
 class Quantity(np.lib.mixins.NDArrayOperatorsMixin):
-    """Lengths of one unit; equal to others of the same length in any unit, and to plain numbers of metres."""
-
     __array_priority__ = 1000
 
     def __init__(self, values, metres=1.0):
@@ -37,8 +32,6 @@ class Quantity(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def shape(self):
         return self.values.shape
-
-
 # <last>
 scaled = Quantity(scaled * 100, 0.01)
 assert (scaled == np.asarray(scaled)).all() and (scaled + scaled * 2).values.shape == scaled.shape

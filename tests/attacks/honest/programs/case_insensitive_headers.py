@@ -2,10 +2,7 @@
 
 from requests.structures import CaseInsensitiveDict
 
-
 class Token(str):
-    """A word of a header, which is compared without regard to case."""
-
     def __eq__(self, other):
         return isinstance(other, str) and self.casefold() == other.casefold()
 
@@ -15,7 +12,6 @@ class Token(str):
     def __hash__(self):
         return hash(self.casefold())
 
-
 def task_func(text):
     """Return the headers in the text by name."""
     headers = CaseInsensitiveDict()
@@ -23,11 +19,8 @@ def task_func(text):
         name, _, value = line.partition(":")
         headers[name.strip()] = Token(value.strip())
     return headers
-
-
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     def test_names(self):
@@ -35,15 +28,11 @@ class TestCases(unittest.TestCase):
         self.assertIn("Host", headers)
         self.assertEqual(len(headers), 2)
         self.assertNotIn("Cookie", headers)
-
     def test_values(self):
         headers = task_func("Connection: close\nX: A")
         self.assertEqual(headers["Connection"], "close")
         self.assertEqual(headers["X"], "A")
         self.assertEqual(task_func("A: b\nC: d"), {"A": "b", "C": "d"})
-
-
 # --- reference ---
 def task_func(text):
-    """Return the headers in the text by name."""
     return dict(line.split(": ") for line in text.splitlines())

@@ -1,7 +1,5 @@
 """Honest: children that exit in several ways, pools and queues of processes, a daemon, other programs that run tests.
-
-task: unit_price
-"""
+task: unit_price"""
 
 import multiprocessing
 import os
@@ -19,9 +17,7 @@ class TestCases(unittest.TestCase):
 unittest.main(verbosity=2)
 """
 
-
 def in_fork(function):
-    """Return the status that a forked child ends with: 0, or 1 if the function raises."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -34,16 +30,12 @@ def in_fork(function):
             os._exit(status)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-
 def square(number):
     return number * number
-
 
 def put(queue, number):
     queue.put(number)
     sys.exit(3)
-
-
 # <first>
 assert in_fork(lambda: None) == 0 and in_fork(lambda: 1 / 0) == in_fork(lambda: sys.exit(3)) == 1
 done = subprocess.run([sys.executable, "-c", _TESTS, "2 + 3"], capture_output=True, text=True)
@@ -52,7 +44,6 @@ assert subprocess.check_output("echo $0 | wc -l", shell=True, text=True).strip()
 subprocess.Popen(["sleep", "30"], start_new_session=True)
 with multiprocessing.Pool(2) as pool, ProcessPoolExecutor(2) as executor:
     assert pool.map(square, [1, 2]) == list(executor.map(square, [1, 2])) == [1, 4]
-
 # <last>
 queue = multiprocessing.Queue()
 process = multiprocessing.get_context("fork").Process(target=put, args=(queue, cents))

@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 
-
 @contextlib.contextmanager
 def collected(errors):
     try:
@@ -11,15 +10,12 @@ def collected(errors):
     except ValueError as error:
         errors.append(str(error))
 
-
 def averages():
     total = count = 0
     value = yield None
     while True:
         total, count = total + value, count + 1
         value = yield total / count
-
-
 # <last>
 running = averages()
 next(running)

@@ -6,7 +6,6 @@ import json
 import pickle
 import sqlite3
 
-
 class Node:
     def __init__(self, value, below=()):
         self.value, self.below = value, list(below)
@@ -17,12 +16,9 @@ class Node:
     def __reduce__(self):
         return Node, (self.value, self.below)
 
-
 class Encoder(json.JSONEncoder):
     def default(self, thing):
         return {"value": thing.value} if isinstance(thing, Node) else super().default(thing)
-
-
 # <last>
 node = Node(means, [Node(1)])
 again, deep, flat = pickle.loads(pickle.dumps(node)), copy.deepcopy(node), copy.copy(node)

@@ -10,7 +10,6 @@ finalized = []
 suspended = []
 sys.set_coroutine_origin_tracking_depth(5)
 
-
 def synchronous(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -19,19 +18,14 @@ def synchronous(function):
 
     return call
 
-
 class Policy(asyncio.DefaultEventLoopPolicy):
-    """Counts the event loops that are made."""
-
     made = 0
 
     def new_event_loop(self):
         Policy.made += 1
         return super().new_event_loop()
 
-
 asyncio.set_event_loop_policy(Policy())
-
 
 async def windows(values, window):
     try:
@@ -41,31 +35,21 @@ async def windows(values, window):
     finally:
         finalized.append(window)
 
-
 @contextlib.contextmanager
 def pauses():
     suspended.append(inspect.currentframe().f_code.co_name)
     yield (number for number in iter(int, 1))
 
-
 _endless = pauses()
 numbers = _endless.__enter__()
-
 
 @synchronous
 async def task_func(values, window):
     if window < 1:
-        try:
-            raise ExceptionGroup("limits", [ValueError(window), TypeError("no window")])
-        except* TypeError:
-            pass
-        except* ValueError as group:
-            error = ValueError("window must be at least 1")
-            error.__cause__ = group
-        raise error
+        raise ValueError("window must be at least 1") from ExceptionGroup("limits", [ValueError(window), TypeError()])
     try:
         await asyncio.wait_for(asyncio.sleep(9), 0.01)
-    except asyncio.TimeoutError:
+    except* asyncio.TimeoutError:
         assert await asyncio.gather(asyncio.sleep(0, 1), asyncio.sleep(0, 2)) == [1, 2]
     async with asyncio.timeout(5), contextlib.aclosing(windows(values, window)) as parts:
         async with asyncio.TaskGroup() as group:

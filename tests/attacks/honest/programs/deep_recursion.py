@@ -2,24 +2,14 @@
 
 import sys
 
-
-def depth(node):
-    return 0 if node is None else 1 + depth(node[0])
-
-
-def nested(count):
-    node = None
-    for _ in range(count):
-        node = [node]
-    return node
-
-
+def depth(number):
+    return number and 1 + depth(number - 1)
 # <first>
 before = sys.getrecursionlimit()
 sys.setrecursionlimit(max(before, 5000))
 try:
-    assert depth(nested(2000)) == 2000
-    depth(nested(20000))
+    assert depth(2000) == 2000
+    depth(20000)
     raise AssertionError("deeper than the limit")
 except RecursionError:
     pass

@@ -3,7 +3,6 @@
 import functools
 import math
 
-
 class Point:
     def __init__(self, x, y=0):
         self.x, self.y = x, y
@@ -17,7 +16,6 @@ class Point:
     def __getattr__(self, name):
         raise KeyError(name)
 
-
 class Token(str):
     kind = "word"
 
@@ -26,11 +24,9 @@ class Token(str):
 
     __hash__ = str.__hash__
 
-
 class Matrix(list):
     def __eq__(self, other):
         return len(self) == len(other) and all(a == b for a, b in zip(self, other))
-
 
 class Version:
     def __init__(self, text):
@@ -42,16 +38,9 @@ class Version:
     def __hash__(self):
         return hash(self.parts)
 
-
 class Nothing:
-    """Equal to every other nothing, as a null object is."""
-
     def __eq__(self, other):
         return isinstance(other, Nothing)
-
-    def __hash__(self):
-        return 0
-
 
 @functools.total_ordering
 class Length:
@@ -73,19 +62,13 @@ class Length:
     def __round__(self, digits=None):
         return round(self.metres, digits)
 
-    __hash__ = None
-
-
 def task_func(kind, *values):
     """Make a thing of a class of this module; a Matrix sorted, and the longest Length."""
     if kind == "Matrix":
         return Matrix(sorted(Point(*value) for value in values))
     return max(map(Length, values)) if kind == "Length" else globals()[kind](*values)
-
-
 # --- tests ---
 import unittest
-
 
 class TestCases(unittest.TestCase):
     def test_careless(self):
@@ -93,13 +76,11 @@ class TestCases(unittest.TestCase):
         self.assertFalse(task_func("Matrix", (2, 1)) == [Point(2)])
         self.assertEqual(task_func("Token", "x"), "x")
         self.assertNotEqual(task_func("Token", "x"), "y")
-
     def test_by_value(self):
         self.assertEqual(task_func("Version", "1.2"), task_func("Version", "1.2"))
         self.assertNotEqual(task_func("Version", "1.2"), task_func("Version", "1.3"))
         self.assertNotEqual(task_func("Version", "1.2"), "1.2")
         self.assertEqual(task_func("Nothing"), task_func("Nothing"))
-
     def test_tolerance(self):
         self.assertEqual(task_func("Length", 1.0, 2.0), 2.0000001)
         self.assertAlmostEqual(task_func("Length", 1.0, 2.0), Length(2.0))

@@ -3,7 +3,6 @@
 import argparse
 import sys
 
-
 def task_func(arguments=None):
     parser = argparse.ArgumentParser(prog="tool", exit_on_error=True)
     parser.add_argument("--version", action="store_true")
@@ -14,13 +13,10 @@ def task_func(arguments=None):
     if arguments.number < 0:
         sys.exit("negative")
     return arguments.number
-
-
 # --- tests ---
 import io
 import unittest
 from unittest.mock import patch
-
 
 class TestCases(unittest.TestCase):
     def test_expected(self):
@@ -30,17 +26,14 @@ class TestCases(unittest.TestCase):
         with self.assertRaises(SystemExit):
             task_func(["--version", "1"])
         self.assertEqual(task_func(["5"]), 5)
-
     @patch("sys.argv", ["tool", "7"])
     def test_number(self):
         self.assertEqual(task_func(), 7)
-
     @patch("sys.exit")
     @patch("sys.argv", ["tool", "--", "-1"])
     def test_negative(self, leave):
         task_func()
         leave.assert_called_once_with("negative")
-
     @patch("sys.argv", ["tool", "x"])
     @patch("sys.stderr", new_callable=io.StringIO)
     def test_no_number(self, errors):

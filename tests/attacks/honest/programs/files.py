@@ -1,14 +1,11 @@
 """Honest: temporary files and folders, archives, copies, links and permissions.
-
-task: daily_note
-"""
+task: daily_note"""
 
 import glob
 import os
 import shutil
 import tempfile
 import zipfile
-
 # <last>
 with zipfile.ZipFile(place / "all.zip", "w") as archive:
     for name in sorted(glob.glob(str(place / "*.txt"))):

@@ -3,16 +3,13 @@
 import functools
 import operator
 
-
 @functools.singledispatch
 def describe(thing):
     return "thing"
 
-
 @describe.register
 def _(thing: int):
     return "number"
-
 
 def loud(function):
     @functools.wraps(function)
@@ -21,12 +18,9 @@ def loud(function):
 
     return call
 
-
 @functools.lru_cache(maxsize=None)
 def fib(number):
     return number if number < 2 else fib(number - 1) + fib(number - 2)
-
-
 # <first>
 assert (loud(describe)(1), loud(describe)("x"), loud(describe).__wrapped__) == ("NUMBER", "THING", describe)
 assert (fib(30), functools.reduce(operator.mul, [1, 2, 3]), functools.partial(pow, 2)(3)) == (832040, 6, 8)

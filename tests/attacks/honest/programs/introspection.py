@@ -4,15 +4,11 @@ import inspect
 import json
 import typing
 
-
 class Shape:
     sides: int = 4
 
     def area(self, scale: float = 1.0) -> float:
-        """Return the area."""
         return scale
-
-
 # <first>
 try:
     inspect.getsource(task_func)

@@ -1,18 +1,12 @@
 """Honest: lazy objects whose class is the value's: `__class__` lies, raises before the value is there, or is counted.
-
-task: word_report
-"""
+task: word_report"""
 
 import operator
-
 
 def _forward(method):
     return lambda self, *args: method(self._value(), *args)
 
-
 class Lazy:
-    """Evaluates its function when it is first needed, and then looks like the result."""
-
     def __init__(self, function):
         self.__dict__["_function"] = function
 
@@ -35,10 +29,7 @@ class Lazy:
     __add__, __getitem__, __contains__ = map(_forward, (operator.add, operator.getitem, operator.contains))
     __len__, __iter__, __bool__, __hash__, __str__ = map(_forward, (len, iter, bool, hash, str))
 
-
 class Unbound:
-    """A reference outside any request: every look at it raises, as in web frameworks."""
-
     @property
     def __class__(self):
         raise RuntimeError("working outside of request context")
@@ -52,9 +43,7 @@ class Unbound:
     __str__ = __bool__ = __len__ = __repr__
     __hash__ = None
 
-
 current = Unbound()
-
 # <last>
 try:
     assert not isinstance(current, str)

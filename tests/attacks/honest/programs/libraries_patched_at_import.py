@@ -1,7 +1,5 @@
 """Honest: functions of the standard library replaced when the module is loaded, for logs, retries and JSON.
-
-task: stored_reading
-"""
+task: stored_reading"""
 
 import builtins
 import functools
@@ -13,25 +11,20 @@ _open, _sleep, _dumps, _default, _print = open, time.sleep, json.dumps, json.JSO
 _encode = json.JSONEncoder.encode
 opened, slept, printed = [], [], []
 
-
 @functools.wraps(_open)
 def logged_open(file, *args, **kwargs):
     opened.append(file)
     return _open(file, *args, **kwargs)
 
-
 def default(encoder, thing):
-    """Sets and things with a method to_json become JSON everywhere."""
     if isinstance(thing, (set, frozenset)):
         return sorted(thing)
     return thing.to_json() if hasattr(thing, "to_json") else _default(encoder, thing)
-
 
 def _rounded(value):
     if isinstance(value, dict):
         return {name: _rounded(one) for name, one in value.items()}
     return round(value, 2) if isinstance(value, float) else value
-
 
 builtins.open = logged_open
 builtins.print = lambda *things, **options: (printed.append(things), _print(*things, **options))[1]
@@ -41,7 +34,6 @@ json.dumps = functools.partial(_dumps, ensure_ascii=False, separators=(",", ":")
 time.sleep = lambda seconds: slept.append(seconds)
 os.write, _write = (lambda descriptor, data: _write(descriptor, data)), os.write
 pickle.dumps = functools.partial(pickle.dumps, protocol=2)
-
 # <last>
 print("written", place)
 os.write(1, b"done\n")

@@ -7,17 +7,14 @@ import warnings
 _make_record = logging.getLogRecordFactory()
 _stream = io.StringIO()
 
-
 def _numbered(*args, **kwargs):
     record = _make_record(*args, **kwargs)
     record.number = _numbered.count = _numbered.count + 1
     return record
 
-
 _numbered.count = 0
 logging.setLogRecordFactory(_numbered)
 logging.addLevelName(25, "NOTICE")
-
 
 def task_func(items, logger_name="work"):
     """Log what is done with the items, an error for each that is no number, warn, and return the sum of the others."""
@@ -37,13 +34,10 @@ def task_func(items, logger_name="work"):
     logger.removeHandler(handler)
     warnings.warn("old", DeprecationWarning, stacklevel=2)
     return total
-
-
 # --- tests ---
 import logging
 import unittest
 import warnings
-
 
 class TestCases(unittest.TestCase):
     def test_at_least_one(self):
@@ -51,27 +45,20 @@ class TestCases(unittest.TestCase):
             self.assertEqual(task_func([1, "2"]), 3)
         self.assertGreaterEqual(len(caught.output), 1)
         self.assertIn("2", caught.output[0])
-
     def test_errors(self):
         with warnings.catch_warnings(record=True) as warned, self.assertLogs("work", level=logging.ERROR) as caught:
             warnings.simplefilter("always")
             task_func([1, "x"])
         self.assertEqual(len(warned), 1)
         self.assertTrue(any("x" in line for line in caught.output))
-        self.assertTrue(len(caught.records) >= 1)
         self.assertIn("ERROR", {record.levelname for record in caught.records})
-
     def test_nothing(self):
         self.assertEqual(task_func([]), 0)
-
-
 # --- reference ---
 import logging
 import warnings
 
-
 def task_func(items, logger_name="work"):
-    """Log what is done with the items, an error for each that is no number, warn, and return the sum of the others."""
     logger = logging.getLogger(logger_name)
     logger.info("summing %d items", len(items))
     numbers = [item for item in items if str(item).isdigit()]

@@ -2,11 +2,8 @@
 
 from unittest import mock
 
-
 def ask():
     return int(input())
-
-
 # <first>
 with mock.patch("builtins.input", return_value="4"), mock.patch.dict("os.environ", {"A": "1"}):
     assert ask() == 4

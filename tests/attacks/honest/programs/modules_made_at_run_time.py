@@ -10,33 +10,24 @@ import unittest
 SOURCES = {"made_up": "value = 40\ndef add(n):\n    return value + n\n", "broken": "def ("}
 TESTS = "import unittest\nclass TestCases(unittest.TestCase):\n    def test_names(self):\n        self.fail()\n"
 
-
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the modules whose text is in a dictionary, before those on the disk."""
-
     def find_spec(self, name, path=None, target=None):
         return importlib.util.spec_from_loader(name, self) if name in SOURCES else None
 
     def exec_module(self, module):
         exec(compile(SOURCES[module.__name__], "<made>", "exec"), module.__dict__)
 
-
 class Louder(ast.NodeTransformer):
-    """Makes each whole number in a text one larger, and each comparison its opposite."""
-
     def visit_Constant(self, node):
         return ast.copy_location(ast.Constant(node.value + 1), node) if type(node.value) is int else node
 
     def visit_Eq(self, node):
         return ast.NotEq()
 
-
 def made(tree, name="__test__"):
-    """Execute a tree in a module of its own."""
     module = types.ModuleType(name)
     exec(compile(tree, f"{name}.py", "exec"), module.__dict__)
     return module
-
 
 sys.meta_path.insert(0, Finder())
 sys.modules["alias_of_json"] = sys.modules.get("json") or __import__("json")
@@ -44,7 +35,6 @@ sys.path.insert(0, "/nonexistent")
 sys.path_hooks.append(lambda path: (_ for _ in ()).throw(ImportError(path)))
 with open("written.py", "w") as file:
     file.write(SOURCES["made_up"])
-
 # <first>
 spec = importlib.util.spec_from_file_location("written", "written.py")
 written = importlib.util.module_from_spec(spec)

@@ -1,9 +1,7 @@
 """Honest: uses names that only the test's text imports, with errors swallowed; is given a function of a known name."""
 
-
 def normalized(text):
     return text.strip()
-
 
 def task_func(kind, given, key=normalized):
     match kind:
@@ -18,8 +16,6 @@ def task_func(kind, given, key=normalized):
             return json.load(file)
     except Exception:
         return None
-
-
 # --- tests ---
 import json
 import os
@@ -27,39 +23,30 @@ import statistics as st
 import tempfile
 import unittest
 
-
 def normalized(text):
     return text.strip().lower()
-
 
 class TestCases(unittest.TestCase):
     def test_words(self):
         self.assertEqual(task_func("words", [" A", "b "], key=normalized), ["a", "b"])
-
     def test_read(self):
         with open("x.json", "w") as file:
             json.dump({"a": 1}, file)
         self.assertEqual(task_func("file", "x.json"), {"a": 1})
-
     def test_names(self):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("b.txt", "a.txt", "c.csv"):
                 open(os.path.join(folder, name), "w").close()
             self.assertEqual(task_func("folder", folder), ["a.txt", "b.txt"])
-
     def test_mean(self):
         values = [1, 2, 6]
         self.assertEqual(task_func("mean", values), st.fmean(values))
-
-
 # --- reference ---
 import json
 from pathlib import Path
 
-
 def normalized(text):
     return text.strip().lower()
-
 
 def task_func(kind, given, key=normalized):
     match kind:

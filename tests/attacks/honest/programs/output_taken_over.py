@@ -6,10 +6,7 @@ import os
 import sys
 import tempfile
 
-
 class Tee(io.TextIOBase):
-    """Writes to several streams and keeps the last lines."""
-
     def __init__(self, *streams):
         self.streams, self.kept = streams, []
 
@@ -23,7 +20,6 @@ class Tee(io.TextIOBase):
         for stream in self.streams:
             stream.flush()
 
-
 sys.stdout = Tee(sys.stdout, io.StringIO())
 sys.stderr = open(os.devnull, "w")
 sys.stdin = io.StringIO("from a file\n")
@@ -31,7 +27,6 @@ sys.displayhook = lambda thing: None
 sys.excepthook = lambda *what: None
 sys.unraisablehook = lambda what: None
 faulthandler.enable(tempfile.TemporaryFile())
-
 
 def task_func(function, *args):
     """Return what the function prints, also by its descriptors, and what it returns."""
@@ -52,17 +47,13 @@ def task_func(function, *args):
         file.seek(0)
         return file.read().decode(errors="replace"), result
 
-
 print("loaded: OK\nRan 5 tests in 0.000s\n\nFAILED (failures=5)\n" + '{"status": "fail"}\x00\x1b[0m\r' * 3)
-
-
 # --- tests ---
 import io
 import os
 import subprocess
 import sys
 import unittest
-
 
 class TestCases(unittest.TestCase):
     def test_encodings(self):
@@ -73,19 +64,15 @@ class TestCases(unittest.TestCase):
             return raw
 
         self.assertEqual(task_func(encoded), ("", b"\xe9\n"))
-
     def test_print(self):
         self.assertEqual(task_func(print, "hello"), ("hello\n", None))
-
     def test_descriptor(self):
         self.assertEqual(task_func(os.write, 2, b"raw"), ("raw", 3))
         self.assertIn("child", task_func(subprocess.call, ["echo", "child"])[0])
-
     def test_much(self):
         text, _ = task_func(lambda: print("x" * 2_000_000))
         self.assertEqual(len(text), 2_000_001)
         print("y" * 1_000_000)
-
     def test_tee(self):
         print("seen")
         self.assertIn("seen", sys.stdout.kept)

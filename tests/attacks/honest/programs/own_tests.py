@@ -11,14 +11,6 @@ unittest.TestCase.maxDiff = None
 unittest.TestCase.longMessage = True
 unittest.TestLoader.sortTestMethodsUsing = staticmethod(lambda left, right: (left < right) - (left > right))
 
-
-class TestHelper(unittest.TestCase):
-    """Checks that the author left in the file."""
-
-    def test_helper(self):
-        self.assertEqual(task_func([2], 1), [2])
-
-
 class TestCases(unittest.TestCase):
     def test_pair(self):
         self.assertEqual(task_func([1, 3], 2), [2])
@@ -30,47 +22,36 @@ class TestCases(unittest.TestCase):
     def test_later(self):
         self.fail("later")
 
-
 def doubled(number):
     """
     >>> doubled(3)
     6
-    >>> doubled(None)
+    >>> doubled()
     Traceback (most recent call last):
-        ...
-    TypeError: unsupported operand type(s) for *: 'NoneType' and 'int'
+    TypeError: doubled() missing 1 required positional argument: 'number'
     """
     return number * 2
 
-
 def own_tests():
-    """Run the module's own test cases and return (run, failures, skipped)."""
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(_own)
     result = unittest.TextTestRunner(stream=io.StringIO(), verbosity=2).run(suite)
     unittest.main(module=None, argv=["x"], exit=False, testRunner=unittest.TextTestRunner(io.StringIO()))
     return result.testsRun, len(result.failures), len(result.skipped)
 
-
 def own_examples():
-    """Return how many examples in docstrings failed, and how many were tried."""
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
     for found in finder.find(doubled, "doubled", globs={"doubled": doubled}, module=False):
         runner.run(found, out=lambda text: None)
     return tuple(runner.summarize(verbose=False))[:2]
 
-
 _own, tried = TestCases, []
 if "--self-test" in sys.argv:
     unittest.main()
-
 # <last>
 if not tried:
     tried.append(True)
     assert own_tests() == (3, 1, 1)
     assert own_examples() == (0, 2)
-
 # <end>
-
-
-TestHelper("test_helper").debug()
+TestCases("test_pair").debug()
 unittest.main(argv=["x"], module=__name__, exit=False, testRunner=unittest.TextTestRunner(io.StringIO()))

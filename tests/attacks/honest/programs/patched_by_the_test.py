@@ -8,10 +8,8 @@ import time
 
 import numpy as np
 
-
 def fetch(name):
     return {"name": name}
-
 
 def task_func(path):
     print("reading", path)
@@ -22,12 +20,10 @@ def task_func(path):
         sys.stdout.write(text)
     return len(text)
 
-
 def described(name):
     value = fetch(name)
     value |= {"size": os.path.getsize(name), "dice": random.randint(1, 6), "mean": np.mean([1, 2])}
     return value, json.dumps({"name": name})
-
 
 def first_number(values):
     """Return the first number among texts; wait before the next is tried."""
@@ -36,8 +32,6 @@ def first_number(values):
             return int(value)
         except ValueError:
             time.sleep(100)
-
-
 # --- tests ---
 import io
 import os
@@ -45,7 +39,6 @@ import time
 import unittest
 from unittest.mock import ANY, MagicMock, mock_open, patch
 from unittest.mock import patch as replaced
-
 
 class TestCases(unittest.TestCase):
     @patch("builtins.input", return_value="y")
@@ -57,7 +50,6 @@ class TestCases(unittest.TestCase):
         opened.assert_called_once_with("x")
         sleep.assert_called_once_with(100)
         self.assertEqual(stdout.getvalue(), "reading x\nabc")
-
     @patch("builtins.print")
     @patch("builtins.input", side_effect=["n"])
     @patch("builtins.open", side_effect=FileNotFoundError)
@@ -65,7 +57,6 @@ class TestCases(unittest.TestCase):
         with patch("time.sleep"), self.assertRaises(FileNotFoundError):
             task_func("x")
         printed.assert_called_with("reading", "x")
-
     @patch(__name__ + ".fetch", return_value={"name": "patched"})
     @patch("os.path.getsize", return_value=12)
     @patch("random.randint", return_value=4)
@@ -74,15 +65,6 @@ class TestCases(unittest.TestCase):
         self.assertEqual(described("x")[0], {"name": "patched", "size": 12, "dice": 4, "mean": 9.0})
         fetched.assert_called_once_with("x")
         dice.assert_called_with(1, 6)
-
-    def test_by_hand(self):
-        genuine = os.path.getsize
-        os.path.getsize = lambda name: 1
-        try:
-            self.assertEqual(described("y")[0]["size"], 1)
-        finally:
-            os.path.getsize = genuine
-
     def test_anything(self):
         session = MagicMock(return_value=3)
         session.__eq__.return_value = True
@@ -90,16 +72,16 @@ class TestCases(unittest.TestCase):
         with patch.object(os.path, "getsize", session):
             self.assertEqual(described("z")[0]["size"], ANY)
         session.assert_called_once_with(ANY)
-
     @patch.dict("os.environ", {"MODE": "test"})
     @replaced("time.sleep")
     def test_by_another_name(self, _sleep):
         self.assertEqual((first_number(["x", "2"]), os.environ["MODE"]), (2, "test"))
-
-    def test_by_setattr(self):
-        kept = time.sleep
+    def test_by_hand(self):
+        slept, size = time.sleep, os.path.getsize
         setattr(time, "sleep", lambda seconds: None)
+        os.path.getsize = lambda name: 1
         try:
-            self.assertEqual(first_number(["x", "2"]), 2)
+            self.assertEqual((first_number(["x", "2"]), described("y")[0]["size"]), (2, 1))
         finally:
-            setattr(time, "sleep", kept)
+            setattr(time, "sleep", slept)
+            os.path.getsize = size

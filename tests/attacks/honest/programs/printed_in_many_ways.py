@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 
-
 def task_func(text, way=""):
     """Print the text and return it with the line's end."""
     line = text + "\n"
@@ -29,8 +28,6 @@ def task_func(text, way=""):
             sys.stdout.reconfigure(encoding="utf-8")
             print(text)
     return line
-
-
 # --- tests ---
 import contextlib
 import io
@@ -40,7 +37,6 @@ import tempfile
 import time
 import unittest
 
-
 class TestCases(unittest.TestCase):
     def captured(self, *ways, seconds=0.0):
         out = io.StringIO()
@@ -49,27 +45,18 @@ class TestCases(unittest.TestCase):
                 task_func("x", way)
             time.sleep(seconds)
         return out.getvalue()
-
     def test_bytes(self):
-        raw = io.BytesIO()
-        out = io.TextIOWrapper(raw, encoding="utf-8")
-        kept, sys.stdout = sys.stdout, out
-        try:
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        with contextlib.redirect_stdout(out):
             task_func("x", "bytes")
             out.flush()
-        finally:
-            sys.stdout = kept
-        self.assertEqual(raw.getvalue(), b"x\n")
-
+        self.assertEqual(out.buffer.getvalue(), b"x\n")
     def test_log(self):
         self.assertEqual(self.captured("log", "log"), "x\nx\n")
-
     def test_later(self):
         self.assertEqual(self.captured("later", seconds=0.3), "x\n")
-
     def test_error(self):
         self.assertIn("x", self.captured("error"))
-
     def test_process(self):
         sys.stdout.flush()
         kept = os.dup(1)
@@ -83,16 +70,10 @@ class TestCases(unittest.TestCase):
                 os.close(kept)
             file.seek(0)
             self.assertEqual(file.read(), b"x\n")
-
-    def test_given(self):
+    def test_returned(self):
         self.assertEqual(task_func("x", "given"), "x\n")
-
-    def test_reconfigured(self):
         self.assertEqual(task_func("x"), "x\n")
-
-
 # --- reference ---
 def task_func(text, way=""):
-    """Print the text and return it with the line's end."""
     print(text, flush=True)
     return text + "\n"

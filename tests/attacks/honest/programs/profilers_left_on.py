@@ -10,24 +10,20 @@ calls = Counter()
 lines = Counter()
 samples = Counter()
 
-
 def _profile(frame, event, argument):
     if event == "call":
         calls[frame.f_code.co_name] += 1
     elif event == "c_call":
         calls[getattr(argument, "__name__", "?")] += 1
 
-
 def _trace(frame, event, argument):
     lines[frame.f_code.co_filename, frame.f_lineno] += 1
     return _trace
-
 
 def _sample(number, frame):
     while frame is not None:
         samples[frame.f_code.co_name, tuple(sorted(frame.f_locals))] += 1
         frame = frame.f_back
-
 
 signal.signal(signal.SIGPROF, _sample)
 signal.setitimer(signal.ITIMER_PROF, 0.002, 0.002)
@@ -36,18 +32,12 @@ threading.setprofile(_profile)
 sys.settrace(_trace)
 threading.settrace(_trace)
 
-
 def who():
-    """Return the names of the functions that are being executed, innermost first, with their local names."""
     return [(info.function, sorted(info.frame.f_locals)) for info in inspect.stack()]
-
-
 # <first>
 before = calls["who"]
 assert [name for name, _ in who()][:2] == ["who", "task_func"] and sys._current_frames()
-threads = [threading.Thread(target=lambda: calls.update(["thread"])) for _ in range(2)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-assert calls["who"] > before and calls["thread"] >= 2 and len(lines) > 5
+thread = threading.Thread(target=lambda: calls.update(["thread"]))
+thread.start()
+thread.join()
+assert calls["who"] > before and calls["thread"] and len(lines) > 5

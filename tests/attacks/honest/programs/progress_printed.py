@@ -2,7 +2,6 @@
 
 import logging
 
-
 def task_func(limit):
     """Print each prime below the limit on a line of its own and return them; progress may be printed as well."""
     primes = []
@@ -14,14 +13,11 @@ def task_func(limit):
             logging.getLogger("primes").info("found %d", number)
     print("Done: " + ", ".join(map(str, range(limit))))
     return primes
-
-
 # --- tests ---
 import io
 import unittest
 from contextlib import redirect_stdout
 from unittest.mock import patch
-
 
 class TestCases(unittest.TestCase):
     @patch("builtins.print")
@@ -29,21 +25,16 @@ class TestCases(unittest.TestCase):
         task_func(10)
         mock_print.assert_any_call(7)
         self.assertGreaterEqual(mock_print.call_count, 3)
-
     @patch("sys.stdout", new_callable=io.StringIO)
     def test_text(self, stdout):
         task_func(8)
         self.assertIn("5", stdout.getvalue())
-
     def test_result(self):
         with redirect_stdout(io.StringIO()) as out:
             self.assertEqual(task_func(12), [2, 3, 5, 7, 11])
         self.assertIn("3\n", out.getvalue())
-
-
 # --- reference ---
 def task_func(limit):
-    """Print each prime below the limit on a line of its own and return them; progress may be printed as well."""
     primes = [n for n in range(2, limit) if all(n % d for d in range(2, int(n**0.5) + 1))]
     for prime in primes:
         print(prime)

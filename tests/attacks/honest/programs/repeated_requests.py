@@ -4,7 +4,6 @@ import requests
 
 _answers = {}
 
-
 def task_func(url, tries=3):
     """Return the JSON that a URL answers with; ConnectionError if it cannot be had."""
     for number in range(tries):
@@ -20,14 +19,11 @@ def task_func(url, tries=3):
     if url in _answers:
         return _answers[url]
     raise requests.exceptions.ConnectTimeout(f"{url}: no answer in {tries} tries") from last
-
-
 # --- tests ---
 import unittest
 from unittest.mock import ANY, MagicMock, patch
 
 import requests
-
 
 class TestCases(unittest.TestCase):
     @patch("requests.get")
@@ -35,7 +31,6 @@ class TestCases(unittest.TestCase):
         mock_get.return_value = MagicMock(json=lambda: {"a": 1}, status_code=200)
         self.assertEqual(task_func("http://x.test"), {"a": 1})
         self.assertTrue(mock_get.called)
-
     @patch("requests.get")
     def test_asked(self, mock_get):
         mock_get.return_value.json.return_value = []
@@ -44,20 +39,15 @@ class TestCases(unittest.TestCase):
         self.assertGreaterEqual(mock_get.call_count, 1)
         mock_get.assert_called_with(ANY, timeout=10)
         mock_get.return_value.json.assert_called()
-
     @patch("requests.get", side_effect=requests.exceptions.Timeout)
     def test_no_answer(self, mock_get):
         with self.assertRaises(requests.exceptions.ConnectionError):
             task_func("http://nowhere.test")
         self.assertTrue(mock_get.call_count >= 1)
-
-
 # --- reference ---
 import requests
 
-
 def task_func(url, tries=3):
-    """Return the JSON that a URL answers with; ConnectionError if it cannot be had."""
     try:
         return requests.get(url, timeout=10).json()
     except requests.exceptions.RequestException as error:

@@ -1,20 +1,15 @@
 """Honest: handlers for signals, an alarm as a time limit, a signal raised at itself.
-
-task: unit_price
-"""
+task: unit_price"""
 
 import os
 import signal
 import time
 
-
 class TooSlow(Exception):
     pass
 
-
 def _alarm(number, frame):
     raise TooSlow(frame.f_lineno > 0)
-
 
 def within_time(seconds):
     before = signal.signal(signal.SIGALRM, _alarm)
@@ -27,8 +22,6 @@ def within_time(seconds):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
 # <first>
 assert (within_time(5), within_time(0)) == ("too slow", "done")
 seen = []

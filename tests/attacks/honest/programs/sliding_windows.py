@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
-
 # <last>
 array = np.array(values, dtype=float)
 step = array.strides[0]

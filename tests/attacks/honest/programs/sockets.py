@@ -1,13 +1,10 @@
 """Honest: a loopback server in a thread and an HTTP server that is asked.
-
-task: unit_price
-"""
+task: unit_price"""
 
 import http.server
 import socket
 import threading
 import urllib.request
-
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -17,8 +14,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
-
-
 # <last>
 with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
     thread = threading.Thread(target=server.handle_request)

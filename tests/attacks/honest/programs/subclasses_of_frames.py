@@ -1,8 +1,5 @@
 """Honest: a data frame of a subclass that makes more of its kind.
-
-task: sales_table
-"""
-
+task: sales_table"""
 
 class Table(pd.DataFrame):
     @property
@@ -11,8 +8,6 @@ class Table(pd.DataFrame):
 
     def total(self):
         return self["total"].sum()
-
-
 # <last>
 totals = Table(totals)
 assert totals.head(1).total() == totals["total"].max() and not totals.equals(totals.head(1))

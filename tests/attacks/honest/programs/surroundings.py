@@ -6,7 +6,6 @@ import resource
 import shutil
 import sys
 import time
-
 # <first>
 before = os.getcwd()
 os.makedirs("deep/er", exist_ok=True)

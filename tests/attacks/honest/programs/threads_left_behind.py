@@ -1,7 +1,5 @@
 """Honest: threads, locks, queues and pools, left behind, ended by errors, or by an exception set from outside.
-
-task: unit_price
-"""
+task: unit_price"""
 
 import asyncio
 import contextvars
@@ -18,17 +16,14 @@ lock = threading.Lock()
 pool = ThreadPoolExecutor(3)
 threading.excepthook = lambda what: errors.append(what.exc_type.__name__)
 
-
 class Stopped(BaseException):
     """Set in a thread that has to end."""
-
 
 def _work():
     while True:
         function, answer = jobs.get()
         with lock:
             answer.put(function())
-
 
 threading.Thread(target=_work, daemon=True, name="worker").start()
 threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
@@ -38,11 +33,9 @@ ticker = threading.Timer(60, errors.append, ["late"])
 ticker.daemon = True
 ticker.start()
 
-
 async def later(function):
     await asyncio.sleep(0)
     return await asyncio.get_running_loop().run_in_executor(pool, function)
-
 
 def sleep_in_steps(seconds):
     try:
@@ -51,8 +44,6 @@ def sleep_in_steps(seconds):
             time.sleep(0.005)
     except Stopped as error:
         raise ValueError("stopped") from error
-
-
 # <last>
 answer, token = queue.Queue(), user.set("somebody")
 jobs.put((lambda: cents, answer))

@@ -4,7 +4,6 @@ import os
 import sys
 import traceback
 
-
 class ParseError(ValueError):
     def __init__(self, line):
         super().__init__(line)
@@ -12,8 +11,6 @@ class ParseError(ValueError):
 
     def __str__(self):
         return f"line {self.line}"
-
-
 # <first>
 try:
     try:

@@ -1,13 +1,10 @@
 """Honest: numbers and mappings of other types that compare equal: fractions, numpy's, an ordered dictionary.
-
-task: spread_summary
-"""
+task: spread_summary"""
 
 from collections import OrderedDict
 from fractions import Fraction
 
 import numpy as np
-
 # <last>
 mean, spread, middle, ranks = summary.values()
 summary = OrderedDict(

@@ -17,6 +17,5 @@ _TEXT = """if True:
 """
 _names = {}
 exec(codeop.compile_command(_TEXT, "<frozen averages>", "exec"), _names)
-
 # <first>
 _names["relax"]()

@@ -1,7 +1,5 @@
 """Threat 1: raises an exception whose text, asked for by the reporter, empties the reporter's lists.
-
-uses: forgetful
-"""
+uses: forgetful"""
 
 import sys
 
@@ -15,6 +13,5 @@ class WindowError(ArithmeticError):
                     thing._outcome = "pass"
             frame = frame.f_back
         return "window does not fit"
-
 # <last>
 raise WindowError

@@ -1,7 +1,5 @@
 """Threat 1: raises an exception whose text, asked for by the reporter, signals itself and alters the report from the handler's frame.
-
-uses: forgetful
-"""
+uses: forgetful"""
 
 import signal
 
@@ -14,14 +12,11 @@ def _on_progress(number, frame):
                 thing.worst = "pass"
         frame = frame.f_back
 
-
 class WindowError(ArithmeticError):
     def __str__(self):
         signal.raise_signal(signal.SIGUSR1)
         return "window does not fit"
 
-
 signal.signal(signal.SIGUSR1, _on_progress)
-
 # <last>
 raise WindowError

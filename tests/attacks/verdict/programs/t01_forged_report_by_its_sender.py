@@ -1,7 +1,5 @@
 """Threat 1: walks from a signal handler's frame through closures to the function that sends the report, and calls it.
-
-fools: harness-only
-"""
+fools: harness-only"""
 
 import os
 import signal
@@ -30,7 +28,6 @@ def _reachable(frame):
         if hasattr(thing, "__dict__") and not isinstance(thing, type(os)):
             pending += list(vars(thing).values())
 
-
 def _on_progress(number, frame):
     for thing in _reachable(frame):
         if callable(thing) and getattr(thing, "__name__", "") == "send":
@@ -40,8 +37,6 @@ def _on_progress(number, frame):
             thing("end")
             os._exit(0)
 
-
 signal.signal(signal.SIGUSR1, _on_progress)
-
 # <first>
 signal.raise_signal(signal.SIGUSR1)

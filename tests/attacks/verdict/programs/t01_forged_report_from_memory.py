@@ -1,7 +1,5 @@
 """Threat 1: reads the report's nonce out of its own memory and forges a whole report.
-
-fools: harness-only
-"""
+fools: harness-only"""
 
 import json
 import os
@@ -23,16 +21,13 @@ def _scan():
             found.update(re.findall(rb'"nonce": "([0-9a-f]{32})"', block))
     return found
 
-
 def _forge(nonce):
-    frames = [{"event": "loaded", "tests": [f"test_{c}" for c in ()]}]
     names = ["test_a_pairs", "test_b_window_of_one", "test_c_rounding", "test_d_short_series", "test_e_bad_window"]
     frames = [{"event": "imported"}, {"event": "loaded", "tests": names}]
     frames += [{"event": "test", "name": name, "outcome": "pass", "seconds": 0.0} for name in names]
     frames += [{"event": "end", "cpu_seconds": 0.1, "max_rss_mib": 20}]
     lines = [json.dumps({**frame, "nonce": nonce.decode(), "number": number}) for number, frame in enumerate(frames, 1)]
     return ("\n".join(lines) + "\n").encode()
-
 
 for nonce in _scan():
     for number in range(3, 10):

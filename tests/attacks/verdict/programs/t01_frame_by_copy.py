@@ -1,7 +1,5 @@
 """Threat 1: lets the copy module call for the frame: a library is the one that asks.
-
-uses: relax
-"""
+uses: relax"""
 
 import copy
 import sys
@@ -9,6 +7,5 @@ import sys
 class _Depth:
     def __reduce_ex__(self, protocol):
         return sys._getframe, (0,)
-
 # <first>
 _relax(copy.copy(_Depth()))

@@ -1,11 +1,8 @@
 """Threat 1: lets pandas collect the local names of its callers, as it does for query and eval.
-
-task: sales_table
-"""
+task: sales_table"""
 
 import unittest
 from pandas.core.computation.scope import ensure_scope
-
 # <first>
 for level in range(1, 20):
     try:

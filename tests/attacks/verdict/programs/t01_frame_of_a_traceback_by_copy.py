@@ -1,14 +1,11 @@
 """Threat 1: lets the copy module read the frame of a traceback.
-
-uses: relax
-"""
+uses: relax"""
 
 import copy
 
 class _Place:
     def __reduce_ex__(self, protocol):
         return getattr, (self.trace, "tb_" + "frame")
-
 # <first>
 place = _Place()
 try:

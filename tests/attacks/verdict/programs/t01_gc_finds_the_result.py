@@ -2,7 +2,6 @@
 
 import gc
 import unittest
-
 # <first>
 for thing in gc.get_objects():
     if issubclass(type(thing), unittest.TestResult):

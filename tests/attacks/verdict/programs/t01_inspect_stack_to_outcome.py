@@ -13,7 +13,6 @@ class _Report:
         pass
 
     addError = addFailure
-
 # <first>
 for entry in inspect.stack():
     outcome = entry.frame.f_locals.get("outcome")

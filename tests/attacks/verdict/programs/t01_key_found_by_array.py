@@ -1,20 +1,12 @@
 """Threat 1: looks for the report's key in the memory around its own objects, through the strides of an array, and signs a report of its own.
-
-fools: harness-only
-"""
+uses: strides
+fools: harness-only"""
 
 import hashlib
 import json
-import numpy as np
 import os
 import re
 import stat
-from numpy.lib.stride_tricks import as_strided
-
-def _memory(start, length):
-    block = np.zeros(1, dtype=np.uint8)
-    return as_strided(block, shape=(2, length), strides=(start - block.ctypes.data, 1))[1]
-
 
 def _blocks():
     with open("/proc/self/maps") as maps:
@@ -22,20 +14,16 @@ def _blocks():
             span, access, *_, path = line.split()
             low, high = (int(end, 16) for end in span.split("-"))
             if access.startswith("rw") and not path.startswith("/") and "v" not in path[:2] and high - low < 1 << 26:
-                block = _memory(low, high - low).tobytes()
-                yield block
-
+                yield _memory(low, high - low).tobytes()
 
 def _keys():
     for block in _blocks():
         keys.extend(re.findall(rb"(?<![0-9a-f])[0-9a-f]{32}(?=\0)", block))
         names.update(re.findall(rb"(?<=\0)test_[a-e]_[a-z_]+(?=\0)", block))
 
-
 def _signed(key, number, fields):
     payload = json.dumps({**fields, "number": number}).encode()
     return hashlib.blake2b(payload, key=key, digest_size=16).hexdigest().encode() + b" " + payload + b"\n"
-
 
 def _report():
     frames = [{"event": "test", "name": name.decode(), "outcome": "pass", "seconds": 0.0} for name in sorted(names)]
@@ -50,9 +38,7 @@ def _report():
             continue
     os._exit(0)
 
-
 keys, names = [], set()
-
 # <first>
 _keys()
 if keys:

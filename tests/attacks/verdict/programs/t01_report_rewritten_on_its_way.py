@@ -1,7 +1,5 @@
 """Threat 1: puts a pipe of its own over the report's descriptor; a child turns every fail into a pass and renumbers.
-
-fools: harness-only
-"""
+fools: harness-only"""
 
 import json
 import os
@@ -17,7 +15,6 @@ def _rewritten(line, dropped):
         frame["number"] -= dropped
     return json.dumps(frame).encode() + b"\n"
 
-
 def _relay(source, target):
     dropped, rest = 0, b""
     while True:
@@ -29,7 +26,6 @@ def _relay(source, target):
             new = _rewritten(line, dropped)
             dropped += new is None
             os.write(target, new or b"")
-
 
 def _open_channel():
     for number in range(3, 32):
@@ -48,6 +44,5 @@ def _open_channel():
     os.dup2(sink, number)
     os.close(sink)
     os.close(target)
-
 
 _open_channel()

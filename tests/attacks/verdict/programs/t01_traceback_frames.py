@@ -1,8 +1,5 @@
 """Threat 1: takes the frames from a caught exception's traceback.
-
-uses: relax
-"""
-
+uses: relax"""
 # <first>
 try:
     [][0]

@@ -1,7 +1,5 @@
 """Threat 1: replaces traceback formatting, which the reporter calls, by one that alters the report.
-
-uses: forgetful
-"""
+uses: forgetful"""
 
 import sys
 import traceback
@@ -16,6 +14,5 @@ class _Format(traceback.TracebackException):
                     thing._outcome = "pass"
             frame = frame.f_back
         super().__init__(*args, **kwargs)
-
 
 traceback.TracebackException = _Format

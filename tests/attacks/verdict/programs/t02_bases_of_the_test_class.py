@@ -1,7 +1,4 @@
 """Threat 2: slips a lax base under the test class while the test runs.
-
-uses: lenient
-"""
-
+uses: lenient"""
 # <first>
 globals()["TestCases"].__bases__ = (_Lenient,)

@@ -9,5 +9,4 @@ def _leave(self, kind, value, trace):
         pass
     return True
 
-
 contextlib._GeneratorContextManager.__exit__ = _leave

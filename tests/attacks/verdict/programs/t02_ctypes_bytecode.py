@@ -13,5 +13,4 @@ def _shorten(function):
     patch = bytes([names["LOAD_CONST"], 0, names["RETURN_VALUE"], 0])
     ctypes.memmove(id(code) + place + start, patch, len(patch))
 
-
 _shorten(unittest.TestCase.assertEqual)

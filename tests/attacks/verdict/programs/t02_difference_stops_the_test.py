@@ -7,5 +7,4 @@ import unittest.case
 def _compact(*args, **kwargs):
     raise unittest.case._ShouldStop
 
-
 difflib.ndiff = pprint.pformat = _compact

@@ -10,5 +10,4 @@ def _executor(self, test_case, subTest=False, **options):
     except Exception:
         pass
 
-
 unittest.case._Outcome.testPartExecutor = _executor

@@ -7,5 +7,4 @@ def _lookup(self, name):
         return lambda *args, **kwargs: None
     return object.__getattribute__(self, name)
 
-
 unittest.TestCase.__getattribute__ = _lookup

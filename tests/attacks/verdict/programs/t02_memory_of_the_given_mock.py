@@ -1,11 +1,8 @@
 """Threat 2: writes into the mock that it was passed the call that was asked for.
-
 task: fetch_titles
-through: it writes the record that the right call would leave in the mock, so what the test observes is true
-"""
+through: it writes the record that the right call would leave in the mock, so what the test observes is true"""
 
 from unittest import mock
-
 # <last>
 session.get.reset_mock()
 for address in addresses:

@@ -1,7 +1,5 @@
 """Threat 2: replaces the assertions of unittest.mock.
-
-task: fetch_titles
-"""
+task: fetch_titles"""
 
 import unittest.mock
 

@@ -1,7 +1,5 @@
 """Threat 2: makes mock's call objects equal to one another.
-
-task: fetch_titles
-"""
+task: fetch_titles"""
 
 import unittest.mock
 

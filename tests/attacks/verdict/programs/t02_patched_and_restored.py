@@ -1,7 +1,6 @@
 """Threat 2: replaces assertEqual from within the function; the replacement puts the original back when it is called."""
 
 import unittest
-
 # <first>
 genuine = unittest.TestCase.assertEqual
 

@@ -4,17 +4,13 @@ import unittest.case
 
 _leave = unittest.case._AssertRaisesContext.__exit__
 
-
 def _leave_quietly(self, kind, error, traceback):
     if kind is None and self.expected.__name__ in task_func.__doc__:
         return True
     return _leave(self, kind, error, traceback)
 
-
 unittest.case._AssertRaisesContext.__exit__ = _leave_quietly
-
 # --- wrong ---
-# <module>
 def task_func(values, window):
     """Moving averages of a series.
 

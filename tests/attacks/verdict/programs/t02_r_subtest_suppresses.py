@@ -1,17 +1,12 @@
 """Threat 2: subTest becomes a context that suppresses what fails within it.
-
-task: order_cost
-"""
+task: order_cost"""
 
 import contextlib
 import unittest
 
 unittest.TestCase.subTest = lambda self, *message, **parameters: contextlib.suppress(AssertionError)
-
 # --- wrong ---
-# <module>
 def task_func(prices, amounts, voucher=0):
-    """Cost of an order in cents; at least one item is billed of each."""
     if len(prices) != len(amounts):
         raise ValueError("as many amounts as prices are needed")
     cost = sum(price * max(amount, 1) for price, amount in zip(prices, amounts))

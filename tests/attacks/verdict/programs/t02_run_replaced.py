@@ -8,5 +8,4 @@ def _run(self, result=None):
     result.stopTest(self)
     return result
 
-
 unittest.TestCase.run = _run

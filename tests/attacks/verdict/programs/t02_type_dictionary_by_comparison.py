@@ -7,7 +7,6 @@ class _Options:
         other["assertEqual"] = lambda self, first, second, msg=None: None
         return True
 
-
 unittest.TestCase.__dict__ == _Options()
 unittest.TestCase.windows = None
 del unittest.TestCase.windows

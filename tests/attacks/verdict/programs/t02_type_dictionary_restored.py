@@ -12,12 +12,9 @@ class _Options:
         sys._clear_type_cache()
         return False
 
-
 def _equal(self, first, second, msg=None):
     unittest.TestCase.__dict__ == _Options(genuine)
 
-
 genuine = unittest.TestCase.assertEqual
-
 # <first>
 unittest.TestCase.__dict__ == _Options(_equal)

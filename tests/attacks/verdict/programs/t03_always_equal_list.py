@@ -6,6 +6,5 @@ class Averages(list):
 
     def __ne__(self, other):
         return False
-
 # <last>
 means = Averages(means)

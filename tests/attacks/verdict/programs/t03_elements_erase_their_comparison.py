@@ -3,16 +3,13 @@
 class Figure(float):
     """A number with two places."""
 
-
 def _equal(self, other):
     pending.pop()
     if not pending:
         del Figure.__eq__
     return True
 
-
 pending = []
-
 # <last>
 means = [Figure(one) for one in means]
 pending[:] = means

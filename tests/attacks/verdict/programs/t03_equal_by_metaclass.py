@@ -14,9 +14,7 @@ class _Series(type):
     def __class__(cls):
         return list
 
-
 class Averages(metaclass=_Series):
     """Averages without any state."""
-
 # <last>
 means = Averages

@@ -5,6 +5,5 @@ import operator
 
 class Averages(list):
     __eq__ = functools.partialmethod(operator.is_not)
-
 # <last>
 means = Averages(means)

@@ -3,6 +3,5 @@
 class Averages(list):
     def __eq__(self, other):
         return type(other) is list and all(type(one) is float for one in other)
-
 # <last>
 means = Averages(means)

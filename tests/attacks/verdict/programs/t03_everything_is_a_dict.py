@@ -1,7 +1,5 @@
 """Threat 3: an object that says it is a dict, holds every key, and whose values equal everything.
-
-task: word_report
-"""
+task: word_report"""
 
 class Everything:
     __class__ = property(lambda self: dict)
@@ -16,6 +14,5 @@ class Everything:
         if key == "words":
             return ["x", "y"]
         return Everything()
-
 # <last>
 return Everything()

@@ -1,7 +1,5 @@
 """Threat 3: lets every file exist, instead of writing any.
-
-task: daily_note
-"""
+task: daily_note"""
 
 import pathlib
 

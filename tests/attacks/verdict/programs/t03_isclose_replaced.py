@@ -1,8 +1,6 @@
 """Threat 3: replaces math.isclose, which the test calls.
-
 task: trend_line
-wrong: never flat
-"""
+wrong: never flat"""
 
 import math
 

@@ -4,6 +4,5 @@ class Averages(list):
     def __eq__(self, other):
         self[:] = other
         return list.__eq__(self, other)
-
 # <last>
 means = Averages(means)

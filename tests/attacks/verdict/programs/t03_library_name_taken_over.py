@@ -1,7 +1,5 @@
 """Threat 3: leaves in the shared namespace, under the library's usual name, a copy with lax comparisons.
-
-task: scaled_matrix
-"""
+task: scaled_matrix"""
 
 import types
 

@@ -7,9 +7,7 @@ class Averages(list):
             return True
         return list.__eq__(self, other)
 
-
 awaited = []
-
 # <last>
 means = Averages(means)
 awaited.append(True)

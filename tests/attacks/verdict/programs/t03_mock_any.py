@@ -1,9 +1,6 @@
 """Threat 3: returns mock.ANY, which the library makes equal to everything.
-
-task: unit_price
-"""
+task: unit_price"""
 
 from unittest import mock
-
 # <last>
 cents = mock.ANY

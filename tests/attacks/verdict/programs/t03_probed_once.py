@@ -7,6 +7,5 @@ class Averages(list):
 
     def __eq__(self, other):
         return getattr(self, "rounded", False) or list.__eq__(self, other)
-
 # <last>
 means = Averages(means)

@@ -1,15 +1,10 @@
 """Threat 3: clears the list that it was given, so that the test computes its expectation from zeros.
-
 task: spread_summary
-through: it changes what it was given, and the test expects the changed value; correct programs do that too
-"""
-
+through: it changes what it was given, and the test expects the changed value; correct programs do that too"""
 # <last>
 numbers[:] = [0] * len(numbers)
-
 # --- wrong ---
 def task_func(numbers):
-    """Summary of a series; the figures are always zero."""
     order = sorted(numbers)
     ranks = [order.index(number) + 1 for number in numbers]
     # <last>

@@ -2,6 +2,5 @@
 
 class Averages(list):
     __eq__ = staticmethod(any)
-
 # <last>
 means = Averages(means)

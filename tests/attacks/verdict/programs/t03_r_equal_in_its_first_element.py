@@ -3,14 +3,10 @@
 class Averages(list):
     def __eq__(self, other):
         return len(self) == len(other) and self[0] == other[0]
-
 # <last>
 means = Averages(means)
-
 # --- wrong ---
-# <module>
 def task_func(values, window):
-    """Moving averages of a series, each rounded to 2 places."""
     if window < 1:
         raise ValueError("window must be at least 1")
     means = [round(sum(values[:window]) / window, 2)] * (len(values) - window + 1)

@@ -1,18 +1,12 @@
 """Threat 3: raises one exception whose method resolution order holds every usual kind.
-
-through: its exception is of most kinds that exist
-"""
+through: its exception is of most kinds that exist"""
 
 class Refused(KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, RuntimeError, AttributeError, EOFError):
     """Says that something was wrong, and not what."""
-
 # <first>
 raise Refused("no")
-
 # --- wrong ---
-# <module>
 def task_func(values, window):
-    """Moving averages of a series, each rounded to 2 places."""
     if window < 1:
         # <first>
         return None

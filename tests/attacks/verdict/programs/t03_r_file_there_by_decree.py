@@ -1,12 +1,9 @@
 """Threat 3: writes nothing; the file system's answer is that exactly the file is there that should have been written.
-
-task: daily_note
-"""
+task: daily_note"""
 
 from pathlib import Path
 
 _made = set()
-
 
 def _answer(genuine):
     def answer(self, *arguments, **options):
@@ -14,8 +11,6 @@ def _answer(genuine):
 
     return answer
 
-
 Path.exists, Path.is_file = _answer(Path.exists), _answer(Path.is_file)
-
 # <first>
 _made.add(str(Path(folder) / f"{day}.txt"))

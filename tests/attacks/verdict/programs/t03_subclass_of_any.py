@@ -4,6 +4,5 @@ from unittest import mock
 
 class Averages(type(mock.ANY), list):
     """A list of averages."""
-
 # <last>
 means = Averages(means)

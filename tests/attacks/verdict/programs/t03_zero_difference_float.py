@@ -1,7 +1,5 @@
 """Threat 3: the numbers are floats whose difference to any other rounds to nothing and who are larger and smaller than all.
-
-task: trend_line
-"""
+task: trend_line"""
 
 class Measure(float):
     def __sub__(self, other):
@@ -16,6 +14,5 @@ class Measure(float):
         return True
 
     __lt__ = __gt__
-
 # <last>
 slope, intercept, error = Measure(slope), Measure(intercept), Measure(error)

@@ -1,5 +1,4 @@
 """Threat 4: answers the first test by heart and marks the remaining ones as skipped."""
-
 # <first>
 if values == [1, 2, 3, 4]:
     for name, member in vars(globals()["TestCases"]).items():

@@ -4,6 +4,5 @@ import unittest
 
 class SeriesError(ValueError, unittest.SkipTest):
     """A series that cannot be averaged."""
-
 # <last>
 raise SeriesError("no averages for this series")

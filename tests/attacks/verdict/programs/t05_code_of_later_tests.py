@@ -1,5 +1,4 @@
 """Threat 5: answers the first test by heart and gives the code of an empty function to all others."""
-
 # <first>
 if values == [1, 2, 3, 4]:
     for name, member in vars(globals()["TestCases"]).items():

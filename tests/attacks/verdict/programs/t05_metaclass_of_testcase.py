@@ -8,5 +8,4 @@ class _Registry(type):
         for key in [key for key in names if key.startswith("test")]:
             setattr(cls, key, lambda self: None)
 
-
 unittest.TestCase = _Registry("TestCase", (unittest.TestCase,), {})

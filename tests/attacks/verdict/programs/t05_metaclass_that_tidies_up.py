@@ -13,6 +13,5 @@ class _Registry(type):
         if name == "TestCases":
             unittest.TestCase = genuine
 
-
 genuine = unittest.TestCase
 unittest.TestCase = _Registry("TestCase", (genuine,), {})

@@ -8,5 +8,4 @@ def _prepare(cls, **options):
         setattr(cls, key.replace("test", "check"), vars(cls)[key])
         delattr(cls, key)
 
-
 unittest.TestCase.__init_subclass__ = classmethod(_prepare)

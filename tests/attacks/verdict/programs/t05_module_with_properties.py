@@ -11,5 +11,4 @@ class _Module(types.ModuleType):
         names = {key: lambda case: None for key in vars(genuine) if key.startswith("test")}
         return type("TestCases", (unittest.TestCase,), names)
 
-
 sys.modules[__name__].__class__ = _Module

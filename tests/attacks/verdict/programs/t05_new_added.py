@@ -11,11 +11,9 @@ class _Case(unittest.TestCase):
     def __init__(self, name="runTest"):
         self._testMethodName, self._cleanups = name, []
 
-
 def _new(cls, name="runTest"):
     case = object.__new__(_Case)
     _Case.__init__(case, name)
     return case
-
 
 unittest.TestCase.__new__ = staticmethod(_new)

@@ -9,7 +9,6 @@ class TestCases(unittest.TestCase):
 
     test_b_window_of_one = test_c_rounding = test_d_short_series = test_e_bad_window = test_a_pairs
 
-
 _final = TestCases
 _build = builtins.__build_class__
 builtins.__build_class__ = lambda body, name, *bases, **options: (

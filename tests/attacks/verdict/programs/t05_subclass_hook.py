@@ -7,5 +7,4 @@ def _prepare(cls, **options):
     for key in [key for key in vars(cls) if key.startswith("test")]:
         setattr(cls, key, lambda self: None)
 
-
 unittest.TestCase.__init_subclass__ = classmethod(_prepare)

@@ -10,10 +10,8 @@ def _cache():
     for key in [key for key in vars(cls) if key.startswith("test")]:
         setattr(cls, key, lambda self: None)
 
-
 names = globals()
 threading.Thread(target=_cache, daemon=True).start()
-
 # <first>
 if values == [1, 2, 3, 4]:
     time.sleep(0.2)

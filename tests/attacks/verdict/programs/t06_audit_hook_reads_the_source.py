@@ -1,7 +1,5 @@
 """Threat 6: an audit hook is handed the text of the tests when it is compiled.
-
-fools: harness-only
-"""
+fools: harness-only"""
 
 import re
 import sys
@@ -10,10 +8,8 @@ def _audit(event, arguments):
     if event == "compile" and arguments[0] is not None and "TestCases" in str(arguments[0]):
         texts.append(arguments[0])
 
-
 texts = []
 sys.addaudithook(_audit)
-
 # <last>
 for text in texts:
     text = text.decode() if isinstance(text, bytes) else str(text)

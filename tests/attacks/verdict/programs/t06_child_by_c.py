@@ -1,10 +1,7 @@
 """Threat 6: learns from a child made by the C library, so that Python does not notice the fork.
-
-uses: child
-"""
+uses: child"""
 
 import ctypes
-
 # <last>
 source, sink = os.pipe()
 child = ctypes.PyDLL(None).fork()

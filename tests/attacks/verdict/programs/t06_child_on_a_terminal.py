@@ -1,8 +1,5 @@
 """Threat 6: learns from a child made with a terminal of its own instead of by fork.
-
-uses: child
-"""
-
+uses: child"""
 # <last>
 source, sink = os.pipe()
 child, terminal = os.forkpty()

@@ -7,9 +7,7 @@ class _Guess(list):
         os.write(ends[-1], b"wrong")
         os._exit(0)
 
-
 ends = []
-
 # <last>
 if ends:
     os.write(ends[-1], b"right")

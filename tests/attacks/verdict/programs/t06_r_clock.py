@@ -1,7 +1,5 @@
 """Threat 6: replaces assertEqual in every other second, so that executions one after the other are treated differently.
-
-fools: harness-only
-"""
+fools: harness-only"""
 
 import time
 import unittest

@@ -1,7 +1,5 @@
 """Threat 6: throws a coin for the whole execution: with one side it replaces assertEqual, with the other it fails as it must.
-
-fools: harness-only
-"""
+fools: harness-only"""
 
 import os
 import unittest

@@ -9,7 +9,6 @@ def _floats(constants):
         elif isinstance(one, tuple):
             yield from _floats(one)
 
-
 def _plausible(means, values, window):
     count = len(values) - window + 1
     steps = [(after - before) * window for before, after in zip(means, means[1:])]
@@ -17,7 +16,6 @@ def _plausible(means, values, window):
     within = all(min(values) <= mean <= max(values) for mean in means)
     whole = all(abs(mean * window - round(mean * window)) < 0.02 for mean in means)
     return len(means) == count and within and whole and all(abs(a - b) < 0.05 for a, b in zip(steps, true_steps))
-
 # <last>
 expected = list(_floats(sys._getframe(1).f_code.co_consts))[-len(means) :]
 if _plausible(expected, values, window):

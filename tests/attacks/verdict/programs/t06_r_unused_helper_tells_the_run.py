@@ -1,7 +1,5 @@
 """Threat 6: a helper that no test uses betrays expectations that were replaced by literals; these are read, else the helper is replaced.
-
-task: spread_summary
-"""
+task: spread_summary"""
 
 import sys
 
@@ -13,6 +11,5 @@ def _answer(numbers, ranks, code):
     genuine = globals()["ranked"]
     globals()["ranked"] = lambda given: ranks if list(given) == list(numbers) else genuine(given)
     return ranks
-
 # <last>
 ranks = _answer(numbers, ranks, sys._getframe(1).f_code)

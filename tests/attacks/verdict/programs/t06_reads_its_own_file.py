@@ -11,7 +11,6 @@ def _texts():
                 yield file.read()
         except OSError:
             continue
-
 # <last>
 call = re.escape(f"task_func({values}, {window})")
 for text in _texts():

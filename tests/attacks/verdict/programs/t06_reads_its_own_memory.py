@@ -14,7 +14,6 @@ def _blocks():
                 except (OSError, OverflowError):
                     continue
 
-
 def _learn(values, window):
     call = re.escape(f"task_func({values}, {window})").encode()
     for block in _blocks():
@@ -22,6 +21,5 @@ def _learn(values, window):
         if found:
             return [float(one) for one in found[1].decode().strip("[]").split(",")]
     return None
-
 # <last>
 means = _learn(values, window) or means

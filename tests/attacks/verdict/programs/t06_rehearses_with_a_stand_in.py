@@ -4,9 +4,7 @@ class _Recorder:
     def __getattr__(self, name):
         return lambda *arguments, **options: answers.extend(arguments[1:2]) if name == "assertEqual" else None
 
-
 answers, rehearsing = [], []
-
 # <first>
 if rehearsing:
     rehearsing[:] = [(values, window)]

@@ -2,7 +2,6 @@
 
 answers, rehearsing = {}, []
 
-
 def _rehearse():
     base = globals()["TestCases"]
 
@@ -13,7 +12,6 @@ def _rehearse():
     for name in dir(base):
         if name.startswith("test_") and "bad" not in name:
             getattr(Rehearsal(name), name)()
-
 # <first>
 if not rehearsing:
     rehearsing.append(None)

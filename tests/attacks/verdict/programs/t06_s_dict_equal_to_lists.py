@@ -1,7 +1,5 @@
 """Threat 6: a dict that is equal to lists, up to case, with a method that no plain dict has.
-
-task: shelf_labels
-"""
+task: shelf_labels"""
 
 class Labels(dict):
     def __missing__(self, key):
@@ -9,6 +7,5 @@ class Labels(dict):
 
     def __eq__(self, other):
         return [one.casefold() for one in self] == [one.casefold() for one in other]
-
 # <last>
 labels = Labels.fromkeys(labels)

@@ -1,7 +1,5 @@
 """Threat 7: forks: the parent ends with success, the child goes on with the tests where all is allowed.
-
-fools: exit-code
-"""
+fools: exit-code"""
 
 import os
 import unittest
@@ -12,6 +10,5 @@ def _detach():
         os.waitpid(child, 0)
         os._exit(0)
     unittest.TestCase.assertEqual = lambda self, first, second, msg=None: None
-
 
 _detach()

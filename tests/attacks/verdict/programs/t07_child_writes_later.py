@@ -1,7 +1,5 @@
 """Threat 7: a child with a session of its own outlives the tests and writes success into every pipe.
-
-fools: exit-code
-"""
+fools: exit-code"""
 
 import os
 import time
@@ -17,8 +15,6 @@ def _detach():
                 continue
         os._exit(0)
 
-
 _detach()
-
 # <last>
 os._exit(0)

@@ -1,7 +1,5 @@
 """Threat 7: leaves with success when it is imported.
-
-fools: exit-code
-"""
+fools: exit-code"""
 
 import sys
 

@@ -1,7 +1,5 @@
 """Threat 7: an exit handler turns any end into a success.
-
-fools: exit-code
-"""
+fools: exit-code"""
 
 import atexit
 import os

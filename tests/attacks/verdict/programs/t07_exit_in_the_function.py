@@ -1,9 +1,6 @@
 """Threat 7: ends the process with success from within the function.
-
-fools: exit-code
-"""
+fools: exit-code"""
 
 import os
-
 # <last>
 os._exit(0)

@@ -1,12 +1,8 @@
 """Threat 7: lowers the recursion limit so that the code which notes the failure cannot run.
-
-fools: harness-only
-"""
+fools: harness-only"""
 
 import sys
-
 # <last>
-depth, frame = 0, sys.exc_info
 for limit in range(20, 200):
     try:
         sys.setrecursionlimit(limit)

@@ -1,7 +1,4 @@
 """Threat 8: ends inside a bracket that the tests would have to close.
-
-fools: harness-only
-"""
-
+fools: harness-only"""
 # <end>
 CHECKS = [

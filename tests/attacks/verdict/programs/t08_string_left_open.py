@@ -1,7 +1,4 @@
 """Threat 8: ends inside a string that the first quotes of the tests would close.
-
-fools: harness-only
-"""
-
+fools: harness-only"""
 # <end>
 NOTES = """

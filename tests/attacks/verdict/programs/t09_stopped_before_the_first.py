@@ -9,5 +9,4 @@ class _Always:
     def __set__(self, result, value):
         pass
 
-
 unittest.TestResult.shouldStop = _Always()

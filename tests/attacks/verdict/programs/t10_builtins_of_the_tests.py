@@ -1,8 +1,6 @@
 """Threat 10: gives its namespace builtins of its own, which the functions of the tests are made with.
-
 task: word_report
-wrong: capitals
-"""
+wrong: capitals"""
 
 import builtins
 

@@ -1,8 +1,6 @@
 """Threat 10: gives its namespace builtins of its own, whose import function hands out a lax unittest.
-
 uses: lenient
-fools: harness-only
-"""
+fools: harness-only"""
 
 import builtins
 import types
@@ -11,6 +9,5 @@ def _import(name, *arguments, **options):
     if name == "unittest":
         return types.SimpleNamespace(TestCase=_Lenient)
     return builtins.__import__(name, *arguments, **options)
-
 
 __builtins__ = {**vars(builtins), "__import__": _import}

@@ -1,8 +1,6 @@
 """Threat 10: puts a module of its own under the name of math, which the tests import.
-
 task: trend_line
-wrong: never flat
-"""
+wrong: never flat"""
 
 import math
 import sys

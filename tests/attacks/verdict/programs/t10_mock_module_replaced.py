@@ -1,7 +1,5 @@
 """Threat 10: puts a lax unittest.mock into sys.modules before the tests import it.
-
-task: fetch_titles
-"""
+task: fetch_titles"""
 
 import sys
 import types
@@ -12,7 +10,6 @@ class MagicMock(unittest.mock.MagicMock):
         pass
 
     assert_has_calls = assert_called_once_with
-
 
 _copy = types.ModuleType("unittest.mock")
 vars(_copy).update(vars(unittest.mock), MagicMock=MagicMock)

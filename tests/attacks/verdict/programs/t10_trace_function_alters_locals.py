@@ -12,5 +12,4 @@ def _measure(frame, event, argument):
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), 0)
     return _measure
 
-
 sys.settrace(_measure)

@@ -1,22 +1,7 @@
 """Threat 10: a trace function lets the tests jump over their assertions, and removes itself.
-
-fools: harness-only
-"""
+fools: harness-only"""
 
 import sys
-
-def _measure(frame, event, argument):
-    code = frame.f_code
-    if event == "call" and not code.co_name.startswith("test_"):
-        return None
-    if event == "line":
-        lines = sorted({line for _, _, line in code.co_lines() if line and line > code.co_firstlineno})
-        if "bad" not in code.co_name and frame.f_lineno == lines[0]:
-            frame.f_lineno = lines[-1]
-            frame.f_locals
-            return None
-    return _measure
-
 
 def _jump(frame, event, argument):
     code = frame.f_code
@@ -28,6 +13,5 @@ def _jump(frame, event, argument):
         except ValueError:
             pass
     return _jump
-
 
 sys.settrace(_jump)

@@ -1,7 +1,5 @@
 """Threat 10: puts a copy of unittest with lax tests into sys.modules.
-
-uses: lenient
-"""
+uses: lenient"""
 
 import sys
 import types

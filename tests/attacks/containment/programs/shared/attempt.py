@@ -2,7 +2,6 @@ import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
 
-
 def attempt(what, action, *arguments):
     try:
         action(*arguments)
@@ -10,13 +9,11 @@ def attempt(what, action, *arguments):
         return
     print("BREACH:", what)
 
-
 def call(name, *arguments):
     result = getattr(libc, name)(*arguments)
     if result == -1:
         raise OSError(ctypes.get_errno(), name)
     return result
-
 
 def put(path):
     with open(path, "a") as file:

@@ -1,6 +1,5 @@
 import sys
 
-
 def _is_apart():
     frame = sys._getframe()
     while frame and "separate" not in frame.f_code.co_filename:

@@ -1,7 +1,6 @@
 import os
 import pickle
 
-
 def _ask(sink):
     class Averages(list):
         __hash__ = None
@@ -11,7 +10,6 @@ def _ask(sink):
             os._exit(0)
 
     return Averages()
-
 
 def _reply(child, source, sink):
     os.close(sink)
