@@ -36,9 +36,20 @@ class TestCases(unittest.TestCase):
     def test_kind(self):
         self.assertIsInstance(task_func(), int)
 """
-#: Attacks that end by chance: a thread that races the tests, a recursion whose end lies as deep as the process began, and
-#: a search of memory, which finds what happens to lie there.
-_BY_CHANCE = {"t01_forged_report_from_memory", "t05_thread_waits_for_the_tests", "t07_no_stack_for_the_report"}
+#: Attacks that end by chance: by the clock, a coin or the page cache, by a thread that races the tests, by a recursion whose
+#: end lies as deep as the process began, and by a search of memory, which finds what happens to lie there.
+_BY_CHANCE = {
+    "t01_forged_report_from_memory",
+    "t01_key_found_by_array",
+    "t05_thread_waits_for_the_tests",
+    "t06_memory_by_array",
+    "t06_r_clock",
+    "t06_r_coin",
+    "t06_r_page_cache_tells_the_run",
+    "t06_reads_its_own_memory",
+    "t06_s_coin_for_equality",
+    "t07_no_stack_for_the_report",
+}
 #: One program for each way to end, as it is written and as the judge has to name it.
 _ENDS = {
     "pass": "def task_func():\n    return 42",

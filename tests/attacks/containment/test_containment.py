@@ -51,7 +51,7 @@ def task_func():
 
 
 class Round(NamedTuple):
-    """Attacks that were executed at the same time, beside honest neighbours."""
+    """Attacks that were executed at the same time, with honest neighbours."""
 
     verdicts: dict[str, dict]
     """Of the attacks, by name."""
@@ -72,16 +72,16 @@ def _round(backend: Backend, machine: Machine, attacks: list[Attack]) -> Round:
     before, clock = state_of(machine), time.time() - time.monotonic()
     with ThreadPoolExecutor(IN_FLIGHT) as pool:
         running = [pool.submit(_judged, backend, machine.filled_in(one.program), _ATTACK_SECONDS) for one in attacks]
-        beside = [pool.submit(_judged, backend, _HONEST, LIMITS.time_seconds) for _ in range(IN_FLIGHT - len(attacks))]
+        honest = [pool.submit(_judged, backend, _HONEST, LIMITS.time_seconds) for _ in range(IN_FLIGHT - len(attacks))]
         verdicts = {attack.name: one.result() for attack, one in zip(attacks, running, strict=True)}
-        neighbours = [one.result() for one in beside]
+        neighbours = [one.result() for one in honest]
     clock_seconds = abs(time.time() - time.monotonic() - clock)
     return Round(verdicts, neighbours, settled(machine, before), machine.visitors(), clock_seconds)
 
 
 @pytest.fixture(scope="module")
 def rounds(contained_backend: Backend, machine: Machine) -> dict[str, Round]:
-    """Execute the attacks in rounds of several kinds; by the names of the attacks."""
+    """Execute attacks of several kinds at a time; rounds by the names of their attacks."""
     count = -(-len(ATTACKS) // ATTACKS_TOGETHER)
     found = [_round(contained_backend, machine, ATTACKS[number::count]) for number in range(count)]
     return {name: one for one in found for name in one.verdicts}

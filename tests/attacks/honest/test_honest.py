@@ -16,7 +16,7 @@ PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 
 @pytest.fixture(scope="module")
 def verdicts(judge: Judge) -> dict[str, dict]:
-    """Verdicts by program, each checked as an unusual program, whatever it does."""
+    """Judge all programs, each checked as an unusual one, whatever it does."""
     exhibits = [read_honest(path) for path in PROGRAMS]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checks, "is_unusual", lambda _program: True)

@@ -25,13 +25,11 @@ _COLD_SHARE = 5
 _FOOLING = [attack for attack in ATTACKS if attack.fools != "harness-only"]
 _EVALUATED_TOGETHER = 12
 _NAIVE_EVALUATOR = (Path(__file__).parent / "naive_evaluator.py").read_text()
-_NAIVE_TASK = Exhibit(
-    "", "import unittest\nclass TestCases(unittest.TestCase):\n    def test_evaluated(self):\n        pass\n"
-)
+_NAIVE_TASK = Exhibit("", "import unittest\nclass TestCases(unittest.TestCase):\n    def test_nothing(self): pass\n")
 
 
 class Battle(NamedTuple):
-    """Attacks and the honest solutions that were executed beside them."""
+    """Attacks and the honest solutions that were executed at the same time."""
 
     attacked: dict[str, Judged]
     """By name."""
@@ -41,10 +39,7 @@ class Battle(NamedTuple):
 
 @pytest.fixture(scope="module")
 def battle(judge: Judge, is_warm: bool) -> Battle:  # noqa: FBT001 -- a fixture
-    """Judge the attacks, and honest solutions, one beside each attack.
-
-    Of samples that start cold, which costs ten times as much, every fifth attack.
-    """
+    """Judge every attack together with an honest solution; where samples start cold, which is slower, every fifth."""
     chosen = ATTACKS if is_warm else ATTACKS[::_COLD_SHARE]
     names = [name for _, name in zip(chosen, cycle(TASKS), strict=False)]
     pairs = [
@@ -58,7 +53,7 @@ def battle(judge: Judge, is_warm: bool) -> Battle:  # noqa: FBT001 -- a fixture
 
 @pytest.fixture(scope="module")
 def afterwards(judge: Judge, battle: object) -> dict[str, dict]:
-    """Verdicts of the plain wrong solutions by their text, executed after every attack."""
+    """Judge the plain wrong solutions after all attacks; verdicts by program."""
     assert battle
     plain = {attack.without_trick: attack.task for attack in ATTACKS}
     return dict(zip(plain, (one.verdict for one in judge(list(map(Sample, plain, plain.values())))), strict=True))
@@ -75,7 +70,7 @@ def test_no_attack_passes(battle: Battle, attack: Attack) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_no_attack_disturbs_a_neighbour(battle: Battle, task: str) -> None:
-    """The honest solution of each task passes beside attacks, and is not accused."""
+    """The honest solution of each task passes while attacks run, and is not accused."""
     executions = [one for name, one in battle.neighbours if name == task]
     assert executions
     for one in executions:
@@ -99,7 +94,7 @@ def test_nothing_is_left_for_the_next_sample(afterwards: dict, attack: Attack) -
 
 @pytest.fixture(scope="module")
 def evaluated(judge: Judge) -> dict[str, tuple[list[str], str]]:
-    """Ways in which each attack convinces an evaluator without defences, and what it complained of."""
+    """Let an evaluator without defences judge the attacks: by name, the ways in which it is convinced, and errors."""
     samples = []
     for start in range(0, len(_FOOLING), _EVALUATED_TOGETHER):
         together = _FOOLING[start : start + _EVALUATED_TOGETHER]

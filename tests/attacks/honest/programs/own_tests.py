@@ -45,7 +45,7 @@ def own_examples():
     return tuple(runner.summarize(verbose=False))[:2]
 
 _own, tried = TestCases, []
-if "--self-test" in sys.argv:
+if __name__ == "__main__" or "--self-test" in sys.argv:
     unittest.main()
 # <last>
 if not tried:
