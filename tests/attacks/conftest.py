@@ -102,7 +102,7 @@ class Judge:
 
     def _execute(self, items: Sequence[WorkItem]) -> list[Judged]:
         with ThreadPoolExecutor(_SLOTS) as pool:
-            return list(pool.map(self._execute_one, items))
+            return list(pool.map(self._execute_one, self._backend.prepare(items)))
 
     def _execute_one(self, item: WorkItem) -> Judged:
         began = time.monotonic()
