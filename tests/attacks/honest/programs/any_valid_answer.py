@@ -19,7 +19,6 @@ def task_func(graph, start, goal):
     return path[::-1]
 
 def ordered(needs):
-    """Return the tasks so that each comes after those that it needs; ValueError if there is no such order."""
     left = {other: set() for others in needs.values() for other in others}
     left |= {task: set(others) for task, others in needs.items()}
     order = []

@@ -21,14 +21,12 @@ def task_func(size):
     return walk, float(_rng.uniform(0.3, 0.7)), coin, letters, [random.choice(COLORS) for _ in range(size)]
 
 def password(length=8):
-    """Return a random password of at least `length` characters with a letter, a digit and a punctuation mark."""
     kinds = [string.ascii_lowercase, string.ascii_uppercase, string.digits, "!#$%&*+-"]
     chosen = [secrets.choice(kind) for kind in kinds for _ in range(length)]
     secrets.SystemRandom().shuffle(chosen)
     return "".join(chosen)
 
 def seeded(seed):
-    """Return numbers of several generators with a seed, and a digest and an id that are made of it."""
     random.seed(seed)
     np.random.seed(seed)
     generator = np.random.default_rng(seed)

@@ -1,7 +1,5 @@
 """Honest: adds columns to the frame that it was given and sorts it, where the reference leaves it as it was."""
 
-import pandas as pd
-
 def task_func(frame, rate=0.5):
     """Return a frame with a column `total` of net plus tax, sorted by it."""
     frame["tax"] = frame["net"] * rate

@@ -21,7 +21,6 @@ def task_func(texts, folder):
     return sorted(str(path) for path in root.rglob("*.txt"))
 
 def letters(text):
-    """Return a dictionary of how often letters occur in the text, regardless of case."""
     return {letter: text.lower().count(letter) for letter in string.ascii_lowercase}
 # --- tests ---
 import os

@@ -19,8 +19,9 @@ def _blocks():
 
 def _keys():
     for block in _blocks():
-        keys.extend(re.findall(rb"(?<![0-9a-f])[0-9a-f]{32}(?=\0)", block))
-        names.update(re.findall(rb"(?<=\0)test_[a-e]_[a-z_]+(?=\0)", block))
+        candidates = re.finditer(rb"[0-9a-f]{32}(?=\0)", block)
+        keys.extend(one[0] for one in candidates if block[one.start() - 1] not in b"0123456789abcdef")
+        names.update(re.findall(rb"\0(test_[a-e]_[a-z_]+)(?=\0)", block))
 
 def _signed(key, number, fields):
     payload = json.dumps({**fields, "number": number}).encode()
