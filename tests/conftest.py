@@ -1,6 +1,7 @@
 """Fixtures that several folders of tests share: real environments, real data, and a command line to call."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,7 @@ reach_loopback_directly(os.environ)
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
+_SLOW_MODULE = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.slow", re.MULTILINE)
 #: Folders in the order in which workers of pytest-xdist take them. The first compares what its own process has open
 #: before and after; then come long tests, then all others.
 _FIRST = (
@@ -58,6 +60,13 @@ _TOGETHER = {
     "tests/deployments/test_engine": "engine",
     "tests/conformance/": "conformance",
 }
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules that hold slow tests alone where none runs: importing them takes seconds in each worker."""
+    if config.option.markexpr != "not slow" or not collection_path.name.startswith("test_"):
+        return None
+    return bool(_SLOW_MODULE.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

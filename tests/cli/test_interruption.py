@@ -119,6 +119,7 @@ def test_an_interrupted_run_goes_on_where_it_was(begin: Begin, tmp_path: Path) -
     assert all(counted["executed_twice"] == 0 for counted in executions(store))
 
 
+@pytest.mark.slow
 def test_an_interrupted_generation_keeps_the_answers(begin: Begin, bigcodeflow: Command) -> None:
     """What was answered is not asked for again."""
     interruption = threading.Event()

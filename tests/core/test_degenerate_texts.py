@@ -183,6 +183,7 @@ def test_what_is_merely_long_is_parsed(text: str) -> None:
     assert parse(text).body
 
 
+@pytest.mark.slow
 def test_a_text_that_is_too_large_is_not_parsed() -> None:
     """Wherever a text is read outside of a process with limits; a megabyte takes three seconds and a gigabyte."""
     text = "a\n" * 100_001

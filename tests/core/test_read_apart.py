@@ -16,6 +16,7 @@ def test_a_result_comes_back_as_it_is() -> None:
     assert read_apart(sorted, ["b", "a\ud800"], reverse=True) == ["b", "a\ud800"]
 
 
+@pytest.mark.slow
 def test_larger_programs_are_parsed_there() -> None:
     """Here they are refused, since they would take memory of this process."""
     program = "x = 1\n" * (MOST_TEST_CHARACTERS // 6 + 1)

@@ -127,6 +127,7 @@ def test_text_that_is_no_python_is_refused(text: str) -> None:
         expected_test_ids(text)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_counts_equal_those_of_real_executions(reference_data: Path) -> None:
     """All 1,140 tasks of BigCodeBench have as many tests as ran when their ground truths were executed."""

@@ -235,6 +235,7 @@ def test_an_endpoint_that_is_no_hub_is_reported(hub: HubDouble, monkeypatch: pyt
         resolve(_config())
 
 
+@pytest.mark.slow
 def test_a_fresh_interpreter_reads_the_environment_and_imports_the_client_late(hub: HubDouble, sha: str) -> None:
     """Importing the package does not load the hub client; HF_ENDPOINT and HF_HOME of the process are used."""
     program = (

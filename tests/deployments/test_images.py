@@ -137,6 +137,7 @@ def test_a_sandbox_image_that_would_lack_data_is_not_built(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_sandbox_image_installs_what_its_programs_import() -> None:
     """Of the lock what the host and `env build` import, and no more; one more import than that is missed here."""
     run = next(item.text for item in instructions(SANDBOX) if "--constraint" in item.text)

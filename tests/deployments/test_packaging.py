@@ -50,6 +50,7 @@ def _imported(path: Path) -> set[str]:
     return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
+@pytest.mark.slow
 def test_every_import_is_a_declared_dependency() -> None:
     """Whoever installs the package, with its extras, has what it imports, whatever its dependencies drop."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -92,6 +93,7 @@ def test_the_wheel_holds_packages_presets_and_the_starter_set(wheel: Path) -> No
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "docs/"))]
 
 
+@pytest.mark.slow
 def test_the_wheel_runs_without_the_checkout(installed: Path, tmp_path: Path, starter_environment: object) -> None:
     """Modules and shipped files come from the wheel; Dask's worker processes find them too."""
     program = (

@@ -224,6 +224,7 @@ def slow_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"slow==1.0 --hash=sha256:{hashlib.sha256((folder / 'slow-1.0.tar.gz').read_bytes()).hexdigest()}\n"
 
 
+@pytest.mark.slow
 def test_a_build_says_what_it_compiles(slow_lock: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each package that is built, when it begins and ends, and after a silence what is still being built."""
     monkeypatch.setattr(build, "_SILENCE_SECONDS", 0.2)

@@ -178,6 +178,7 @@ _BODIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_every_limit_holds_for_an_ordinary_user() -> None:
     """Time, memory, processes and disk are bounded for a user without any privilege, by the system's own interpreter."""

@@ -136,6 +136,7 @@ def test_a_sample_finds_no_library_that_it_did_not_ask_for(warm: LocalBackend, c
         assert set(found) - helpers == set(expected) - helpers
 
 
+@pytest.mark.slow
 def test_matplotlib_is_as_after_a_cold_import(warm: LocalBackend, cold: LocalBackend) -> None:
     """Settings, backend, figures, fonts and colour maps do not tell that the library was there before."""
     asked = (
@@ -202,6 +203,7 @@ def test_a_zygote_that_was_killed_is_replaced(warm: LocalBackend) -> None:
     assert _status(warm, _with(LIBRARIES)) == "pass"
 
 
+@pytest.mark.slow
 def test_a_zygote_that_hangs_is_replaced(warm: LocalBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who does not answer in time is given up, and the sample is forked from another."""
     monkeypatch.setattr(warm_module, "_START_SECONDS", 3.0)
@@ -395,6 +397,7 @@ def test_many_threads_share_one_warm_sandbox(warm: LocalBackend) -> None:
     assert found == ["pass" if number % 3 else "fail" for number in range(24)]
 
 
+@pytest.mark.slow
 def test_memory_that_forks_share_counts_once(warm: LocalBackend) -> None:
     """Thirty forks of a process that holds half of the limit fit in it; thirty that each fill their own do not."""
     held = f"x = bytearray(b'x') * ({LIMITS.memory_mib // 2} << 20)"

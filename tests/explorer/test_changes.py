@@ -32,6 +32,7 @@ def test_a_change_is_what_the_comparison_finds(recorded):
     assert (change.later_score, change.earlier_score) == pytest.approx((pair.first_score, pair.second_score))
 
 
+@pytest.mark.slow
 def test_many_series_are_adjusted_for_one_another(recorded):
     """A drop that is significant alone is not among many that stay."""
     for model in range(4):
@@ -57,6 +58,7 @@ def test_only_runs_of_the_same_thing_are_set_beside_one_another(recorded):
     assert change.cause == "other answers, another dataset"
 
 
+@pytest.mark.slow
 def test_a_run_repeated_as_it_was_hides_no_drop(recorded):
     """The latest run is set beside the last one with other verdicts."""
     record_night(recorded, "m", set(), n_tasks=40)

@@ -23,6 +23,7 @@ from tasks.explorer_links import explorer_link, linked, run_path
 from tests.explorer.conftest import record_night
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_the_command_shows_a_store_until_it_is_stopped(recorded, tmp_path, end):
     """It prints its address, answers, and ends quietly."""

@@ -51,6 +51,7 @@ def test_broken_sample_file_fails_with_one_message(run_flow: RunFlow, tmp_path: 
     assert not [message for message in messages if "Traceback" in message]
 
 
+@pytest.mark.slow
 def test_mended_run_goes_on_where_it_failed(settings: Settings, run_flow: RunFlow, tmp_path: Path) -> None:
     """Once the sample file is mended, a new run keeps what was finished and performs the rest."""
     file = tmp_path / "mine.jsonl"

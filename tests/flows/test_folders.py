@@ -74,6 +74,7 @@ def test_a_folder_with_other_results_is_refused_before_work_starts(settings: Set
     assert run_flow(settings("out=mine", "execution.workers=2")).state.is_completed()
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_while_it_wrote_goes_on(settings: Settings, run_flow: RunFlow) -> None:
     """Its folder holds some of its files, and says whose they are; only whole results count as recorded."""
     config = settings("out=mine")
@@ -104,6 +105,7 @@ def test_results_of_an_earlier_version_are_kept(tmp_path: Path, name: str) -> No
         in_own_folder(RunConfig(out=str(tmp_path / "out" / name)), datetime.now(UTC))
 
 
+@pytest.mark.slow
 def test_a_sweep_has_a_folder_and_what_it_reuses_stays_where_it_is(tmp_path: Path) -> None:
     """The second sweep has a table of its own, which names the files of the first."""
     config = sweep_in(tmp_path, "oracle").model_copy(update={"out": ""})

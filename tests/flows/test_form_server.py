@@ -14,7 +14,6 @@ from starlette.responses import PlainTextResponse
 
 from bigcodeflow.environments import InstalledEnvironment
 from flows.benchmark import benchmark
-from flows.form_server import FormChecks, OwnSiteOnly
 from flows.forms import ask_a_model, judge_samples, sweep_models
 
 pytestmark = pytest.mark.flow
@@ -39,7 +38,9 @@ class Forms:
             enforce_parameter_schema=True,
         )
 
-        from prefect.server.api.server import create_app  # takes seconds
+        from prefect.server.api.server import create_app  # takes seconds, as the next import does
+
+        from flows.form_server import FormChecks
 
         async def post() -> httpx.Response:
             transport = httpx.ASGITransport(FormChecks(create_app(ephemeral=True)), raise_app_exceptions=False)
@@ -69,6 +70,7 @@ def test_all_faults_are_answered_at_once(forms: Forms, monkeypatch: pytest.Monke
     assert "no-such" in answer.json()["detail"]
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 def test_a_key_that_the_run_will_have_is_known(
     forms: Forms, starter_environment: InstalledEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -168,6 +170,8 @@ def test_pages_of_other_sites_are_refused(listens_on: str, headers: dict[str, st
     """Whatever they ask for; a deployment of theirs would run code."""
 
     async def ask() -> httpx.Response:
+        from flows.form_server import OwnSiteOnly
+
         app = OwnSiteOnly(PlainTextResponse("served"), listens_on)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
             return await client.get("/api/health", headers=headers)

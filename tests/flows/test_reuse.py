@@ -46,6 +46,7 @@ def test_second_run_executes_nothing(finished_run: ObservedRun, settings: Settin
     assert run.artifacts == finished_run.artifacts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stage", [stage if stage in _DELETED else pytest.param(stage, marks=pytest.mark.slow) for stage in TASKS]
 )

@@ -11,6 +11,7 @@ from tests.pipeline.repairing import MendingModel, config
 pytestmark = pytest.mark.flow
 
 
+@pytest.mark.slow
 def test_a_flow_asks_again_and_shows_what_that_repaired(run_flow: RunFlow, tmp_path: Path) -> None:
     """Two tasks, of which one is mended in the second round; the score stays that of the first."""
     model = MendingModel()

@@ -35,6 +35,7 @@ def table(client: SyncPrefectClient, state: State[Any], key: str) -> list[dict[s
     return json.loads(shown(client, run_id(state))[key])
 
 
+@pytest.mark.slow
 def test_a_recorded_run_is_judged_again_under_another_sanitizer(
     finished_run: ObservedRun, settings: Settings, prefect_client: SyncPrefectClient, tmp_path: Path
 ) -> None:

@@ -189,6 +189,7 @@ def test_concurrency_finds_what_a_provider_bears(ledger: AnswerLedger) -> None:
     assert outcome.seconds < 3 * 600 / 6
 
 
+@pytest.mark.slow
 def test_full_concurrency_comes_back(ledger: AnswerLedger) -> None:
     model = Model(script=lambda *_: RequestError("rate_limited", "busy") if 1010 < now() < 1070 else None)
     seen: list[int] = []

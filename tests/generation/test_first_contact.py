@@ -172,6 +172,7 @@ def test_a_server_that_comes_up_in_time_is_asked(told: Told) -> None:
         assert told.ask("openai", f"http://127.0.0.1:{port}/openai/v1", first_contact_seconds=60) == "answered"
 
 
+@pytest.mark.slow
 def test_errors_in_json_are_an_api(told: Told) -> None:
     """503 is an API without room: it is waited for as ever, and named so."""
 

@@ -90,6 +90,7 @@ def test_the_server_answers_and_is_gone_after(tmp_path: Path, monkeypatch: pytes
     assert not list(tmp_path.rglob("vllm-server.log"))
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_setting_load_the_model_once(tmp_path: Path) -> None:
     """The one that comes second waits, finds the other's answers and starts no server; both have every sample."""
     with ThreadPoolExecutor() as pool:
@@ -152,6 +153,7 @@ with served(config_of("org/model"), Path({log!r}), lambda _: None) as server:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_no_server_outlives_its_run(how: signal.Signals, tmp_path: Path) -> None:
     """Killed or interrupted, a run leaves neither the server nor the engine's process behind."""

@@ -73,6 +73,7 @@ def test_diff_fails_a_build_on_a_regression_only(lab, command):
     command("diff")
 
 
+@pytest.mark.slow
 def test_diff_of_two_snapshots(lab, command):
     """Between recorded snapshots, whatever the runs say now."""
     lab.run(passing=100)
@@ -89,6 +90,7 @@ def test_diff_of_two_snapshots(lab, command):
         command("diff", "yesterday")
 
 
+@pytest.mark.slow
 def test_publish_and_its_dry_run(lab, command, hub, monkeypatch):
     """The dry run names files, without a token; the real one writes and records them; then there is nothing to do."""
     lab.run(passing=74)

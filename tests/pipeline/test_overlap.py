@@ -64,6 +64,7 @@ def _config(folder: Path, server: ModelServer) -> RunConfig:
     return load_config(None, (), own)
 
 
+@pytest.mark.slow
 def test_answers_are_executed_while_the_model_is_asked(tmp_path: Path) -> None:
     """The last answer is given only after the others were executed; the tables are those of stages in order."""
     watcher, again = Watcher(), Watcher()

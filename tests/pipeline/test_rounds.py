@@ -107,6 +107,7 @@ def _check_quarantine(run: RunConfig, artifacts: RunArtifacts) -> None:
     assert [one.pass_at_1 for one in rounds] == pytest.approx([2 / 4, 2 / 4, 3 / 4])
 
 
+@pytest.mark.slow
 def test_the_limit_of_cost_counts_all_rounds(tmp_path: Path) -> None:
     """Round 1 costs 0.010 dollars: a limit that lets it through ends the second before anything is sent."""
     model = MendingModel()

@@ -183,6 +183,7 @@ def _transport(ended: Callable[[float], None]) -> E2BTransport:
     return E2BTransport(Sandbox.create(STARTER, timeout=4), "starter", timeout_seconds=4, ended=ended)
 
 
+@pytest.mark.slow
 def test_sandboxes_in_use_are_extended(double: E2BDouble) -> None:
     """Beyond their time-out while the transport is open, also after a try that failed; its end is reported once."""
     double.faults["timeout"] = [Fault(500)]
@@ -197,6 +198,7 @@ def test_sandboxes_in_use_are_extended(double: E2BDouble) -> None:
     assert held[0] > 0
 
 
+@pytest.mark.slow
 def test_a_sandbox_as_old_as_the_plan_lets_it_become_ends(double: E2BDouble) -> None:
     """E2B refuses to extend it: it is not asked again, and the transport says at its end that the sandbox is gone."""
     double.faults["timeout"] = [Fault(400, message="timeout cannot be greater than 1 hours")]

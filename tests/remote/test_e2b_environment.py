@@ -53,6 +53,7 @@ def test_a_template_that_vanished_meanwhile_is_not_asked_for_again(
     assert double.calls("/v2/sandboxes") == 1
 
 
+@pytest.mark.slow
 def test_a_cloud_out_of_reach_is_named_in_one_line(double: E2BDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens at the address."""
     monkeypatch.setenv("E2B_API_URL", "http://127.0.0.1:9")

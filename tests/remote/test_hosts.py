@@ -74,6 +74,7 @@ def test_a_host_executes_and_ends_with_its_client(starter_environment: Installed
     assert started[0].process.poll() is not None
 
 
+@pytest.mark.slow
 def test_items_of_a_killed_host_are_executed_by_another(starter_environment: InstalledEnvironment) -> None:
     """kill -9 in the middle of eight items: all of them pass."""
     with processes() as (backend, started), ThreadPoolExecutor(8) as pool:
@@ -203,6 +204,7 @@ def test_an_item_that_a_living_host_lost_is_given_up(no_pauses: None, monkeypatc
     assert "did not answer in time" in outcome.exit
 
 
+@pytest.mark.slow
 def test_an_item_that_a_host_still_has_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it waits for its core there."""
     monkeypatch.setattr(transports, "_SILENCE_SECONDS", 2.0)
@@ -213,6 +215,7 @@ def test_an_item_that_a_host_still_has_is_waited_for(monkeypatch: pytest.MonkeyP
         assert running.result().not_started
 
 
+@pytest.mark.slow
 def test_a_sample_that_sleeps_for_long_leaves_its_slot(starter_environment: InstalledEnvironment) -> None:
     """The thread that waits for it hears so while it sleeps."""
     left = threading.Event()

@@ -41,6 +41,7 @@ def _expressions(part):
             yield from _expressions(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_no_name_becomes_a_part_of_an_expression(name):
     """Names are data: what Vega evaluates is the same whatever models and causes are called."""

@@ -122,6 +122,7 @@ def test_runs_without_a_common_task_stand_beside_one_another(recorded):
     assert "Not compared: the runs have no task in common" in sections(runs)["differences"].lead
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("samplings", "lines", "x_title"),
     [

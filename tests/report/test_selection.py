@@ -20,6 +20,7 @@ def test_a_pattern_takes_the_latest_run_of_every_name_that_fits(recorded):
     assert {run.recorded.record for run in select_runs(recorded.root, ["sweep+*"])} == {latest, other}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("runs", "labels"),
     [

@@ -264,6 +264,7 @@ class TestIncomplete:
             aggregate(**paths, split="complete", subset="full", k=(1,))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=9), min_size=1, max_size=6), st.integers(1, 9))
 def test_scores_equal_exact_arithmetic(tmp_path_factory, outcomes, k):

@@ -177,6 +177,7 @@ def test_students_quantile_is_scipys():
     assert student_quantile(0) == math.inf
 
 
+@pytest.mark.slow
 @given(st.lists(st.fractions(0, 1, max_denominator=50), min_size=2, max_size=60))
 def test_standard_error_equals_exact_arithmetic(scores):
     """The squared standard error agrees with the sample variance over n in exact arithmetic."""
@@ -224,6 +225,7 @@ def test_one_sample_a_task_holds_every_truth(n_tasks, least, most):
     assert 100 * held.mean() <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_tasks", "least", "most"), [(5, 93, 100), (7, 94, 100), (20, 94, 97.5), (148, 94, 96.5)])
 @pytest.mark.parametrize("difficulties", [(0.05, 0.3, 0.6, 0.95), (0.0, 0.0, 0.02, 0.5, 1.0)])
 def test_clustered_intervals_hold_the_truth_in_95_percent_of_draws(n_tasks, least, most, difficulties):

@@ -82,6 +82,7 @@ def test_single_line_is_a_program_only_with_a_blank_one() -> None:
     assert longest_program_range("x y\na = 1\n\nx y") == LineRange(1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

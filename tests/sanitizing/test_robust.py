@@ -171,6 +171,7 @@ def test_any_text_is_sanitized_once_for_all(text: str) -> None:
     assert "task_func" in bound_names(solution) or "task_func" not in kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -90,6 +90,7 @@ def test_an_answer_that_is_too_large_is_not_read(mode: Any) -> None:
     assert (row["syntax_ok"], row["blocked"]) == (False, True)
 
 
+@pytest.mark.slow
 def test_a_large_answer_is_read_in_another_process() -> None:
     """It gives what a small one gives, and takes no memory of this process."""
     program = "def task_func(x):\n    os.remove(x)\n    return np\n"

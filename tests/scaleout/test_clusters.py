@@ -62,6 +62,7 @@ def test_jobs_of_a_queue_execute(starter_environment: InstalledEnvironment, tmp_
     assert (seen[0], seen[-1]) == ((0, 8), (8, 8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "refusal"),
     [

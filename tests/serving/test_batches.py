@@ -192,6 +192,7 @@ def test_a_small_batch_has_its_turn_beside_a_large_one(serve_here: Serve) -> Non
             assert served.service.jobs.executions < 10
 
 
+@pytest.mark.slow
 def test_a_sample_that_sleeps_for_long_holds_nobody_up(serve_here: Serve) -> None:
     """With one slot, what comes after it is executed while it sleeps."""
     with serve_here(slots_per_core=1) as served:
@@ -203,6 +204,7 @@ def test_a_sample_that_sleeps_for_long_holds_nobody_up(serve_here: Serve) -> Non
             assert served.service.jobs.open_items == 1
 
 
+@pytest.mark.slow
 def test_a_full_queue_says_when_to_come_back(serve_here: Serve) -> None:
     """429, with Retry-After; what was let in is not disturbed."""
     with serve_here(max_queue=2) as served:

@@ -70,6 +70,7 @@ def test_rewards_come_in_the_order_of_the_completions(shared_service: Served, wi
         assert ServiceReward(service, kind)(["?"] * 4, completions, **columns) == rewards
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 def test_a_service_that_is_full_is_waited_for(serve_here: Serve, with_key: None) -> None:
     """More completions than its queue takes: each has its reward in the end."""
@@ -110,6 +111,7 @@ def test_a_reward_function_can_be_pickled() -> None:
     assert isinstance(pickle.loads(pickle.dumps(ServiceReward(RewardService("http://127.0.0.1:1")))), ServiceReward)
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 def test_the_loop_that_trains_nothing_runs(
     shared_service: Served, with_key: None, capsys: pytest.CaptureFixture[str]

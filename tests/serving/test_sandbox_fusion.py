@@ -197,6 +197,7 @@ def test_the_key_may_stand_in_the_address(shared_service: Served) -> None:
         assert stranger.get("/v1/info", auth=("any", KEY)).status_code == 401
 
 
+@pytest.mark.slow
 def test_a_fault_of_the_machine_is_no_verdict(serve_here: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """504, which every client repeats: the real one tries again, and gets the verdict once the machine is well."""
     with serve_here() as served:
@@ -232,6 +233,7 @@ def test_a_full_queue_is_told_and_survived(serve_here: Serve) -> None:
             assert [one.run_result.stdout for one in asyncio.run(ask())] == ["0\n", "1\n", "2\n", "3\n"]
 
 
+@pytest.mark.slow
 def test_what_a_client_left_is_not_executed(serve_here: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that does not wait for its turn gives its place back, and those after it have theirs."""
     with serve_here(slots_per_core=1) as served, client_of(served.url) as impatient:

@@ -48,6 +48,7 @@ def called(space: SpaceProcess, name: str, *data: Any) -> str:
     return answer(space, f"/gradio_api/call/{name}/{event}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "named",
     [

@@ -23,6 +23,7 @@ def publish(store: Store, table: pa.Table = TABLE, key: str = "key") -> Artifact
     return store.publish("execution", key, table, settings={"a": 1}, statistics={"executed": 2})
 
 
+@pytest.mark.slow
 def test_what_one_machine_publishes_another_reads(machine: Machine) -> None:
     """Table, statistics and single columns come back on a machine that has never seen the store."""
     ref = publish(machine("one"))

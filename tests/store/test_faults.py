@@ -16,6 +16,7 @@ from .s3 import FaultyProxy, forget_servers
 from .test_conformance import TABLE, flipped, publish
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["truncate", "flip", "no_part", "no_manifest", "bad_manifest"])
 def test_damaged_objects_are_a_miss(s3_machine: Machine, damage: str) -> None:
     """Nothing that fails its checksum gets into a replica; publishing again repairs it."""
@@ -56,6 +57,7 @@ def _is_put(method: str, path: str, torn: str) -> bool:
     return method == "PUT" and path.partition("?")[0].endswith(torn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("torn", [".parquet", "manifest.json"])
 def test_what_does_not_arrive_publishes_nothing(
     s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch, torn: str
@@ -87,6 +89,7 @@ def test_what_fails_for_a_moment_is_tried_again(
     assert len(s3_machine("third").published("execution")) == 1
 
 
+@pytest.mark.slow
 def test_a_store_out_of_reach_is_no_miss(
     s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

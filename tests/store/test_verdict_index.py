@@ -37,6 +37,7 @@ def found(store: Store, *keys: str) -> set[tuple[str, str]]:
     return {(row["verdict_key"], row["status"]) for row in VerdictIndex(store).verdicts(keys)}
 
 
+@pytest.mark.slow
 def test_verdicts_of_every_artifact_are_found_on_every_machine(machine):
     """Artifacts that are published after the first look too, and every outcome of an execution."""
     publish(machine("a"), "one", verdict("k1"), verdict("k2", "fail"))

@@ -86,6 +86,7 @@ def study(
     return Study(entries, [by_task[entry["task"]].pop(0) for entry in entries], tables(rows))
 
 
+@pytest.mark.slow
 def test_every_answer_is_told_rightly(study: Study) -> None:
     """Its kind, whether it is a cheat, and whether it objects to a test; each cheat has evidence."""
     found = {

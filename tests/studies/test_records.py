@@ -128,6 +128,7 @@ def test_a_report_has_rounds_of_its_own_runs_only(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_rounds_that_a_longer_study_of_the_run_holds_are_not_shown_again(tmp_path):
     """Of a run that was extended the latest counts, of each feedback; its former page stays."""
     found = open_store(tmp_path / "store")

@@ -36,6 +36,7 @@ def task_func():
 """
 
 
+@pytest.mark.slow
 def test_a_sample_reaches_no_socket_of_its_neighbours(starter_environment: InstalledEnvironment) -> None:
     """Of 112 samples in flight in one zygote, no honest one ends by a word that a hostile one wrote."""
     backend = LocalBackend(starter_environment, LimitsConfig(time_seconds=60, memory_mib=300), warm=True)

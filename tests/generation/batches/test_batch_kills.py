@@ -94,6 +94,7 @@ def test_killed_while_submitting(account: Account, tmp_path: Path, hook: str) ->
     _expect_each_once(account, tmp_path, TWENTY)
 
 
+@pytest.mark.slow
 def test_a_batch_that_arrives_after_the_restart(account: Account, tmp_path: Path) -> None:
     """The account takes the dead run's batch only when the next run has already looked for it."""
     looked, killed, arrived = threading.Event(), threading.Event(), threading.Event()
@@ -122,6 +123,7 @@ def test_a_batch_that_arrives_after_the_restart(account: Account, tmp_path: Path
     _expect_each_once(account, tmp_path, TWENTY[:7])
 
 
+@pytest.mark.slow
 def test_killed_while_collecting(account: Account, tmp_path: Path) -> None:
     """Answers that were recorded before the kill are not recorded again, and the others are read again."""
     many = [request(number) for number in range(60)]
@@ -145,6 +147,7 @@ class _Alarm:
             self.rung.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_killed_at_random_moments(account: Account, tmp_path: Path, seed: int) -> None:
     """However often a run is killed, and whenever, the last one ends with every sample once and each paid once."""

@@ -19,6 +19,7 @@ DIALECTS_BY_CLIENT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DIALECTS_BY_CLIENT, indirect=True)
 def test_as_many_requests_as_connections_are_under_way(name: str):
     """No pool of an SDK's holds requests back, and the connections are used again for the next ones."""

@@ -80,6 +80,7 @@ def test_a_message_tells_status_and_words(name: str):
     assert len(message) == MESSAGE_LENGTH
 
 
+@pytest.mark.slow
 def test_the_deadline_holds_for_the_whole_answer(name: str):
     """A server that never answers, or that sends a byte now and then for a minute, costs the deadline and no more."""
 

@@ -76,6 +76,7 @@ def test_old_records_go_with_their_artifacts(store: Store) -> None:
     assert_one_run_is_whole(store)
 
 
+@pytest.mark.slow
 def test_a_removal_that_was_killed_is_finished_by_the_next(store: Store) -> None:
     """The manifest goes first: what is left is no artifact, and goes as debris."""
     artifact(store, "dataset", "half")

@@ -28,6 +28,7 @@ def test_open_readers_keep_what_they_opened(store, three_tasks):
     assert ask(catalog, "SELECT count(*) FROM runs") == [(1,)]
 
 
+@pytest.mark.slow
 def test_rebuilding_at_once_leaves_one_whole_catalog(store, three_tasks):
     """Runs that end together each rebuild; the file is whole, and nothing temporary stays behind."""
     publish(store, three_tasks)
@@ -186,6 +187,7 @@ class TestCarriedOver:
         assert self.counts(store) == [(2, 3)]
 
 
+@pytest.mark.slow
 def test_a_moved_store_is_whole_again_after_a_rebuild(store, three_tasks, tmp_path):
     """Counts and scores go with the file; texts are found again once the catalog was built where it is now."""
     publish(store, three_tasks)

@@ -78,6 +78,7 @@ def test_four_tasks_that_all_favour_one_model_prove_nothing():
     assert low <= 0 < high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(6, 0), (9, 1), (40, 15), (200, 140)])
 def test_interval_and_test_agree_on_what_is_significant(first, second):
     """Where McNemar's p is below 0.05 by a margin the interval excludes 0, and the other way round."""

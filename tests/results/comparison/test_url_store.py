@@ -33,6 +33,7 @@ def _publish(here, there, record, settings):
     there.write(f"runs/{record}.json", here.file(f"runs/{record}.json").read_bytes())
 
 
+@pytest.mark.slow
 def test_comparisons_and_stories_read_from_the_bucket(bucket):
     """Differences and harness versions are those that the runs were published with."""
     found = compare(open_runs(bucket, ["a", "b"]), method=Method(rounds=100))

@@ -48,6 +48,7 @@ def _parquet(path: Path) -> None:
     pq.write_table(pa.table({"id": [1, 2, 3], "code": ["x", None, PLANTED]}), path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "write", "record"),
     [

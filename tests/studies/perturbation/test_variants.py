@@ -32,6 +32,7 @@ def tasks() -> list[dict[str, Any]]:
     return load_tasks(view, resolve(view)).to_pylist()[::4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_variants_are_different_and_follow_from_the_seed(kind: str, tasks: list[dict[str, Any]]) -> None:
     """Another seed gives others; no text is changed that is none of the kind's business."""

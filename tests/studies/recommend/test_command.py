@@ -100,6 +100,7 @@ def text_of(page):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
 
 
+@pytest.mark.slow
 def test_the_explorer_ranks_them_too(store, tmp_path):
     """The same numbers behind a form; the fit is computed once, and what is wrong stands beside the form."""
     with exploring(store, tmp_path) as explored:

@@ -110,6 +110,7 @@ def test_the_order_of_runs_does_not_matter(tmp_path):
     np.testing.assert_array_equal(found[0].shares, found[1].shares)
 
 
+@pytest.mark.slow
 def test_fewer_than_two_models_are_one_line_until_a_second_is_copied_there(recorded, tmp_path):
     """So are a store that is not there and an empty one; each says what to do."""
     with pytest.raises(ArtifactError, match="there is no store"):
