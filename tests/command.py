@@ -1,5 +1,6 @@
 """Calls of the command line, in this process or in a process of its own, and what they print."""
 
+import asyncio
 import io
 import logging
 import os
@@ -25,6 +26,8 @@ def command_in(folder: Path) -> Command:
     """A command that runs in this process with a folder as the working directory."""
 
     def call(*arguments: str | Path, check: bool = True, **variables: str) -> "subprocess.CompletedProcess[str]":
+        if _has_event_loop():  # a browser's test left Playwright's running, in which no command can run its own
+            return process_in(folder)(*arguments, check=check, **variables)
         words = ["bigcodeflow", *map(str, arguments)]
         with _surroundings(folder, words, _VARIABLES | variables) as (stdout, stderr):
             done = subprocess.CompletedProcess(words, _exit_code(), _text(stdout), _text(stderr))
@@ -43,6 +46,14 @@ def process_in(folder: Path) -> Command:
         return _checked(done, check=check)
 
     return call
+
+
+def _has_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _checked(done: "subprocess.CompletedProcess[str]", *, check: bool) -> "subprocess.CompletedProcess[str]":
