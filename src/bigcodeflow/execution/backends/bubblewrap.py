@@ -168,7 +168,7 @@ def memory_file(name: str, content: bytes) -> Iterator[int]:
 
 
 @cache
-def _open_to_readers(folder: Path) -> Path:
+def _readable_folder(folder: Path) -> Path:
     """The folder, or a copy until this process ends where the umask of a checkout closed it to a sandbox's user."""
     paths = [folder, *folder.iterdir()]
     if os.getuid() or all(path.stat().st_mode & 0o004 for path in paths):
@@ -207,7 +207,7 @@ def _visible(
         for parent in reversed(inside.parents[:-1]):
             # bwrap makes missing parents for root alone; the sandbox's user has to pass through them.
             arguments += ["--perms", "0755", "--dir", str(parent)]
-        arguments += ["--ro-bind", str(_open_to_readers(path) if path == harness_folder else path), str(inside)]
+        arguments += ["--ro-bind", str(_readable_folder(path) if path == harness_folder else path), str(inside)]
     for name, descriptor in data_fds.items():
         arguments += ["--perms", "0444", "--ro-bind-data", str(descriptor), name]
     for name, value in variables(environment).items():
