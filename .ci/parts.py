@@ -17,7 +17,6 @@ import hashlib
 import json
 import os
 import resource
-import shlex
 import shutil
 import subprocess
 import sys
@@ -34,15 +33,7 @@ _LOGS = ROOT / "results" / "ci"
 _PRINTING = threading.Lock()
 _LANES = 2
 _SHOWN_LINES = 3
-_COVERAGE = _LOGS / "coverage.ini"
-_COVERAGE_SETTINGS = """[run]
-source = {root}/src/bigcodeflow
-data_file = {logs}/coverage
-branch = true
-parallel = true
-[report]
-format = total
-"""
+_COVERAGE = "benchmarks/coverage.ini"
 _SLOW = ".venv/bin/python -m pytest -m 'slow and not long' --numprocesses 2"
 
 
@@ -136,8 +127,9 @@ def run(parts: list[Part], *, measured: bool = False) -> list[Outcome]:
     """Run parts in lanes, in their order; where ``measured``, record which lines of src/ their tests execute."""
     shutil.rmtree(_LOGS, ignore_errors=True)
     _LOGS.mkdir(parents=True)
-    _COVERAGE.write_text(_COVERAGE_SETTINGS.format(root=ROOT, logs=_LOGS))
-    variables = os.environ | {"COVERAGE_PROCESS_START": str(_COVERAGE)}
+    for left in ROOT.glob(".coverage*"):
+        left.unlink()
+    variables = os.environ | {"CHECKOUT": str(ROOT), "COVERAGE_PROCESS_START": str(ROOT / _COVERAGE)}
     with ThreadPoolExecutor(_LANES) as pool:
         return list(pool.map(lambda part: run_one(part, variables if measured and part.is_measured else None), parts))
 
@@ -161,8 +153,11 @@ def covered(floor: float | None) -> list[Outcome]:
     """Compare the lines and branches of src/ that the tests executed with the floor, a percentage, if there is one."""
     if floor is None:
         return []
-    coverage = f".venv/bin/python -m coverage {{}} --rcfile {shlex.quote(str(_COVERAGE))} --quiet"
-    commands = coverage.format("combine"), f"{coverage.format('report').removesuffix('--quiet')} --fail-under {floor}"
+    coverage = f"CHECKOUT=$PWD .venv/bin/python -m coverage {{}} --rcfile {_COVERAGE}"
+    commands = (
+        f"{coverage.format('combine')} --quiet",
+        f"{coverage.format('report')} --format total --fail-under {floor}",
+    )
     return [run_one(Part("coverage", " && ".join(commands)), None)]
 
 

@@ -1,6 +1,7 @@
 r"""How many small faults the tests notice: mutants of the code that decides verdicts, keys, solutions and statistics.
 
-    coverage run --rcfile benchmarks/coverage.ini -m pytest -q -m "not slow and not serial" --numprocesses 4 \
+    export CHECKOUT=$PWD
+    coverage run --rcfile benchmarks/coverage.ini -m pytest -q -m "not slow" --numprocesses 4 \
         -p benchmarks.mutants --durations 0 > durations.txt
     coverage combine --rcfile benchmarks/coverage.ini
     coverage report --rcfile benchmarks/coverage.ini
