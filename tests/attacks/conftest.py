@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -116,6 +116,21 @@ class Judge:
         rows = [one.verdict for one in self._execute(list(todo.values()))]
         self._checked |= dict(zip(todo, rows, strict=True))
         return {item.verdict_key: self._checked[item.verdict_key] for item in items}
+
+
+def shared_out(values: Sequence[Any], *, every: int) -> list[Any]:
+    """Make parameters of values: by default each ``every``-th has a test, the others where slow tests run."""
+    slow = [pytest.mark.slow]
+    return [
+        pytest.param(one, id=getattr(one, "name", one), marks=slow * bool(n % every)) for n, one in enumerate(values)
+    ]
+
+
+def selected(request: pytest.FixtureRequest, parameter: str) -> list[Any]:
+    """List values of a parameter for which a test of the module runs, so that nothing else is judged."""
+    specs = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
+    values = [spec.params[parameter] for spec in specs if spec and parameter in spec.params]
+    return [value for number, value in enumerate(values) if value not in values[:number]]
 
 
 @pytest.fixture(

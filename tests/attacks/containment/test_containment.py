@@ -16,6 +16,7 @@ import pytest
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import verdict
+from tests.attacks.conftest import selected, shared_out
 
 from .attacks import ATTACKS, ATTEMPT, TEST, Attack
 from .conftest import ATTACKS_TOGETHER, IN_FLIGHT, LIMITS, Machine, settled, state_of
@@ -80,14 +81,15 @@ def _round(backend: Backend, machine: Machine, attacks: list[Attack]) -> Round:
 
 
 @pytest.fixture(scope="module")
-def rounds(contained_backend: Backend, machine: Machine) -> dict[str, Round]:
+def rounds(request: pytest.FixtureRequest, contained_backend: Backend, machine: Machine) -> dict[str, Round]:
     """Execute attacks of several kinds at a time; rounds by the names of their attacks."""
-    count = -(-len(ATTACKS) // ATTACKS_TOGETHER)
-    found = [_round(contained_backend, machine, ATTACKS[number::count]) for number in range(count)]
+    attacks = selected(request, "attack")
+    count = -(-len(attacks) // ATTACKS_TOGETHER)
+    found = [_round(contained_backend, machine, attacks[number::count]) for number in range(count)]
     return {name: one for one in found for name in one.verdicts}
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
+@pytest.mark.parametrize("attack", shared_out(ATTACKS, every=3))
 def test_an_attack_harms_nothing(rounds: dict[str, Round], attack: Attack) -> None:
     """It fails, honest neighbours pass, nobody was reached, and nothing is left or changed on the machine."""
     mine = rounds[attack.name]

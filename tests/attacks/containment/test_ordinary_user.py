@@ -15,6 +15,7 @@ from .attacks import ATTACKS, TEST, Attack
 from .conftest import SECONDS_TO_SETTLE, Machine
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.sandbox,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user; for others every test is this one"),
@@ -50,9 +51,7 @@ json.dump(results, sys.stdout)
 """
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param(False, marks=pytest.mark.slow, id="cold"), pytest.param(True, id="warm")]
-)
+@pytest.fixture(scope="module", params=[False, True], ids=["cold", "warm"])
 def found(request: pytest.FixtureRequest, machine: Machine) -> dict[str, tuple[str, str]]:
     """Status and output of every attack, executed by an ordinary user."""
     programs = {attack.name: machine.filled_in(attack.program) for attack in ATTACKS}

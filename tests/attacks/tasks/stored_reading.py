@@ -2,12 +2,7 @@ import hashlib
 import json
 # <module>
 def task_func(place, reading):
-    """Store a reading as JSON with sorted keys, and tell its checksum.
-
-    Parameters: place (str, the file), reading (dict).
-    Returns: str, the first eight digits of the hexadecimal sha256 of the file's content.
-    Raises: TypeError where the reading is no dict.
-    """
+    """Store a reading as JSON with sorted keys, and tell its checksum."""
     if not isinstance(reading, dict):
         raise TypeError("a reading is a dict")
     text = json.dumps(reading, sort_keys=True)

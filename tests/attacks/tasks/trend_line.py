@@ -1,12 +1,7 @@
 import math
 
 def task_func(xs, ys):
-    """Least-squares line through points.
-
-    Parameters: xs and ys (lists of numbers of one length, two at least).
-    Returns: tuple of float: slope, intercept and the root of the mean squared distance in y.
-    Raises: ValueError if the lengths differ or fewer than two points are given.
-    """
+    """Least-squares line through points."""
     if len(xs) != len(ys) or len(xs) < 2:
         raise ValueError("two points at least, as many x as y")
     mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)

@@ -2,13 +2,7 @@ import re
 from collections import Counter
 # <module>
 def task_func(text):
-    """Count the words of a text, case ignored.
-
-    Parameters: text (str).
-    Returns: dict with 'counts' (dict of word to number), 'longest' (str, the first among equals by alphabet) and
-    'words' (list of the distinct words).
-    Raises: ValueError if the text holds no word.
-    """
+    """Count the words of a text, case ignored."""
     found = re.findall(r"[a-z]+", text.lower())
     if not found:
         raise ValueError("the text holds no word")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.attacks.conftest import Judge, Judged, Sample
+from tests.attacks.conftest import Judge, Judged, Sample, selected, shared_out
 from tests.attacks.reading import TASKS_FOLDER, Exhibit, exhibit_of, read_task
 
 from .conftest import Attack, attacks
@@ -17,7 +17,7 @@ from .conftest import Attack, attacks
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
 ATTACKS = attacks()
-EACH = pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
+EACH = pytest.mark.parametrize("attack", shared_out(ATTACKS, every=6))
 TASKS = {path.stem: exhibit_of(read_task(path.stem)) for path in sorted(TASKS_FOLDER.glob("*.py"))}
 #: Neither a pass, nor an infra_error: a program that earns one of these would be executed again and again.
 CAUGHT = {"fail", "tampered", "crash", "timeout", "out_of_memory", "syntax_error"}
@@ -38,9 +38,9 @@ class Battle(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def battle(judge: Judge, is_warm: bool) -> Battle:  # noqa: FBT001 -- a fixture
+def battle(request: pytest.FixtureRequest, judge: Judge, is_warm: bool) -> Battle:  # noqa: FBT001 -- a fixture
     """Judge every attack together with an honest solution; where samples start cold, which is slower, every fifth."""
-    chosen = ATTACKS if is_warm else ATTACKS[::_COLD_SHARE]
+    chosen = selected(request, "attack") if is_warm else ATTACKS[::_COLD_SHARE]
     names = [name for _, name in zip(chosen, cycle(TASKS), strict=False)]
     pairs = [
         (Sample(TASKS[name].program, TASKS[name]), Sample(attack.program, attack.task))
