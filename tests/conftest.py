@@ -15,6 +15,7 @@ from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.listening import reach_loopback_directly
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from tests.command import Command, command_in, process_in
+from tests.examples import examples
 
 ROOT = Path(__file__).parents[1]
 REFERENCE_DATA = ROOT.parent / "shared" / "data"
@@ -32,7 +33,9 @@ CHROMIUM_FLAGS = [
 # Servers of the tests are asked directly, also on a machine that has a proxy.
 reach_loopback_directly(os.environ)
 # How long an example takes says how busy the machine is, and nothing about the example.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "any machine", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("any machine")
 
 _SLOW_MODULE = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.slow", re.MULTILINE)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
 from bigcodeflow.execution.integrity.literals import Tolerance, evaluated, far_miss, leaves, near_miss
 from tests.doubles.written_tests import suite
+from tests.examples import examples
 
 
 def expression(text: str) -> ast.expr:
@@ -30,7 +31,7 @@ LITERALS = st.recursive(
 
 
 @given(value=LITERALS, seed=st.integers(0, 1000))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_an_expected_literal_becomes_another_of_its_type(value: object, seed: int) -> None:
     """The altered text parses, expects another value, and has the same type in the place of the old."""
     body = f"self.assertEqual(task_func(), {value!r})"
@@ -45,7 +46,7 @@ def test_an_expected_literal_becomes_another_of_its_type(value: object, seed: in
     value=st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False, width=32)),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_near_misses_of_numbers_leave_the_tolerance(value: float, seed: int) -> None:
     """A number that counts as equal to one is never equal to the other as well: they are three tolerances apart."""
     tolerance = Tolerance(0.5, 1e-3)
@@ -58,7 +59,7 @@ def test_near_misses_of_numbers_leave_the_tolerance(value: float, seed: int) -> 
 @given(
     value=st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=400), max_size=10), seed=st.integers(0, 1000)
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_near_misses_of_strings_differ_in_more_than_case_and_spaces(value: str, seed: int) -> None:
     """A comparison that ignores case or spaces tells the two apart as well."""
     segment = repr(value)
@@ -74,7 +75,7 @@ def test_near_misses_of_strings_differ_in_more_than_case_and_spaces(value: str, 
     values=st.lists(st.one_of(st.integers(0, 50), st.sampled_from(["a", "bc", "Red"])), min_size=1, max_size=6),
     seed=st.integers(0, 2),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_allowed_values_become_others_without_exception(values: list[object], seed: int) -> None:
     """No value that was allowed stays allowed: one near miss would leave the honest results in."""
     body = f"result = task_func()\nself.assertIn(result, {values!r})"

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, ReplyRecord
 from bigcodeflow.generation.model_api import Answer, Reply, TokenUsage
+from tests.examples import examples
 
 from .in_process import cancel, request
 
@@ -78,7 +79,7 @@ def test_a_record_is_read_as_it_was_written(  # noqa: PLR0917 -- what hypothesis
 RUNS = st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=6), min_size=1, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(RUNS, st.data())
 def test_a_write_torn_at_any_byte_costs_that_record_only(
     runs: list[list[tuple[int, int]]], data: st.DataObject

@@ -14,6 +14,7 @@ from bigcodeflow.core.settings import merged
 from bigcodeflow.importing.claims import claims_of_name
 from bigcodeflow.pipeline.outputs import file_stem, model_name, write_sample_files
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
+from tests.examples import examples
 
 _HUB = "bigcode/bigcodebench"
 #: What tells runs apart in one place or in several, among it what a file name cannot show plainly.
@@ -58,7 +59,7 @@ def identity(config: RunConfig) -> tuple[object, ...]:
     return (asked, config.generation.n_samples, view, config.sanitizing)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(one=choices, other=choices, fast=speed, changed=st.sets(st.sampled_from(sorted(_SETTINGS)), max_size=2))
 def test_names_are_shared_exactly_where_the_settings_are(one: dict, other: dict, fast: dict, changed: set) -> None:
     """Different settings, different names; speed and places change none."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.importing.claims import agreed, claims_of_name, scores_of
 from bigcodeflow.results.runs import find_run, recorded_runs
+from tests.examples import examples
 from tests.results.test_importing import PASSES, STARTER, STEM, entry, scores, take_in, write
 
 VALUES = {
@@ -71,7 +72,7 @@ def test_any_two_sources_that_differ_are_refused_and_named(tmp_path_factory, dat
     assert not (folder / "store").exists()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     model=st.from_regex(r"[A-Za-z0-9][\w.]{0,12}(--[\w.]{1,8}){0,2}", fullmatch=True),
     view=st.tuples(VALUES["split"], VALUES["subset"]),

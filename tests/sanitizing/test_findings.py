@@ -5,6 +5,7 @@ from hypothesis import given, settings
 
 from bigcodeflow.sanitizing import find_risks
 from bigcodeflow.sanitizing.findings import BLOCKED_RULES, assess
+from tests.examples import examples
 from tests.sanitizing.conftest import Pair, layouts
 
 
@@ -102,7 +103,7 @@ def test_most_recorded_solutions_are_harmless(golden_pairs: list[Pair]) -> None:
     assert 0 < len(blocked) < len(golden_pairs) // 10
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(program=layouts)
 def test_any_text_gets_findings(program: str) -> None:
     """No text raises, and every finding points at a line of it."""

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.sanitizing.grammar import newer_fstring_line, parse, parse_or_none
+from tests.examples import examples
 
 _NEWER = ["f'{a['b']}'", 'f"{"x"}"', "f'{\"\\n\".join(a)}'", "f'''{a # c\n}'''", 'f"{f"{a}"}"', "rf'{x['y']}'"]
 _OLDER = ["f'{a[\"b\"]}'", "f'{{}}'", "f'{a:{b}}'", "f'{a!r:>{w}}'", "f'''{'x'}'''", "f'{a[1:2]}'", "f'{ {1: 2}[1] }'"]
@@ -35,7 +36,7 @@ def test_statements_of_newer_pythons_are_refused(program: str) -> None:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="newer parsers read more than 3.10's f-strings")
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(text=st.text(alphabet="f'\"{}[]:#!\\ax =\n", max_size=14).map(lambda tail: f"f'{tail}"))
 def test_what_an_older_python_reads_is_never_refused(text: str) -> None:
     """The search for newer f-strings finds none in a text that a Python before 3.12 parses."""

@@ -6,6 +6,7 @@ import warnings
 from hypothesis import example, given, settings
 
 from bigcodeflow.sanitizing.grammar import logical_lines
+from tests.examples import examples
 from tests.sanitizing.conftest import layouts
 
 
@@ -39,7 +40,7 @@ def test_indentation_is_measured_in_columns() -> None:
     assert [line.column if line else None for line in found[:4]] == [8, 8, 1, 2]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(text=layouts)
 @example(text="x = 1\\\n\ny")
 def test_statements_of_a_program_begin_at_logical_lines(text: str) -> None:

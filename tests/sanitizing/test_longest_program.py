@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.sanitizing.grammar import parse_or_none
 from bigcodeflow.sanitizing.parity import LineRange, longest_program, longest_program_range
+from tests.examples import examples
 from tests.sanitizing.conftest import Pair, layouts
 
 _LINES = 1_000
@@ -28,7 +29,7 @@ def brute_force(text: str) -> str:
     return "\n".join(best)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(text=layouts)
 @example(text="\\\n\nfor i in x:")
 @example(text="def f():\n\\\n      b")
@@ -48,7 +49,7 @@ def test_equals_the_exhaustive_search_on_damaged_answers(golden_pairs: list[Pair
     """A window of a real answer, cut anywhere and pierced by a stray line, gives what the exhaustive search finds."""
     strays = st.sampled_from(["'''", '"""', "(", "]", "```", "else:", "  x", "prose and more prose", "@d", "\\"])
 
-    @settings(max_examples=60, database=None)
+    @settings(max_examples=examples(60), database=None)
     @given(pair=st.sampled_from(golden_pairs), data=st.data())
     def check(pair: Pair, data: st.DataObject) -> None:
         lines = pair.raw.split("\n")

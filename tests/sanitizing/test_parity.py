@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from bigcodeflow.sanitizing import sanitize
+from tests.examples import examples
 from tests.sanitizing.conftest import Pair, answers
 
 _ONE = "def task_func():\n    return 1"
@@ -61,7 +62,7 @@ def test_solution_is_the_originals(text: str, solution: str) -> None:
     assert parity(text) == solution
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(text=answers)
 def test_any_text_gives_text_that_can_be_stored(text: str) -> None:
     """NUL bytes, lone surrogates and fragments of any kind give UTF-8 text."""

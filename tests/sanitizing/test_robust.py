@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from bigcodeflow.sanitizing import sanitize
 from bigcodeflow.sanitizing.robust import without_thinking
 from bigcodeflow.sanitizing.statements import statements_of
+from tests.examples import examples
 from tests.sanitizing.conftest import Pair, answers
 
 _FUNCTION = "def task_func(x):\n    return x"
@@ -159,7 +160,7 @@ def test_nothing_that_parity_keeps_and_the_entry_point_reaches_is_lost(golden_pa
         assert robust(solution) == solution, pair.task_id
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(text=answers)
 @example(text="  def task_func(x):\n    return x\nand\n  so on")
 def test_any_text_is_sanitized_once_for_all(text: str) -> None:

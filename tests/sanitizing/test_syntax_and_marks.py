@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.sanitizing import syntax_error
 from bigcodeflow.sanitizing.statements import omitted_setup, placeholder
+from tests.examples import examples
 from tests.sanitizing.conftest import layouts
 
 _PROMPT = "import numpy as np\nfrom os import path\nLIMIT = 3\ndef task_func(x):"
@@ -37,7 +38,7 @@ def test_error_says_what_and_where(program: str, where: str) -> None:
     assert "\n" not in message
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(program=layouts | st.text(st.characters() | st.characters(categories=["Cs"])))
 def test_any_text_gets_an_answer(program: str) -> None:
     """No text raises or warns."""

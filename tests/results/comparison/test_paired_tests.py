@@ -11,9 +11,10 @@ from scipy import optimize
 
 from bigcodeflow.results.comparison.paired_tests import holm, mcnemar, score_interval
 from bigcodeflow.results.statistics import Z_95
+from tests.examples import examples
 
 few = st.integers(0, 60)
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=examples(60), deadline=None)
 
 
 def _tails(first, second):
