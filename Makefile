@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Workers of pytest; some tests wait, so more than there are cores.
-PYTEST_WORKERS ?= 3
+# Workers of pytest; each takes fifteen seconds to import all tests.
+PYTEST_WORKERS ?= 2
 # Hundreds of processes import the package in the tests: bytecode is kept even where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
