@@ -12,23 +12,28 @@ import bigcodeflow as bcf
 from bigcodeflow import api
 from bigcodeflow.core import schemas
 from tests.conftest import ROOT
+from tests.forked_workers import forked_workers
+
+__all__ = ["forked_workers"]
 
 
-@pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory, starter_environment: object) -> tuple[Path, str]:
-    """The folder in which the documentation's examples ran as somebody pastes them, and what they printed.
+@pytest.fixture(scope="module", autouse=True)
+def workers(forked_workers: None) -> None:
+    """Execute on forked workers."""
 
-    One file and one process for all of them, without a guard for worker processes.
-    """
-    folder = tmp_path_factory.mktemp("library")
+
+@pytest.mark.sandbox
+@pytest.mark.slow
+def test_examples_run_as_scripts(tmp_path: Path, starter_environment: object) -> None:
+    """Both pages' examples, pasted into one file without a guard for worker processes, print score and interval."""
     pages = [_examples(ROOT / page) for page in ("README.md", "docs/library.md")]
     assert all(page.startswith("import bigcodeflow as bcf\n") for page in pages)
     program = "\n".join(pages)
     assert program.count('"dataset.ids": "0-4"') == len(pages)
-    (folder / "example.py").write_text(program.replace('"dataset.ids": "0-4"', '"dataset.ids": "0-1"'))
-    done = subprocess.run([sys.executable, "example.py"], cwd=folder, capture_output=True, text=True, check=False)
+    (tmp_path / "example.py").write_text(program.replace('"dataset.ids": "0-4"', '"dataset.ids": "0-1"'))
+    done = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    assert done.stdout.count("ci_low") == 2
 
 
 def _examples(page: Path) -> str:
@@ -46,9 +51,9 @@ def config_in(folder: Path) -> bcf.RunConfig:
 
 
 @pytest.fixture(scope="module")
-def config(executed: tuple[Path, str]) -> bcf.RunConfig:
-    """A run in the store of the examples, which knows all verdicts."""
-    return config_in(executed[0])
+def config(tmp_path_factory: pytest.TempPathFactory) -> bcf.RunConfig:
+    """Runs in a store that tests share, so that verdicts are known after the first."""
+    return config_in(tmp_path_factory.mktemp("library"))
 
 
 def test_the_package_offers_what_the_api_lists() -> None:
@@ -78,7 +83,7 @@ def test_each_function_returns_the_table_of_its_stage(
     assert tables["VERDICTS"]["status"].to_list() == ["pass", "pass"]
     progress = capfd.readouterr().err
     assert "execution: 2 rows" in progress
-    assert progress.count("dataset: 2 rows (from cache)") == len(tables)
+    assert progress.count("dataset: 2 rows (from cache)") == len(tables) - 1
 
     results = bcf.run(config.model_copy(update={"out": f"{config.store}/../out"}), progress=False)
     assert not capfd.readouterr().err
@@ -116,13 +121,6 @@ def test_samples_that_are_none_are_refused(tmp_path: Path, samples: list[dict[st
 def test_a_run_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(bcf.BigCodeFlowError, match="no recorded run is called 'latest'"):
         bcf.read_results(store=tmp_path)
-
-
-@pytest.mark.sandbox
-def test_examples_run_as_scripts(executed: tuple[Path, str]) -> None:
-    """Both pages' examples print the score with its interval."""
-    _, printed = executed
-    assert printed.count("ci_low") == 2
 
 
 @pytest.mark.sandbox

@@ -15,6 +15,7 @@ def asked(port, content):
         return json.load(response)["choices"][0]["message"]["content"]
 
 
+@pytest.mark.slow
 def test_each_prompt_gets_the_answer_of_its_task_and_not_at_once():
     """The answer is that of the task whose text stands in the prompt, after the time that a model would take."""
     with overlap.served({"def one(": "first", "def two(": "second"}, 0.2) as port:

@@ -11,6 +11,7 @@ from bigcodeflow.results.planning import Question, Variances, power, tasks_neede
 POPULATION = Population((0.8, 0.0), 1.5, 1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [0.8, 0.95])
 @pytest.mark.parametrize(
     ("difference", "discordant", "above"),

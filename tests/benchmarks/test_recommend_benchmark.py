@@ -15,6 +15,7 @@ def test_truths_of_a_right_prediction_lie_evenly():
     assert np.mean([abs(one - 0.5) <= 0.25 for one in places]) == pytest.approx(0.5, abs=0.06)
 
 
+@pytest.mark.slow
 def test_held_out_tasks_are_predicted_and_shown():
     """A fold and a library of five known tasks, on outcomes drawn from the model; the tables have a row each."""
     libraries = [frozenset({name}) for name in ("a", "b", "c") for _ in range(40)]

@@ -1,8 +1,6 @@
 """What is planned, executed and measured, with real processes, sandboxes and the original itself."""
 
-import json
 import sys
-from argparse import Namespace
 from collections import Counter
 
 import original
@@ -10,7 +8,6 @@ import pytest
 import sandbox
 import sandbox_meter
 import sandbox_pass
-import sandbox_tables as tables
 
 from bigcodeflow.execution.evaluation import Planned
 from bigcodeflow.execution.items import WorkItem
@@ -74,63 +71,6 @@ def test_repeated_programs_become_distinct_and_stay_the_same_program():
     assert len(codes) == 1
 
 
-SCALING = {"longest": 5.0, "slice_size": 11_400}
-
-
-def arguments(**more):
-    defaults = {"workers": 2, "slots": 0, "blocks": 3, "sample_every": 1, "only": "both", "whole": True}
-    return Namespace(
-        **defaults | {"uncompiled": False, "scaling": False, "sizes": sandbox.SCALING, "load": 0} | SCALING | more
-    )
-
-
-RECORDED = {f"T/{number}": tables.Recorded(number + 1.0, number / 2, 0.1, "pass") for number in range(20)}
-
-
-def keys_of(**more):
-    return {unit.key for unit in sandbox.plan(arguments(**more), list(RECORDED), RECORDED)}
-
-
-def test_both_sides_get_the_same_blocks_in_turns():
-    """Each block is measured on both sides, one right after the other, and who begins alternates."""
-    units = [unit for unit in sandbox.plan(arguments(), list(RECORDED), RECORDED) if unit.kind == "block"]
-    pairs = list(zip(units[::2], units[1::2], strict=True))
-    assert all(one.task_ids == two.task_ids and one.job.workers == two.job.workers for one, two in pairs)
-    assert [pair[0].side for pair in pairs] == ["original", "ours", "original"]
-    assert sorted(name for one, _ in pairs for name in one.task_ids) == sorted(RECORDED)
-
-
-def test_one_side_alone_has_the_keys_that_it_has_beside_the_other():
-    """What was measured with --only is not measured again without it."""
-    theirs, ours = keys_of(only="original"), keys_of(only="ours")
-    assert theirs | ours == keys_of()
-    assert not theirs & ours
-
-
-@pytest.mark.parametrize("more", [{"workers": 3}, {"slots": 1}, {"uncompiled": True}, {"blocks": 2}])
-def test_other_conditions_have_other_keys(more):
-    """A measurement with other workers, slots or bytecode never stands in for this one."""
-    assert keys_of(**more) != keys_of()
-
-
-def test_scaling_leaves_out_long_and_failing_tasks():
-    """Ten executions of a task that sleeps for minutes, or fails, would measure something else."""
-    recorded = RECORDED | {"slow": tables.Recorded(9, 6.0, 0.1, "pass"), "bad": tables.Recorded(1, 0.1, 0.1, "fail")}
-    recorded["busy"] = tables.Recorded(9, 0.1, 6.0, "pass")
-    units = sandbox.plan(arguments(scaling=True), list(recorded), recorded)
-    assert [unit.job.executions for unit in units] == [148, 1_140, 11_400]
-    assert {unit.job.slice_size for unit in units} == {11_400}
-    assert all(not {"slow", "bad", "busy", "T/19"} & set(unit.task_ids) for unit in units)
-
-
-def test_a_finished_measurement_is_not_made_again(tmp_path):
-    """A run that was stopped goes on with what is missing."""
-    [unit] = sandbox.plan(arguments(only="original", blocks=1), ["T/1"], RECORDED)
-    run = {"key": unit.key, "rows": []}
-    (tmp_path / "runs.jsonl").write_text(json.dumps(run) + "\n")
-    assert sandbox.perform([unit], [], tmp_path / "runs.jsonl") == [run]
-
-
 TEST = """
 import unittest
 class TestCases(unittest.TestCase):
@@ -150,6 +90,7 @@ def toy(number, body):
     return task | {"canonical_solution": f"    return {body}\n", "test": TEST}
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 @pytest.mark.usefixtures("bigcodebench_environment")
 def test_a_pass_in_slices_executes_all_of_it_once():

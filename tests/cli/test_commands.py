@@ -126,6 +126,7 @@ def test_evaluate_writes_the_originals_files(evaluated: Path) -> None:
     assert "4200" not in again
 
 
+@pytest.mark.slow
 def test_uncalibrated_failures_are_rerun_and_counted(evaluated: Path) -> None:
     """A program that leaves the imports out passes calibrated only; what fails again is not flaky."""
     done = command_in(evaluated)(*EVALUATE, "--out", "alone", "--uncalibrated", "--reruns", "1")

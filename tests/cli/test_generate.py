@@ -53,6 +53,7 @@ def test_a_run_goes_from_the_model_to_the_score(
     assert (score["model"], score["pass@1"]) == ("m--main", 0.0)
 
 
+@pytest.mark.slow
 def test_another_setting_is_another_file(bigcodeflow: Command, tmp_path: Path) -> None:
     """Longer answers, and fewer tasks, stand beside the first file; a grid has a folder a setting."""
     with model_server(_solution) as server:

@@ -50,6 +50,7 @@ def test_import_then_inspect(bigcodeflow: Command, tmp_path: Path, results: Path
     assert (tmp_path / "out" / "Starter" / "1" / "completion_0.py").read_text().endswith("return None")
 
 
+@pytest.mark.slow
 def test_rerun_shows_both_verdicts(
     bigcodeflow: Command, tmp_path: Path, results: Path, starter_environment: object
 ) -> None:

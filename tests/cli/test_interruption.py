@@ -88,6 +88,7 @@ def says_what_is_kept(said: str, store: Path) -> None:
     assert not list((store / "live").iterdir())
 
 
+@pytest.mark.slow
 def test_an_interrupted_evaluation_waits_for_no_sample(begin: Begin, tmp_path: Path) -> None:
     """The verdict that came is kept; the sample that still runs would take longer than this test waits."""
     quick = write_samples(tmp_path / "samples.jsonl", 1, sleep_seconds=0.1).read_text()  # else a known ground truth

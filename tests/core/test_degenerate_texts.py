@@ -118,6 +118,7 @@ def test_every_large_text_is_read_everywhere(files: ModuleFiles, caplog: pytest.
     assert caplog.messages == []
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(text=_TEXTS, mode=st.sampled_from(_MODES))
 def test_any_mixture_is_read_everywhere(files: ModuleFiles, text: str, mode: str) -> None:
@@ -243,6 +244,7 @@ def test_a_fence_of_any_length_is_a_fence() -> None:
         assert sanitize(text, entry_point="task_func", mode="robust").startswith("import random")
 
 
+@pytest.mark.slow
 def test_deep_chains_and_calls_are_followed() -> None:
     """As deep as the parser goes; a known beginning is found at any depth."""
     for deep in (".a" * 900, ".a()" * 400, "[0]" * 900, "(x)" * 400):

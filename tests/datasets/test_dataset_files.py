@@ -206,6 +206,7 @@ def test_a_text_that_is_too_large_is_named(make_task, tmp_path: Path, write_parq
         assert str(caught.value) == f"{path}, {place}: {problem}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tasks.jsonl", "tasks.jsonl.gz"])
 def test_a_line_that_is_too_long_is_named(make_task, tmp_path: Path, name: str) -> None:
     """It is refused before it is read to its end."""

@@ -159,6 +159,7 @@ def test_a_rate_limit_is_waited_for(hub: HubDouble, sha: str) -> None:
     assert load_tasks(_config(), resolved).num_rows == 3
 
 
+@pytest.mark.slow
 def test_a_dropped_connection_resumes(hub: HubDouble, make_task) -> None:
     """A large file that breaks off is fetched on from where it stopped."""
     large = _parquet([make_task(doc_struct=os.urandom(6_000_000).hex())])

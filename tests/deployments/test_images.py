@@ -109,6 +109,7 @@ def test_the_container_filter_leaves_what_sandboxes_are_made_with() -> None:
     assert refused >= {"bpf", "init_module", "io_uring_setup", "kexec_load", "keyctl", "perf_event_open", "userfaultfd"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "code", "message"),
     [

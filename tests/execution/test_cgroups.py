@@ -95,6 +95,7 @@ def test_forks_beyond_the_limit_are_refused(group: SlotGroup) -> None:
     assert group.pids() == set()
 
 
+@pytest.mark.slow
 def test_a_bomb_that_keeps_forking_is_ended(group: SlotGroup) -> None:
     """Nothing can fork faster than it is killed; afterwards the group serves the next sample."""
     bomb = "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"

@@ -101,6 +101,7 @@ def stopped(starter_environment: InstalledEnvironment, tmp_path_factory: pytest.
     return Stopped(verdicts, list(Ledger(folder).read()), seen)
 
 
+@pytest.mark.slow
 def test_nothing_waits_behind_what_does_not_end(stopped: Stopped) -> None:
     """A loop and four sleepers, more than there are slots, begin first; all else is judged meanwhile."""
     assert sorted(one["verdict_key"] for one in stopped.ledger) == [f"{number:04}" for number in range(SHORT)]
@@ -135,6 +136,7 @@ class _PausingTurn(Turn):
         time.sleep(self._seconds)
 
 
+@pytest.mark.slow
 def test_the_clock_of_a_paused_sample_is_stopped(starter_environment: InstalledEnvironment) -> None:
     """A program that needs half a second of its two passes, however long others were in front of it."""
     turn = _PausingTurn(2.2)

@@ -200,6 +200,7 @@ def test_who_lies_is_tampered_and_who_solves_the_task_is_checked(checked: _Run) 
     assert checked.artifacts.execution.statistics["infra_errors"] == 0
 
 
+@pytest.mark.slow
 def test_what_was_found_is_taken_over_and_off_takes_the_programs_word(checked: _Run, tmp_path: Path) -> None:
     """A run that checks and a run that does not use each other's executions, and neither the other's judgement."""
     shutil.copytree(checked.store, tmp_path / "store")

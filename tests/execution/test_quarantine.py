@@ -62,6 +62,7 @@ def repeat(task_file: Path, tmp_path: Path, workers: Workers, starter_environmen
     )
 
 
+@pytest.mark.slow
 def test_what_ever_failed_is_listed_and_counted_over_checks(
     repeat: Repeat, task_file: Path, tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:

@@ -124,6 +124,7 @@ def _planned(programs: list[str]) -> list[Planned]:
     return [Planned(f"T/{number}", 0, "calibrated", "none", one) for number, one in enumerate(items)]
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 @pytest.mark.filterwarnings("default")
 def test_reruns_find_what_is_flaky(where: dict[str, object], tmp_path: Path) -> None:

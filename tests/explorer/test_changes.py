@@ -44,6 +44,7 @@ def test_many_series_are_adjusted_for_one_another(recorded):
     assert not worse(found)
 
 
+@pytest.mark.slow
 def test_only_runs_of_the_same_thing_are_set_beside_one_another(recorded):
     """Name, model, subset and split; the latest two of each, and tasks that both judged."""
     for model in ("a", "b"):
@@ -69,6 +70,7 @@ def test_a_run_repeated_as_it_was_hides_no_drop(recorded):
     assert (change.later.record, change.n_worse, change.is_worse) == ("repeated", 12, True)
 
 
+@pytest.mark.slow
 def test_quarantined_tasks_that_a_run_leaves_out_count_for_nothing(recorded):
     """As in the comparison of the two runs."""
     flaky = {f"Demo/{number}" for number in range(10)}
@@ -80,6 +82,7 @@ def test_quarantined_tasks_that_a_run_leaves_out_count_for_nothing(recorded):
     assert (change.n_tasks, change.n_worse, change.is_worse) == (30, 1, False)
 
 
+@pytest.mark.slow
 def test_tasks_of_another_test_are_not_compared(recorded):
     """A corrected test changes verdicts without the model's doing."""
     record_night(recorded, "m", set())
@@ -88,6 +91,7 @@ def test_tasks_of_another_test_are_not_compared(recorded):
     assert (change.n_tasks, change.n_worse) == (19, 1)
 
 
+@pytest.mark.slow
 def test_few_tasks_of_several_samples_are_no_proof(recorded):
     """As in the comparison: of two tasks that got worse alike, chance explains one night in two."""
     record_night(recorded, "m", {0: 1, 1: 2}, n_samples=5)

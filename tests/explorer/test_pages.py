@@ -225,6 +225,7 @@ def test_an_empty_store_says_how_to_begin(explore):
         explore.get(path)
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_is_shown_at_once_and_one_whose_tables_are_gone_says_so(explore):
     """The catalog is replaced under the explorer, which opens the new one; what is gone is one line with a remedy."""
     record = record_night(explore.recorded, "first", {1})
@@ -345,6 +346,7 @@ def test_several_samples_of_a_task_are_compared_by_their_shares(explore):
     assert "3 of 4 pass" in text_of(explore.get("/compare", run=records(explore.get("/"))))
 
 
+@pytest.mark.slow
 def test_a_store_in_use_elsewhere_is_read(nights):
     """Two explorers of one store do not disturb each other, though one index file can have one of them."""
     with exploring(nights.recorded, nights.cache) as other:

@@ -135,6 +135,7 @@ def test_an_execution_that_is_judged_further_is_read_again(opened, files):
     assert again.search(query(files)).total == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept_bytes", [0, 12_288])
 def test_a_damaged_index_is_made_anew(opened, files, tmp_path, kept_bytes):
     """It is a cache: nothing is lost with it, be it the whole file or a block that is damaged."""

@@ -104,6 +104,7 @@ def test_a_model_without_an_organisation_needs_a_repository(lab: Lab) -> None:
     assert propose_eval_results(run, REPOSITORY, allow=ALLOW).repository == REPOSITORY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("repository", "token", "message"),
     [

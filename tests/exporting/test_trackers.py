@@ -102,6 +102,7 @@ def test_a_database_of_ones_own_needs_no_server(model_run: RecordedRun, tmp_path
         assert log_to_mlflow(found, tracking_uri=f"sqlite:///{tmp_path}/mlflow.db").place == logged.place
 
 
+@pytest.mark.slow
 def test_an_mlflow_server_that_is_away_is_one_line(model_run: RecordedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its client would try for minutes; ours says what it was told."""
     pytest.importorskip("mlflow")

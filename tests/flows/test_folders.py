@@ -60,6 +60,7 @@ def test_a_retry_writes_into_the_folder_of_its_run(settings: Settings, run_flow:
         assert name.endswith(failed.id.hex[-8:])
 
 
+@pytest.mark.slow
 def test_a_folder_with_other_results_is_refused_before_work_starts(settings: Settings, run_flow: RunFlow) -> None:
     """Nothing in it is touched; the same run may replace its own, however many workers it has."""
     first = settings("out=mine")

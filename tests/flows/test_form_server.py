@@ -60,6 +60,7 @@ def forms(prefect_client: SyncPrefectClient) -> Forms:
     return Forms(prefect_client)
 
 
+@pytest.mark.slow
 def test_all_faults_are_answered_at_once(forms: Forms, monkeypatch: pytest.MonkeyPatch) -> None:
     """Key and environment are missing; no run is made."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -126,6 +127,7 @@ def test_a_field_too_many_or_too_few_is_named(forms: Forms, given: dict[str, Any
     assert ("no_such" if "no_such" in given else "model") in answer.text
 
 
+@pytest.mark.slow
 def test_nothing_is_said_to_who_may_not_ask(forms: Forms) -> None:
     """Without the server's password, only Prefect answers."""
     with temporary_settings({PREFECT_SERVER_API_AUTH_STRING: "user:secret"}):

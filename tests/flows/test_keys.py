@@ -25,6 +25,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_keys", "prefect_client")
 def test_the_secret_block_of_a_variables_name_gives_the_key() -> None:
     """Of several variables the first one with a block; a variable that somebody names has its own block."""

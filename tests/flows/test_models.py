@@ -50,6 +50,7 @@ def test_a_limit_of_the_server_holds_for_requests(
     assert b"canary-4711" not in stored
 
 
+@pytest.mark.slow
 def test_a_limit_that_does_not_exist_is_named(run_flow: RunFlow, tmp_path: Path) -> None:
     """Otherwise requests would go without any limit."""
     with model_server(_answer) as server:

@@ -77,6 +77,7 @@ def test_damaged_artifact_is_made_again(
     assert run.store.find(ref.stage, ref.key) == ref
 
 
+@pytest.mark.slow
 def test_a_setting_concerns_its_stages_only(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
     """A change of k costs the aggregation alone."""
     run = run_flow(settings("aggregation.k=[1]"))

@@ -62,6 +62,7 @@ def test_a_run_is_found_by_its_tags(finished_run: ObservedRun) -> None:
     assert {"samples=oracle", "split=complete", "subset=full"} <= set(tags)
 
 
+@pytest.mark.slow
 @pytest.mark.flow
 @pytest.mark.parametrize(
     ("given", "shown"),

@@ -19,6 +19,7 @@ from tests.flows.observed import run_id, shown
 pytestmark = pytest.mark.flow
 
 
+@pytest.mark.slow
 def test_a_corpus_is_searched(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
     """The starter set's answers hold its prompts: the page says so, and the study is in the store."""
     store = str(tmp_path / "store")

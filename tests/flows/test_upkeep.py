@@ -68,6 +68,7 @@ def test_a_sample_file_is_judged(settings: Settings, tmp_path: Path) -> None:
     assert state.result().execution.rows == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flow", "config", "message"),
     [
@@ -87,6 +88,7 @@ def test_a_mistake_is_named(settings: Settings, tmp_path: Path, flow: Any, confi
     assert message in state.message
 
 
+@pytest.mark.slow
 def test_an_environment_is_checked(settings: Settings, prefect_client: SyncPrefectClient) -> None:
     """The table says how many libraries, tasks and controls are sound, and ground truths of earlier runs are reused."""
     config = settings()
@@ -142,6 +144,7 @@ def test_a_study_is_shown_as_a_page(settings: Settings, prefect_client: SyncPref
     assert prefect_client.read_flow_run(run_id(state)).name == "evolution, starter to starter"
 
 
+@pytest.mark.slow
 def test_the_leaderboard_is_kept_current_and_names_regressions(
     settings: Settings, prefect_client: SyncPrefectClient, tmp_path: Path
 ) -> None:
@@ -167,6 +170,7 @@ def test_the_leaderboard_is_kept_current_and_names_regressions(
     assert f"{len(others) + 1:,} entries are unchanged." in shown(prefect_client, run_id(again))["leaderboard-changes"]
 
 
+@pytest.mark.slow
 def test_retention_shows_first_and_removes_on_request(
     settings: Settings, prefect_client: SyncPrefectClient, tmp_path: Path
 ) -> None:

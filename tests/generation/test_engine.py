@@ -328,6 +328,7 @@ def test_people_are_told_what_a_run_waits_for(ledger: AnswerLedger) -> None:
     assert waits >= {"", "the provider, which asked for a pause"}
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_answers(ledger: AnswerLedger) -> None:
     """Four hundred answers of 100 kB each, four at a time, leave only what is under way in memory."""
     text = "x" * 100_000

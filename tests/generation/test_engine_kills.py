@@ -122,6 +122,7 @@ def test_a_whole_benchmark_survives_twenty_kills(tmp_path: Path) -> None:
     survives_kills(tmp_path, Work(tasks=1140, samples=3, slots=64), kills=20, seed=3)
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_folder_pay_once(tmp_path: Path) -> None:
     """Two runs of one setting that are started together, and one of which is killed, ask for no sample twice."""
     model = Model(seed=7, faults=0.0)

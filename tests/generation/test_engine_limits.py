@@ -171,6 +171,7 @@ def test_a_pause_of_hours_is_not_waited_for_in_silence(ledger: AnswerLedger) -> 
     assert outcome.seconds < 10
 
 
+@pytest.mark.slow
 def test_concurrency_finds_what_a_provider_bears(ledger: AnswerLedger) -> None:
     """A provider with room for six, asked by 32 slots, is slowed down for, fully used, and fails no sample."""
 
@@ -259,6 +260,7 @@ def test_what_batches_cost_counts_towards_the_limit(ledger: AnswerLedger) -> Non
     assert 40 < len(held(ledger)) <= 50
 
 
+@pytest.mark.slow
 def test_an_attempt_gives_back_what_it_set_aside(ledger: AnswerLedger) -> None:
     """Even where its request is asked again, expected to be cheaper, before the attempt has left the shared limit."""
 

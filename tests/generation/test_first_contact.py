@@ -94,6 +94,7 @@ def slow_but(*defaults: str, names: Sequence[str]) -> list[Any]:
     return [name if name in defaults else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", slow_but("openai", "google", names=DIALECTS))
 def test_refused_connections_are_told_and_given_up_early(dialect: str, told: Told) -> None:
     """One line with cause and address before the run gives up, after the seconds of first contact."""
@@ -149,6 +150,7 @@ def test_a_real_server_of_files_stops_the_run(told: Told) -> None:
     assert "not found: 501: " in error
 
 
+@pytest.mark.slow
 def test_an_api_without_tls_is_told(told: Told) -> None:
     with plain_server() as port:
         error = told.ask("openai", f"https://127.0.0.1:{port}/v1")
@@ -156,6 +158,7 @@ def test_an_api_without_tls_is_told(told: Told) -> None:
     assert "gives no TLS connection" in error
 
 
+@pytest.mark.slow
 def test_a_host_that_is_not_known_is_told(told: Told) -> None:
     error = told.ask("openai", "http://models.invalid/v1", tasks=TASKS[:2])
     assert "has no address: mend the host in generation.base_url" in told.lines[-1]

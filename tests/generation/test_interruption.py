@@ -7,6 +7,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from bigcodeflow.generation.answer_ledger import AnswerLedger
 from tests.generation.in_process import held
 from tests.generation.providers.double import LIMIT_SECONDS, Completion, model_server, wait_for
@@ -58,6 +60,7 @@ def test_one_ctrl_c_keeps_what_is_under_way(tmp_path: Path) -> None:
     assert len(held(AnswerLedger(tmp_path))) == 8
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_waits_for_no_answer(tmp_path: Path) -> None:
     never = Completion(until=threading.Event())
     with model_server([never]) as server, _start(tmp_path, server.url("openai")) as process:

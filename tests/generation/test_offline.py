@@ -91,6 +91,7 @@ def test_what_an_engine_prints_is_no_message() -> None:
     assert Kept().ask(_request("print one"), _request("say two")).texts == {"print one": ["one"], "say two": ["two"]}
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.text(st.characters(exclude_characters="\t")), max_size=30))
 @example(["", "\x00", "a\r\n\u2028b", "half a pair: \ud83d"])

@@ -140,6 +140,7 @@ def test_nothing_failed_asks_nobody(tmp_path: Path) -> None:
     assert (table.num_rows, counts["new_answers"]) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_round_is_one_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where requests go by a batch API, those of a round go together."""
     monkeypatch.setenv("BATCHES_KEY", KEY)

@@ -62,6 +62,7 @@ def gone(pid: int) -> bool:
     return wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
 
 
+@pytest.mark.slow
 def test_the_server_answers_and_is_gone_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sample from a server with the settings asked for and no key; the wait is said, the log kept.
 
@@ -115,6 +116,7 @@ def test_a_server_that_does_not_start_is_told_with_its_reason(tmp_path: Path) ->
     assert str(log_of(tmp_path)) in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_ends_the_run_at_once(tmp_path: Path) -> None:
     """What came is kept, and nobody waits ten minutes for a server that does not come back."""
     with pytest.raises(

@@ -42,6 +42,7 @@ def test_show_puts_ours_among_the_published(lab, command):
     assert "published" not in command("show", "--subset", "hard", "--origin", "ours").stdout.split("ours", 1)[1]
 
 
+@pytest.mark.slow
 def test_write_makes_the_files_and_a_snapshot(lab, command, tmp_path):
     """Six files; the same again makes no second snapshot; a refused run is named and left out."""
     lab.run(passing=74)

@@ -77,6 +77,7 @@ def _record_at(store, entries, barrier, scores):
         record_snapshot(store, [entries.model_copy(update={"pass_at_1": score})], datetime.now(UTC))
 
 
+@pytest.mark.slow
 def test_twins_that_publish_the_same_make_one_snapshot(tmp_path, entry):
     """Four at once, twenty times over: one file each time."""
     barrier = threading.Barrier(4)
@@ -87,6 +88,7 @@ def test_twins_that_publish_the_same_make_one_snapshot(tmp_path, entry):
     assert scores == [number / 100 for number in range(20)]
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_whole_snapshots_only(tmp_path, entry):
     """kill -9 while snapshots are written: all that are there can be read, and the next one is written."""
     context = multiprocessing.get_context("spawn")

@@ -112,6 +112,7 @@ def test_other_tests_are_refused_unless_allowed(lab):
     assert "not those of v0.1.4" in entry.remarks[0]
 
 
+@pytest.mark.slow
 def test_a_poor_environment_can_be_allowed_and_is_marked(lab):
     """98 % of the ground truths must pass: 2 failing ones of 148 are fine, 3 need to be allowed."""
     lab.run(broken=2)

@@ -84,6 +84,7 @@ def test_answers_are_executed_while_the_model_is_asked(tmp_path: Path) -> None:
     assert artifacts.sanitizing.sha256 in {given["sha256"] for given in manifest["inputs"]}
 
 
+@pytest.mark.slow
 def test_what_was_executed_before_the_model_failed_is_kept(tmp_path: Path) -> None:
     """The run fails for the model's reason; the next one executes what is left."""
     watcher = Watcher()

@@ -40,6 +40,7 @@ def _figures(run: RunConfig, artifacts: RunArtifacts) -> tuple[list[Any], float 
     return chains.summaries(), chains.mean_reciprocal_rank
 
 
+@pytest.mark.slow
 def test_a_model_that_mends_itself_in_known_rounds_gives_the_exact_figures(tmp_path: Path) -> None:
     """One round, then three: the first is reused, only failed samples are asked again, and no test is quoted."""
     model = MendingModel()

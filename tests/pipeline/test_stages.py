@@ -173,6 +173,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, finished_before: 
     assert {row["verdict_key"]: row["wall_seconds"] for row in rows if row["verdict_key"] in kept} == kept
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("first")
 def test_reruns_make_an_artifact_of_their_own(tmp_path: Path) -> None:
     """Asked for, they execute what did not pass again; whoever asks for none finds the artifact that was there before."""
@@ -191,6 +192,7 @@ def test_reruns_make_an_artifact_of_their_own(tmp_path: Path) -> None:
     assert [row["attempts"] for row in store.read(again.execution).to_pylist()] == [1, 1]
 
 
+@pytest.mark.slow
 def test_quarantine_is_part_of_the_score_and_of_nothing_before_it(
     first: RunArtifacts, tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:

@@ -79,6 +79,7 @@ def test_what_a_run_cost_is_said_at_its_end(
 # what the cloud does
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("headers", "least_seconds"), [({"Retry-After": "1"}, 1.0), ({}, 0.0)])
 def test_a_rate_limit_is_waited_for(
     headers: dict[str, str], least_seconds: float, double: E2BDouble, backend_with: BackendWith
@@ -103,6 +104,7 @@ def test_an_answer_that_a_gateway_lost_makes_no_second_sandbox(
     assert len(double.created) == 1
 
 
+@pytest.mark.slow
 def test_a_plan_with_fewer_sandboxes_than_configured_gives_all_verdicts(
     double: E2BDouble, backend_with: BackendWith
 ) -> None:
@@ -115,6 +117,7 @@ def test_a_plan_with_fewer_sandboxes_than_configured_gives_all_verdicts(
     assert double.calls("/v2/sandboxes") <= 1 + 3 * 4
 
 
+@pytest.mark.slow
 def test_a_cloud_that_is_down_leaves_items_unjudged(double: E2BDouble, backend_with: BackendWith) -> None:
     """They are neither failed nor waited for one by one; a check says so in one line."""
     double.faults["create"] = [Fault(503)] * 1000
@@ -157,6 +160,7 @@ def test_a_sandbox_that_is_lost_costs_no_item(broken: str, double: E2BDouble, ba
     assert until(lambda: len(double.sandboxes) == 2)
 
 
+@pytest.mark.slow
 def test_a_rate_limit_within_a_sandbox_repeats_no_item(double: E2BDouble, backend_with: BackendWith) -> None:
     """429 says that nothing arrived: the same message is sent again, to the same sandbox."""
     backend = backend_with(sandboxes=1)

@@ -97,6 +97,7 @@ def test_a_host_of_another_version_is_refused(
         backend.check()
 
 
+@pytest.mark.slow
 def test_an_environment_that_is_not_there_is_named() -> None:
     """The host says what to build."""
     with (
@@ -173,6 +174,7 @@ def test_nonsense_is_no_verdict(no_pauses: None, answer: bytes) -> None:
     assert outcome.not_started
 
 
+@pytest.mark.slow
 def test_a_silent_host_is_given_up(no_pauses: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """No sign of life for too long ends the waiting."""
     monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
@@ -196,6 +198,7 @@ class LivingTransport(ScriptedTransport):
             time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_an_item_that_a_living_host_lost_is_given_up(no_pauses: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host that lives and does not name the item has it no more."""
     monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
@@ -234,6 +237,7 @@ def test_a_sample_that_sleeps_for_long_leaves_its_slot(starter_environment: Inst
             backend.close()
 
 
+@pytest.mark.slow
 def test_the_second_backend_takes_over(starter_environment: InstalledEnvironment) -> None:
     """What the first cannot place the second executes, and the verdict says so; what the first judged stands."""
     with (

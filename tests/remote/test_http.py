@@ -145,6 +145,7 @@ def test_each_call_is_an_execution_of_its_own(service: Served, connect: Connect)
     assert outcomes[0].wall_seconds != outcomes[1].wall_seconds
 
 
+@pytest.mark.slow
 def test_an_answer_that_never_makes_sense_is_given_up(
     proxy: FaultyProxy, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +169,7 @@ def test_a_line_without_end_is_cut(proxy: FaultyProxy, connect: Connect, monkeyp
     assert proxy.batches == 2
 
 
+@pytest.mark.slow
 def test_a_service_that_hangs_is_given_up_in_time(proxy: FaultyProxy, connect: Connect) -> None:
     """After timeout_seconds, as not started; asked again at once, without waiting once more."""
     proxy.faults.append("hang")
@@ -179,6 +181,7 @@ def test_a_service_that_hangs_is_given_up_in_time(proxy: FaultyProxy, connect: C
     assert proxy.batches == 1
 
 
+@pytest.mark.slow
 def test_a_hang_is_cut_and_the_item_asked_for_again(
     service: Served, proxy: FaultyProxy, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:

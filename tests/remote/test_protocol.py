@@ -120,6 +120,7 @@ def test_an_item_of_another_form_is_refused(value: object) -> None:
     assert protocol.message_of(output.getvalue())["type"] == "refused"
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(ITEMS, max_size=8), st.integers(1, 2000))
 def test_plans_are_asked_for_in_portions(items: list[WorkItem], max_bytes: int) -> None:

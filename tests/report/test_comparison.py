@@ -54,6 +54,7 @@ def test_two_runs_have_their_difference_with_interval_and_verdict(recorded):
     assert "significance" not in found
 
 
+@pytest.mark.slow
 def test_three_runs_have_a_matrix_and_ratings(recorded):
     """Every pair stands in the matrix with a star where it is significant; ratings have intervals of ratings and ranks."""
     runs = record(recorded, {"poor": "-" * 12, "fair": "+-" * 6, "good": "+" * 12})
@@ -84,6 +85,7 @@ def test_differences_by_slice_have_every_slice_of_hard_domain_libraries_and_leng
     assert "subset: hard" in drawn(section)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_drawn_against_its_best_run_and_listed_whole(recorded):
     """Of seven runs the table has all 21 pairs, the chart six; slices of so many runs are left to fewer."""
     runs = record(recorded, {f"m{n}": "+" * (2 * n) + "-" * (14 - 2 * n) for n in range(7)})
@@ -94,6 +96,7 @@ def test_a_sweep_is_drawn_against_its_best_run_and_listed_whole(recorded):
     assert "differences-by-slice" not in found
 
 
+@pytest.mark.slow
 def test_no_section_mixes_two_boards(recorded):
     """Complete and instruct runs have sections of their own, named after their board, and no rank in common."""
     runs = record(recorded, {"a": "+-+-", "b": "++--"}) + record(recorded, {"c": "+-+-", "d": "----"}, split="instruct")

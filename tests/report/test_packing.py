@@ -3,6 +3,7 @@ import json
 import re
 import zlib
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from bigcodeflow.report.samples import TEXT_LIMITS, head, pack, tail
 VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=20)
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_a_pack_holds_the_same_value_and_no_markup(value):
     """What the page unpacks is what was packed, and the packed text cannot end a script element."""

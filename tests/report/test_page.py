@@ -46,6 +46,7 @@ def page():
     )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), st.text() | st.just(HOSTILE)))
 def test_the_summary_holds_any_text_and_ends_no_element(content):
     """Whatever models and tests are called, the page has the same elements, and the reader gets the same text."""

@@ -101,6 +101,7 @@ def test_variants_and_samples_keep_their_own_verdicts(recorded):
     assert found == [(index, variant, f"answer {index}") for index in (0, 1) for variant in ("calibrated", "raw")]
 
 
+@pytest.mark.slow
 def test_texts_are_cut_until_the_bound_is_kept_and_passing_ones_first(recorded):
     """A bound that is too small for all texts costs the answers that pass; the failing ones and every row stay."""
     run = recorded.tables()

@@ -127,6 +127,7 @@ def test_an_unreadable_record_is_a_defect_and_no_store_is_none(tmp_path: Path) -
     assert "is not a run record" in diagnosis.details
 
 
+@pytest.mark.slow
 def test_a_store_at_a_url_is_read_too(s3_endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The samples come into the replica; samples without requests say nothing."""
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "replica"))

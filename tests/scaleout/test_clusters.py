@@ -44,6 +44,7 @@ def keys_of(folder: Path) -> list[str]:
     return sorted(line["verdict_key"] for line in Ledger(folder).read() if line["status"] == "pass")
 
 
+@pytest.mark.slow
 def test_jobs_of_a_queue_execute(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
     """A dask_jobqueue class named in the configuration starts its jobs, whose verdicts the driver writes itself."""
     options = {"cores": 2, "processes": 1, "memory": "1GB", "scheduler_options": LOOPBACK}
@@ -82,6 +83,7 @@ def test_a_worker_without_the_environment_or_the_package_refuses(
         execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path / "ledger")
 
 
+@pytest.mark.slow
 def test_a_cluster_without_workers_is_reported(
     starter_environment: InstalledEnvironment, tmp_path: Path, dask_hosts: DaskHosts
 ) -> None:
@@ -124,6 +126,7 @@ def test_wrong_cluster_settings_are_refused(settings: dict, message: str) -> Non
         load_settings({"execution": settings}, "test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cluster", "message"),
     [

@@ -64,6 +64,7 @@ def test_tests_that_an_item_names_have_to_be_there(shared_service: Served) -> No
     assert found["a"]["verdict"]["status"] == "tampered"
 
 
+@pytest.mark.slow
 def test_a_pass_is_checked_where_the_item_brings_a_solution(shared_service: Served) -> None:
     """Who lies about equality passes the test and its contradiction as well; without a solution nothing is said of it."""
     lies = "class Any:\n    def __eq__(self, other):\n        return True\ndef task_func():\n    return Any()\n"
@@ -110,12 +111,14 @@ def test_texts_that_break_a_parser_harm_nobody(shared_service: Served) -> None:
     assert refused.json()["detail"] == ["items.0.test: is no Python (MemoryError)"]
 
 
+@pytest.mark.slow
 def test_items_are_reported_as_they_end(shared_service: Served) -> None:
     """A quick one does not wait for a slow one before it."""
     found = results(shared_service, [sleeper("slow", 2), item("quick", RIGHT + "# first\n")])
     assert list(found) == ["quick", "slow"]
 
 
+@pytest.mark.slow
 def test_limits_of_a_batch_are_those_of_its_items(shared_service: Served) -> None:
     """One that asks for less gets less."""
     # Held for a while: what is resident is looked at now and then.
@@ -156,6 +159,7 @@ def test_an_item_that_runs_is_joined(shared_service: Served) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_what_nobody_waits_for_is_taken_back(serve_here: Serve) -> None:
     """A client goes: the item that runs ends, the others are not begun, and their places are free again."""
     with serve_here(slots_per_core=1) as served:

@@ -80,6 +80,7 @@ def test_a_service_that_is_full_is_waited_for(serve_here: Serve, with_key: None)
         assert ServiceReward(service)(["?"] * 12, programs, test=[TEST] * 12) == [1.0] * 12
 
 
+@pytest.mark.slow
 def test_what_is_not_known_is_no_number() -> None:
     """Faults of the machine and a service that is away give None; one that is well again gives the verdict."""
     fault = (504, {"detail": ["no sandbox"]})

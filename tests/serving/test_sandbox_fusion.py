@@ -70,6 +70,7 @@ if __name__ == "__main__":
     assert run("print(6 * 7)").dict(include={"status", "message"}) == {"status": "Success", "message": ""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "status", "return_code"),
     [
@@ -89,6 +90,7 @@ def test_the_end_of_a_script(run: Run, code: str, status: str, return_code: int 
     assert found.status == ("Success" if return_code == 0 else "Failed")
 
 
+@pytest.mark.slow
 def test_memory_may_be_limited(shared_service: Served) -> None:
     """The client does not know the field, its server does."""
     body = {"code": "import time\nx = bytearray(b'x') * (200 << 20)\ntime.sleep(2)", "language": "python"}
@@ -218,6 +220,7 @@ def test_a_fault_of_the_machine_is_no_verdict(serve_here: Serve, monkeypatch: py
         assert fusion.run_code(script, endpoint(served), max_attempts=3).run_result.stdout == "1\n"
 
 
+@pytest.mark.slow
 def test_a_full_queue_is_told_and_survived(serve_here: Serve) -> None:
     """429 with Retry-After; the asynchronous client's repetitions end when there is room, in their order."""
     with serve_here(max_queue=2, slots_per_core=2) as served:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.serving.space_process import SpaceProcess
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 SECRET = "the secret of this machine's user"
 _LIMITS = ["1", -1, 1, 30720, 30720, 10, True, False, False, "0"]

@@ -37,6 +37,7 @@ def test_damaged_objects_are_a_miss(s3_machine: Machine, damage: str) -> None:
     assert publish(other) == s3_machine("third").find("execution", "key")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["flip", "no_part", "no_manifest"])
 def test_a_damaged_replica_is_brought_again(s3_machine: Machine, damage: str) -> None:
     """What a disk lost here is still there."""
@@ -75,6 +76,7 @@ def test_what_does_not_arrive_publishes_nothing(
     assert s3_machine("other").read(ref).equals(TABLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["unavailable", "drop"])
 def test_what_fails_for_a_moment_is_tried_again(
     s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch, fault: str
@@ -103,6 +105,7 @@ def test_a_store_out_of_reach_is_no_miss(
         store.find("execution", "key")
 
 
+@pytest.mark.slow
 def test_what_the_user_has_to_mend_is_one_line(s3_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bucket, credentials and protocol: each is named, with what to do."""
 
@@ -123,6 +126,7 @@ def test_what_the_user_has_to_mend_is_one_line(s3_url: str, tmp_path: Path, monk
     forget_servers()
 
 
+@pytest.mark.slow
 def test_a_missing_package_is_named() -> None:
     """With the extra that brings it."""
     program = """if True:

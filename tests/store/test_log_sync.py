@@ -106,6 +106,7 @@ def test_paid_answers_and_sent_batches_are_known_on_another_machine(s3_machine: 
     assert len(other.bucket.objects("answers/setting/batches")) == 1
 
 
+@pytest.mark.slow
 def test_a_network_that_is_down_stops_no_work(
     s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

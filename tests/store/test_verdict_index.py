@@ -95,6 +95,7 @@ def test_a_cache_that_cannot_be_written_costs_time_only(
     assert "cannot be used" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_lookup_reads_no_artifact_that_it_does_not_need(s3_machine, tmp_path: Path) -> None:
     """Another machine brings one of three artifacts of a bucket here."""
     for number in range(3):

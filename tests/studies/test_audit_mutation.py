@@ -116,6 +116,7 @@ def test_keywords_of_plots_are_set_apart_of_plots_only() -> None:
     assert [one for one in made("ax2.step(x, alpha=3)").chosen if one.apart == PLOTS]
 
 
+@pytest.mark.slow
 def test_mutants_compile_differ_and_keep_their_lines(starter_tasks: list[dict[str, str]]) -> None:
     """A mutant that does not compile is noticed by every test; evidence names lines of the reference program."""
     for task in starter_tasks[::6]:

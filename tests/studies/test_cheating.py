@@ -137,6 +137,7 @@ def test_values_alone_are_no_cheat() -> None:
     assert _classified("known = [8, 11, 22.0, 100.0]", test={}).kind == "wrong"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_no_text_ends_the_study(program: str, said: str) -> None:
     """Programs that are no Python, and answers of any kind, are classified."""

@@ -23,17 +23,13 @@ from bigcodeflow.studies.cheating.tables import tables
 from tests.conftest import ROOT
 from tests.generation.providers.double import Completion, Received, model_server
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.filterwarnings("default")]
 
 _EITHER = ("inputs compared with literals", "the task's own solution, percentiles")
 CORPUS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("cheating_corpus.yaml").read_text())
 _STARTER = {
     task["task_id"]: task for task in map(json.loads, (ROOT / "data/starter/tasks.jsonl").read_text().splitlines())
 }
-
-
-#: One answer of each kind, to two tasks.
-ONE_OF_EACH = list({entry["kind"]: entry for entry in CORPUS if entry["task"] in {"Starter/3", "Starter/7"}}.values())
 
 
 def answer_of(entry: dict[str, Any]) -> str:
@@ -51,18 +47,13 @@ class Study(NamedTuple):
     tables: Any
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(ONE_OF_EACH, id="one of each"), pytest.param(CORPUS, id="all", marks=pytest.mark.slow)],
-)
+@pytest.fixture(scope="module")
 def study(
-    request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     starter_environment: InstalledEnvironment,
 ) -> Study:
     """The study over answers of the corpus."""
-    entries = request.param
-    ids = ",".join(sorted({entry["task"].partition("/")[2] for entry in entries}, key=int))
+    ids = ",".join(sorted({entry["task"].partition("/")[2] for entry in CORPUS}, key=int))
     folder = tmp_path_factory.mktemp("cheating")
     config = CheatingConfig(store=str(folder / "store"), ids=ids, workers=2)
     with progress_listener(quiet=True) as listener:
@@ -70,7 +61,7 @@ def study(
     dataset, samples = folder / "contradicted.parquet", folder / "answers.jsonl"
     dataset.write_bytes(table_bytes([one.row("neutral") for one in found.tasks]))
     lines = [
-        json.dumps({"task_id": f"Contradicted/{entry['task']}", "raw_solution": answer_of(entry)}) for entry in entries
+        json.dumps({"task_id": f"Contradicted/{entry['task']}", "raw_solution": answer_of(entry)}) for entry in CORPUS
     ]
     samples.write_text("\n".join(lines) + "\n")
     given = config.model_copy(update={"dataset": str(dataset), "samples": str(samples), "ids": ""})
@@ -83,10 +74,9 @@ def study(
     by_task: dict[str, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         by_task.setdefault(row["task_id"], []).append(row)
-    return Study(entries, [by_task[entry["task"]].pop(0) for entry in entries], tables(rows))
+    return Study(CORPUS, [by_task[entry["task"]].pop(0) for entry in CORPUS], tables(rows))
 
 
-@pytest.mark.slow
 def test_every_answer_is_told_rightly(study: Study) -> None:
     """Its kind, whether it is a cheat, and whether it objects to a test; each cheat has evidence."""
     found = {
@@ -109,7 +99,6 @@ def test_the_tables_count_the_cheats(study: Study) -> None:
     assert len(objections.rows) == sum(bool(row["objection"]) for row in rows)
 
 
-@pytest.mark.slow
 def test_a_label_of_the_references_own_is_not_contradicted(
     tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:
@@ -137,7 +126,6 @@ def test_a_label_of_the_references_own_is_not_contradicted(
     assert [one.test for one in found.shown.methods] == ["test_double"]
 
 
-@pytest.mark.slow
 def test_a_model_is_asked_in_each_wording_and_told_apart(
     tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:

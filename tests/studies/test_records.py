@@ -108,6 +108,7 @@ def test_a_report_has_the_latest_result_about_its_models(shared_store):
     assert sections_about(shared_store, {"model-b"}, []) == []
 
 
+@pytest.mark.slow
 def test_a_report_has_rounds_of_its_own_runs_only(tmp_path):
     """Two runs of a model may have the same title, such as at two temperatures; each has its own rounds."""
     found = open_store(tmp_path / "store")

@@ -86,7 +86,7 @@ def _killed_at_creation(account: Account, folder: Path, hook: str, *, nth: int =
     setattr(account, hook, lambda _method, _path: None)
 
 
-@pytest.mark.parametrize("hook", ["before", "after"])
+@pytest.mark.parametrize("hook", [pytest.param("before", marks=pytest.mark.slow), "after"])
 def test_killed_while_submitting(account: Account, tmp_path: Path, hook: str) -> None:
     """Whether the batch had arrived or not when the run died, its requests are handed in exactly once."""
     _killed_at_creation(account, tmp_path, hook, nth=2)

@@ -161,6 +161,7 @@ def test_a_submission_without_an_answer_is_not_repeated_blindly(
     assert set(account.prompts.values()) == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [StatusError(429, "later"), StatusError(500, "broken"), DroppedError()])
 def test_a_submission_that_did_not_arrive_is_repeated(account: Account, run: Run, fault: Exception) -> None:
     """What the account does not hold is submitted again, once it is certain."""

@@ -49,6 +49,7 @@ def gone(config: RetentionConfig, now: datetime) -> list[str]:
     return sorted(f"{one.kind}: {one.name}" for one in remove(config, removable(config, now), now))
 
 
+@pytest.mark.slow
 def test_what_no_run_needs_goes_when_it_is_old_enough(store: Store) -> None:
     """Artifacts and unfinished work alike, on the server and here; what a record names stays."""
     whole_run(store, "kept", in_days(0))

@@ -51,6 +51,7 @@ def finished(starter_environment: InstalledEnvironment, tmp_path_factory: pytest
     return folder
 
 
+@pytest.mark.slow
 def test_a_finished_run_has_nothing_left_to_do(finished: Path) -> None:
     """Every artifact is found, and the record that goes with them."""
     plan = planned(sweep_in(finished))

@@ -18,6 +18,7 @@ from tests.results.catalog.stored import ask, publish, record
 from tests.results.conftest import Tables, add_three_tasks
 
 
+@pytest.mark.slow
 def test_open_readers_keep_what_they_opened(store, three_tasks):
     """A rebuild under an open reader succeeds; the reader sees the old catalog, a new reader the new one."""
     catalog = rebuild_catalog(store.root)
@@ -115,6 +116,7 @@ class TestLeftOut:
         assert left_out.reason.startswith("cannot be read: ")
         assert str(path) in left_out.reason
 
+    @pytest.mark.slow
     def test_damaged_pages_are_found_as_well(self, store, two):
         """A file whose end is whole and whose data is not is left out too, and the others of its stage are not."""
         path = store.folder("execution", two["first"]["execution"]) / "part-0.parquet"
@@ -123,6 +125,7 @@ class TestLeftOut:
         path.write_bytes(content[:4] + b"\x00" * (len(content) - start - 4) + content[-start:])
         assert ask(rebuild_catalog(store.root), "SELECT run, count(*) FROM verdicts GROUP BY ALL") == [("second", 3)]
 
+    @pytest.mark.slow
     def test_a_damaged_artifact_of_no_run_is_named_too(self, store, two):
         """What no record refers to is left out of the stage's view."""
         store.publish("execution", "0" * 64, pa.table({"task_id": ["Demo/2"]}), settings={})
@@ -151,6 +154,7 @@ class TestCarriedOver:
     def counts(self, store):
         return ask(rebuild_catalog(store.root), "SELECT sum(n_passed), sum(n_given) FROM solve_rate")
 
+    @pytest.mark.slow
     def test_only_what_changed_is_read_again(self, store, three_tasks):
         """Unchanged files are not opened, new verdicts and runs count, and deleted artifacts are forgotten."""
         keys = publish(store, three_tasks, "first")
@@ -175,6 +179,7 @@ class TestCarriedOver:
         assert self.counts(store) == [(2, 3)]
         assert ask(store.root / "results.duckdb", "SELECT count(DISTINCT artifact) FROM stored.outcomes") == [(3,)]
 
+    @pytest.mark.slow
     def test_a_former_catalog_that_cannot_be_used_is_no_obstacle(self, store, three_tasks):
         """Damaged or of an older version, it is replaced by one that was read from the store."""
         publish(store, three_tasks)

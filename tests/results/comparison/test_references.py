@@ -72,6 +72,7 @@ def test_the_papers_ratings_come_from_a_win_matrix():
         assert ours == pytest.approx(list(theirs), abs=1.0)
 
 
+@pytest.mark.slow
 def test_intervals_agree_with_scipys_bootstrap():
     """On 500 tasks the interval is SciPy's percentile interval but for the two added tasks: within a tenth of it."""
     for generator in _seeded(3):

@@ -78,6 +78,7 @@ def test_a_copy_is_found_in_every_format(
         assert (other["ngram_share"], other["longest_offset"], other["longest_text"]) == (0, -1, "")
 
 
+@pytest.mark.slow
 def test_the_result_is_a_study_with_the_passages(tmp_path: Path) -> None:
     """Summary, tasks, and what was found beside where it was found."""
     corpus = tmp_path / "corpus.txt"
@@ -138,6 +139,7 @@ def test_a_corpus_that_is_none_is_refused(tmp_path: Path) -> None:
             open_corpus(corpus)
 
 
+@pytest.mark.slow
 def test_files_of_other_kinds_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """How many, and how they end: a rate of nothing found is one of the files that were read."""
     corpus, store = tmp_path / "corpus", tmp_path / "store"

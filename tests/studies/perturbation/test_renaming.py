@@ -72,6 +72,7 @@ def shapes(code: CodeType) -> set[tuple[bytes, frozenset[str]]]:
     return found
 
 
+@pytest.mark.slow
 @given(programs, st.integers(0, 4), st.integers(0, 3))
 def test_a_renamed_program_gives_the_same(program: str, data: int, n: int) -> None:
     """Within comprehensions, lambdas, functions and f-strings too; variables are the same up to the new names."""

@@ -57,6 +57,7 @@ def test_models_are_ranked_for_a_requirements_file(command, tmp_path):
     assert "80.0 %" in rows[0]
 
 
+@pytest.mark.slow
 def test_json_has_everything(command):
     """Shares in 0..1, null for what is not recorded."""
     found = json.loads(command("--libraries", "Pandas, sklearn", "--json"))

@@ -45,6 +45,7 @@ def test_a_model_stands_once(recorded):
     assert found.runs[1].record == last
 
 
+@pytest.mark.slow
 def test_controls_and_mismatched_and_contradicted_runs_do_not_count(recorded):
     """The latter are named."""
     for name in ("a", "b"):
@@ -81,6 +82,7 @@ def test_of_very_many_models_those_that_pass_most_are_taken():
     assert strongest(outcomes, [0, 2], 2) == ([0, 2], [])
 
 
+@pytest.mark.slow
 def test_split_and_subset_choose(recorded):
     """Without a word the split of most models counts; 'hard' takes the hard tasks of all runs."""
     for name in ("a", "b"):
@@ -95,6 +97,7 @@ def test_split_and_subset_choose(recorded):
         models(recorded, "both")
 
 
+@pytest.mark.slow
 def test_the_order_of_runs_does_not_matter(tmp_path):
     """The same runs, recorded in another order, are the same evidence."""
     from tests.report.conftest import RecordedStore

@@ -122,6 +122,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     assert np.mean(hits) == pytest.approx(np.mean(stated), abs=0.2)
 
 
+@pytest.mark.slow
 def test_five_tasks_do_not_decide():
     """Who passes all five tasks of a library rises there a little above where it stands on all tasks, and not to 100 %."""
     generator = np.random.default_rng(0)
@@ -141,6 +142,7 @@ def test_five_tasks_do_not_decide():
     assert all(one.interval.high - one.interval.low > 0.2 for one in found.models)
 
 
+@pytest.mark.slow
 def test_many_tasks_do_decide():
     """With hundreds of tasks the rate is the observed share, within two points."""
     drawn = Drawn(5, n_tasks=1_000)
@@ -149,6 +151,7 @@ def test_many_tasks_do_decide():
         assert one.interval.low < one.rate < one.interval.high
 
 
+@pytest.mark.slow
 def test_more_of_the_same_evidence_narrows_the_interval():
     """A library of many tasks has a narrower interval than one of few."""
     found = recommender(Drawn(2).outcomes)
@@ -159,6 +162,7 @@ def test_more_of_the_same_evidence_narrows_the_interval():
     assert list(widths.values()) == sorted(widths.values())
 
 
+@pytest.mark.slow
 def test_the_order_of_tasks_does_not_matter(drawn):
     """The same outcomes in another order give the same ranking to the last digits that count."""
     first = recommender(drawn.outcomes).recommend(["lib3"])
@@ -169,6 +173,7 @@ def test_the_order_of_tasks_does_not_matter(drawn):
         assert one.rate == pytest.approx(other.rate, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_probabilities_and_ranks_belong_together(drawn):
     """Each place is somebody's in every draw; ranks hold the place that the mean rate gives."""
     found = recommender(drawn.outcomes).recommend(["lib0", "lib1"])

@@ -42,6 +42,7 @@ def found(folder, text, name="requirements.txt"):
 LINES = st.lists(st.tuples(NAMES, EXTRAS, VERSIONS, MARKERS, ENDS, OTHERS), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @given(lines=LINES, encoding=st.sampled_from(list(ENCODINGS)), newline=st.sampled_from(["\n", "\r\n"]))
 def test_every_requirement_is_found_by_its_name(tmp_path_factory, lines, encoding, newline):
     """Whatever extras, versions, markers, hashes and comments follow it, in whatever encoding and order."""
