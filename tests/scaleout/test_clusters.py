@@ -1,13 +1,19 @@
 """Execution on workers that share nothing with the driver: verdicts come home, unfit workers refuse, kills cost little."""
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import httpx
+import psutil
 import pytest
+from distributed import Client
+from distributed.security import Security
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig, LimitsConfig, load_settings
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, ExecutionError
 from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.cluster import Cluster
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem, code_version, require_code
 from bigcodeflow.execution.verdicts import Ledger
@@ -142,3 +148,24 @@ def test_a_cluster_class_that_cannot_be_made_is_named(
     config = CONFIG.model_copy(update={"cluster": ClusterConfig(**cluster)})
     with pytest.raises(ConfigError, match=message):
         execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path)
+
+
+def test_nobody_else_can_use_or_read_a_local_cluster() -> None:
+    """Without its certificate no connection is made, and its web servers have no pages."""
+    config = ExecutionConfig(workers=1)
+    with Cluster(config) as cluster, cluster.client() as client:
+        assert client.submit(int, "7").result() == 7
+        address = client.scheduler.address
+        with pytest.raises(OSError):  # noqa: PT011 - refused, cut off or timed out
+            Client(address, security=Security.temporary(), timeout=3, set_as_default=False)
+        ports = [
+            connection.laddr.port
+            for process in (psutil.Process(), *psutil.Process().children(recursive=True))
+            for connection in process.net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN and connection.laddr.port != int(address.rpartition(":")[2])
+        ]
+        assert ports
+        for port in ports:
+            for path in ("/", "/status", "/info/main/workers.html", "/json/counts.json", "/metrics"):
+                with suppress(httpx.TransportError):
+                    assert httpx.get(f"http://127.0.0.1:{port}{path}", timeout=5).status_code == 404

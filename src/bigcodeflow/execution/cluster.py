@@ -49,6 +49,8 @@ _DASK_SETTINGS = {
     "distributed.scheduler.work-stealing": False,
     "distributed.admin.system-monitor.interval": "10s",
 }
+#: Dask pages of a local cluster: none, since every user of the machine could read them.
+_NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 #: What E2B gives a sandbox unless its template says otherwise.
 _CORES_OF_CLOUD_SANDBOX = 2
 
@@ -101,11 +103,16 @@ class Cluster:
             raise
 
     def _connected(self) -> "Client":
+        import dask
         from distributed import Client
 
         address = self._config.scheduler_address
         if not address:
-            make = _cluster_of_class(self._config.cluster) if self._config.cluster.type else _local(self._config)
+            if self._config.cluster.type:
+                make = _cluster_of_class(self._config.cluster)
+            else:
+                self._held.enter_context(dask.config.set(_NO_PAGES))
+                make = _local(self._config)
             return Client(self._held.enter_context(make), set_as_default=False)
         try:
             return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
@@ -188,8 +195,13 @@ def _cores_in_use(config: ExecutionConfig) -> int:
 
 
 def _local(config: ExecutionConfig) -> "LocalCluster":
-    """A local cluster; a worker that dies while it starts fails the whole start, so that is tried again."""
+    """Start a local cluster whose processes know one another by a certificate that no file holds.
+
+    Whoever connects to a Dask scheduler runs code as its user, and every user of the machine can connect to its
+    loopback addresses. A worker that dies while it starts fails the whole start, so that is tried again.
+    """
     from distributed import LocalCluster
+    from distributed.security import Security
 
     _leave_main_to_its_process()
     cores = _cores_in_use(config)
@@ -201,7 +213,10 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
                 n_workers=processes,
                 threads_per_worker=math.ceil(cores / processes) * config.slots_per_worker,
                 host="127.0.0.1",
+                protocol="tls://",
+                security=Security.temporary(),
                 dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
                 memory_limit=0,  # sandboxes are not the worker's children in Dask's eyes; their own limit holds
                 silence_logs=logging.CRITICAL,
             )
