@@ -280,7 +280,8 @@ def test_namespaces_are_empty_the_moment_its_sample_ended(warm: LocalBackend) ->
 
 @pytest.fixture
 def environment_with(starter_environment: InstalledEnvironment) -> Iterator[Callable[..., InstalledEnvironment]]:
-    """Makes an environment with one module; a sandbox has its own /tmp, so it lies elsewhere."""
+    """Make an environment with one module that samples can read; a sandbox has its own /tmp, so it lies elsewhere."""
+    before = os.umask(0o022)
     with tempfile.TemporaryDirectory(dir=starter_environment.root.parent) as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -294,6 +295,7 @@ def environment_with(starter_environment: InstalledEnvironment) -> Iterator[Call
             return InstalledEnvironment(module, folder, folder / "venv" / "bin" / "python", mounts, {}, "sha", ())
 
         yield make
+    os.umask(before)
 
 
 def test_a_library_that_starts_threads_is_not_forked(environment_with: Callable[..., InstalledEnvironment]) -> None:
