@@ -143,3 +143,23 @@ def test_an_unknown_preset_is_refused_with_the_known_ones(name: str) -> None:
     """Also where it looks like the home folder of a user whom nobody knows."""
     with pytest.raises(ConfigError, match=f"preset '{name}' is neither a file nor one of: .*starter"):
         load_config(name)
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("http://127.0.0.1:8000/v1/", "http://127.0.0.1:8000/v1"),
+        ("https://me.openai.azure.com/?api-version=2026-01", "https://me.openai.azure.com/?api-version=2026-01"),
+        ("https://user@host/v1", "https://user@host/v1"),
+        ("https://user:password@host/v1", None),
+        ("https://host/v1?api-key=abc", None),
+        ("https://host/v1?x=1&Access_Token=abc", None),
+    ],
+)
+def test_an_address_is_stored_without_a_secret_and_in_one_spelling(url: str, kept: str | None) -> None:
+    """The same server with a slash at its end is the same server, so that nothing is asked twice."""
+    if kept is None:
+        with pytest.raises(ConfigError, match=r"generation\.base_url: holds a password or key"):
+            load_config("starter", options={"generation.base_url": url})
+    else:
+        assert load_config("starter", options={"generation.base_url": url}).generation.base_url == kept

@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.core.settings import Address, SettingsModel
 
 Variant = Literal["calibrated", "raw"]
 Quarantine = Literal["off", "flag", "exclude"]
@@ -64,7 +64,7 @@ class DockerConfig(SettingsModel):
     image: str = ""
     """Image with a sandbox environment, as `bigcodeflow env build --backend docker` makes it; empty takes that of the
     environment and of this version."""
-    url: str = ""
+    url: Address = ""
     """Address of the engine, such as unix:///run/user/1000/podman/podman.sock; empty takes DOCKER_HOST or Docker's
     own."""
     runtime: str = ""
@@ -94,7 +94,7 @@ class E2BConfig(SettingsModel):
 class ServiceConfig(SettingsModel):
     """A service that executes, for the backends http (`bigcodeflow serve`) and gradio (an evaluator's space)."""
 
-    url: str = ""
+    url: Address = ""
     """Address of the service, or OWNER/NAME of a space on the hub."""
     key_variable: str = "BIGCODEFLOW_SERVICE_KEY"
     """Environment variable that holds the service's key, if it asks for one. The key itself is never stored."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.core.settings import Address, SettingsModel
 
 #: Every way of asking; `auto` is settled to one of them before a prompt is made.
 FORMS = ("chat", "prefill", "direct")
@@ -136,7 +136,7 @@ class GenerationConfig(SettingsModel):
     """PROVIDER:NAME, such as openai:gpt-4o. Providers: openai (and every server that speaks its protocol),
     openai-responses, azure, anthropic, bedrock, google, vertex, mistral, ollama, huggingface; vllm, vllm-server and
     transformers load the model here. Empty asks none."""
-    base_url: str = ""
+    base_url: Address = ""
     """Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; empty: its own."""
     api_key_variable: str = ""
     """Environment variable that holds the key; empty takes the provider's usual one. The key itself is never stored."""

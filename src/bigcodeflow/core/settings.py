@@ -4,9 +4,10 @@ import re
 import typing
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from bigcodeflow.core.errors import ConfigError
 
@@ -17,8 +18,20 @@ Path = tuple[str, ...]
 #: Names become parts of paths, in which dots alone stand for other folders.
 NAME_PATTERN = r"^(\.*[\w\-+][\w.\-+]*)?$"
 _FOREIGN = re.compile(r"[^\w.\-+]+")
+_SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|signature|^sig$|credential|auth")
 _NAME_RULE = "must be letters, digits and . _ - + only, and not only dots"
 
+
+def address(url: str) -> str:
+    """Check an address that runs store: no slash at its end, and no password or key in it, which raise ValueError."""
+    parts = urlsplit(url)
+    if parts.password is not None or any(_SECRET_NAME.search(name) for name, _ in parse_qsl(parts.query)):
+        raise ValueError("holds a password or key, which would be stored: put it into an environment variable instead")
+    return url.rstrip("/")
+
+
+#: An address of a server; empty where there is none.
+Address = Annotated[str, AfterValidator(address)]
 
 #: What ends a name and is the unit of its number.
 _UNITS = {"seconds": "seconds", "mib": "MiB", "kib": "KiB", "usd": "USD"}
