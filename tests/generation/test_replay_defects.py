@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bigcodeflow.config import SamplesConfig
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.generation import fingerprint
+from bigcodeflow.generation.replay import read_samples
 
 from .test_replay import _ONE, _TWO, _ZERO, KNOWN, load
 
@@ -208,3 +209,13 @@ def test_a_program_file_that_is_too_large_is_named(make_tasks, tmp_path: Path) -
     said = _error(tmp_path, make_tasks(_ZERO))
     assert "BigCodeBench_0/0.py" in said
     assert "has more than the 16 MiB that a program's file may have" in said
+
+
+def test_a_file_of_defects_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """16 KB of gzip hold millions of lines: what is kept of them is bounded."""
+    path = tmp_path / "bomb.jsonl.gz"
+    for line in (b"x\n", b'{"task_id": "Foreign/0", "solution": ""}\n'):
+        path.write_bytes(gzip.compress(line * 50_000))
+        read = read_samples(path, "bomb", frozenset({"Own/0"}))
+        assert len(read.samples) + len(read.defects) == 1_001
+        assert read.defects[-1] == "bomb, line 1000: is defect 1,000: the rest was not read"

@@ -23,6 +23,8 @@ from bigcodeflow.store.files import file_sha256
 
 _ANSWER_KEYS = ("raw_solution", "solution", "completion")
 _DEFECTS_SHOWN = 20
+#: Defects of one file after which the rest is not read: 16 KB of gzip can hold ten million of them.
+_MOST_DEFECTS = 1_000
 _FORMATS = "give a .jsonl or .jsonl.gz file, or a folder such as BigCodeBench_12/0.py"
 
 #: Keys of a line that have a column of their own, with what they hold; `model` is another name of `served_model`.
@@ -67,16 +69,15 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise SamplesError(f"{name}: is not a sample file: {_FORMATS}")
     read = ReadSamples([], [])
-    number = 0
+    number = foreign = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             for number, line in lines_of(file):
-                if not line.strip():
-                    continue
-                try:
-                    read.samples.append(_sample(line, f"line {number}"))
-                except _LineDefectError as defect:
-                    read.defects.append(f"{name}, line {number}: {defect}")
+                task_id = _read_line(line, f"line {number}", name, read)
+                foreign += task_id is not None and task_id not in known_task_ids
+                if foreign + len(read.defects) >= _MOST_DEFECTS:
+                    read.defects.append(f"{name}, line {number}: is defect {_MOST_DEFECTS:,}: the rest was not read")
+                    break
     except TooLargeError as error:
         read.defects.append(f"{name}: {error}, and what follows it was not read: shorten or remove it")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -87,6 +88,18 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     if not read.samples and not read.defects:
         raise SamplesError(f"{name}: is empty: write one JSON object a line, one line a sample")
     return read
+
+
+def _read_line(line: bytes, location: str, name: str, read: ReadSamples) -> str | None:
+    """Add a line's sample or defect; its task, or None where it has no sample."""
+    if not line.strip():
+        return None
+    try:
+        read.samples.append(_sample(line, location))
+    except _LineDefectError as defect:
+        read.defects.append(f"{name}, {location}: {defect}")
+        return None
+    return read.samples[-1].task_id
 
 
 def _sample(line: bytes, location: str) -> SampleLine:
