@@ -65,7 +65,7 @@ class OwnSiteOnly:
 
 
 class FormChecks:
-    """Middleware that answers 409 with every mistake in the parameters of a run that is to be created."""
+    """Middleware that answers 409 with every mistake in the parameters of a run; 400 where they nest too deeply."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -78,13 +78,17 @@ class FormChecks:
             return
         request = Request(scope, receive)
         body = await request.body()
-        problems = await _problems(started["id"], body) if _is_authorized(request) else []
+        try:
+            problems = await _problems(started["id"], body) if _is_authorized(request) else []
+            status = HTTPStatus.CONFLICT
+        except RecursionError:
+            problems, status = ["the body is nested too deeply"], HTTPStatus.BAD_REQUEST
         if problems:
             detail = "This run cannot start: " + "; ".join(problems)
             # Prefect's UI asks 127.0.0.1 also where it was opened as localhost.
             origin = request.headers.get("origin")
             readable = {"Access-Control-Allow-Origin": origin} if origin else None
-            await JSONResponse({"detail": detail}, HTTPStatus.CONFLICT, readable)(scope, receive, send)
+            await JSONResponse({"detail": detail}, status, readable)(scope, receive, send)
             return
         await self._app(scope, _replayed(body, receive), send)
 

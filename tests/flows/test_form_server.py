@@ -162,6 +162,7 @@ def test_the_refusal_can_be_read_where_the_ui_was_opened_as_localhost(forms: For
         ("127.0.0.1", {"Host": "127.0.0.1:4200", "Origin": "http://localhost:4200"}, 200),
         ("127.0.0.1", {"Host": "evil.example:4200"}, 403),
         ("127.0.0.1", {"Origin": "http://evil.example"}, 403),
+        ("127.0.0.1", {"Host": "127.0.0.1:4200", "Origin": "http://127.0.0.1:8000"}, 403),
         ("127.0.0.1", {"Origin": "null"}, 403),
         ("127.0.0.1", {"Origin": "http://[evil"}, 403),
         ("0.0.0.0", {"Host": "box.corp:4200", "Origin": "http://box.corp:4200"}, 200),

@@ -97,6 +97,10 @@ def test_a_page_of_another_site_gets_nothing(space: SpaceProcess) -> None:
     for path, body in (("/", b""), ("/gradio_api/info", b""), ("/gradio_api/call/predict", b'{"data": [null]}')):
         assert answer(space, path, body, Host="attacker.example").startswith("403")
         assert answer(space, path, body, Host=f"localhost:{space.port}").startswith("200")
+        own = {"Host": f"localhost:{space.port}"}
+        for origin in ("http://attacker.example", "http://127.0.0.1:1", "null"):
+            assert answer(space, path, body, **own, Origin=origin).startswith("403")
+        assert answer(space, path, body, **own, Origin=f"http://127.0.0.1:{space.port}").startswith("200")
 
 
 def test_a_length_that_is_stated_twice_is_refused(space: SpaceProcess) -> None:

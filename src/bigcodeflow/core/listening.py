@@ -72,9 +72,12 @@ def is_own_name(host: str) -> bool:
 
 
 def is_same_site(origin: str, host: str) -> bool:
-    """Whether the Origin header of a request is of the site that its Host header names, or both are this machine."""
-    site = name_of(origin.partition("://")[2])
-    return bool(site) and (site == name_of(host) or (is_loopback(site) and is_own_name(host)))
+    """Tell whether an Origin header names the server of a Host header; the names of this machine are one name."""
+    scheme, _, site = origin.partition("://")
+    default = {"http": 80, "https": 443}.get(scheme)
+    if (_port_of(site) or default) != (_port_of(host) or default):
+        return False
+    return name_of(site) == name_of(host) != "" or (is_own_name(site) and is_own_name(host))
 
 
 def name_of(host: str) -> str:
@@ -83,3 +86,10 @@ def name_of(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:  # brackets without an address in them
         return ""
+
+
+def _port_of(host: str) -> int | None:
+    try:
+        return urlsplit(f"//{host}").port
+    except ValueError:
+        return None

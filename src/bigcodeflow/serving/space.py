@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
-from bigcodeflow.core.listening import is_loopback, is_own_name, shown_host
+from bigcodeflow.core.listening import is_loopback, is_own_name, is_same_site, shown_host
 from bigcodeflow.environments import find_environment
 from bigcodeflow.serving.app import make_app
 from bigcodeflow.serving.request_parsing import ServingSettings
@@ -86,6 +86,7 @@ class Gate:
     """Passes on requests with the key, as Bearer or as a browser's password, and with no body that is too large.
 
     Without a key it asks for this machine's name: a page of another site can have its own name resolve to loopback.
+    Pages of other sites, which a browser names as Origin, get nothing.
     """
 
     def __init__(self, app: ASGIApp, *, key: str, most_bytes: int) -> None:
@@ -110,7 +111,8 @@ class Gate:
         headers = dict(scope["headers"])
         if self._key and not hmac.compare_digest(_sent_key(headers.get(b"authorization", b"")), self._key):
             return HTTPStatus.UNAUTHORIZED
-        if not self._key and not is_own_name(headers.get(b"host", b"").decode("latin-1")):
+        host, origin = (headers.get(name, b"").decode("latin-1") for name in (b"host", b"origin"))
+        if (not self._key and not is_own_name(host)) or (origin and not is_same_site(origin, host)):
             return HTTPStatus.FORBIDDEN
         if scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             return None
