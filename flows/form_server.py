@@ -2,8 +2,8 @@
 
     python -m flows.form_server HOST PORT
 
-A run of one of these flows that is started from the UI or the API is checked before it is put into the queue, and all
-that is wrong is answered at once. Everything else is Prefect's.
+A run of one of these flows that is started from the UI or the API is checked before it is put into the queue, and a
+schedule before it is saved: all that is wrong is answered at once. Everything else is Prefect's.
 """
 
 import asyncio
@@ -35,7 +35,11 @@ from starlette.websockets import WebSocketClose
 
 from bigcodeflow.core.listening import is_loopback, is_own_name, is_same_site
 
-_STARTS = re.compile(r"/api/deployments/(?P<id>[0-9a-fA-F-]{36})/create_flow_run(?P<bulk>/bulk)?/?")
+#: Requests that start runs, and those that save parameters, which the scheduler takes as they are.
+_FORMS = re.compile(
+    r"POST /api/deployments/(?P<id>[0-9a-fA-F-]{36})/(create_flow_run(/bulk)?|(?P<saved>schedules))/?"
+    r"|PATCH /api/deployments/(?P<edited>[0-9a-fA-F-]{36})(/schedules/[^/]+)?/?"
+)
 #: Filter of the blocks that hold keys.
 _SECRETS = {"slug": {"any_": ["secret"]}}
 
@@ -72,15 +76,17 @@ class FormChecks:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        started = _STARTS.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        if started is None:
+        asked = f"{scope['method']} {scope['path']}" if scope["type"] == "http" else ""
+        if (form := _FORMS.fullmatch(asked)) is None:
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
-        body = await request.body()
+        body, status = await request.body(), HTTPStatus.CONFLICT
+        problems: list[str] = []
         try:
-            problems = await _problems(started["id"], body) if _is_authorized(request) else []
-            status = HTTPStatus.CONFLICT
+            if _is_authorized(request):
+                is_saved = bool(form["saved"] or form["edited"])
+                problems, body = await _checked(form["id"] or form["edited"], body, is_saved=is_saved)
         except RecursionError:
             problems, status = ["the body is nested too deeply"], HTTPStatus.BAD_REQUEST
         if problems:
@@ -93,32 +99,41 @@ class FormChecks:
         await self._app(scope, _replayed(body, receive), send)
 
 
-async def _problems(deployment_id: str, body: bytes) -> list[str]:
-    """What is wrong with the runs of a request; nothing where Prefect itself has to answer it."""
+async def _checked(deployment_id: str, body: bytes, *, is_saved: bool) -> tuple[list[str], bytes]:
+    """List every mistake in a request's parameters, and return the body for Prefect: of what is saved, plain values.
+
+    Where Prefect itself has to answer the request there is no mistake.
+    """
     try:
         asked = json.loads(body or b"{}")
-        runs = [dict(run.get("parameters") or {}) for run in (asked if isinstance(asked, list) else [asked])]
+        forms = asked if isinstance(asked, list) else [asked]
+        runs = [dict(form.get("parameters") or {}) for form in forms]
         id_ = UUID(deployment_id)
     except (AttributeError, TypeError, ValueError):
-        return []
+        return [], body
     database = provide_database_interface()
     async with database.session_context() as session:
         read: Any = read_deployment  # its decorator hides what it returns
         deployment = await read(session=session, deployment_id=id_)
         if deployment is None:
-            return []
+            return [], body
         try:
             context = await HydrationContext.build(
                 session=session, raise_on_error=True, render_jinja=True, render_workspace_variables=True
             )
-            parameters = [hydrate({**deployment.parameters, **run}, context) for run in runs]
+            given = [run for run in runs if run or not is_saved]  # a schedule that is switched on states none
+            parameters = [hydrate({**deployment.parameters, **run}, context) for run in given]
+            for form, run in zip(forms, runs, strict=True):
+                if is_saved and run:
+                    form["parameters"] = hydrate(run, context)
         except HydrationError:
-            return []
+            return [], body
         read = read_block_documents
         secrets = await read(session=session, block_type_filter=BlockTypeFilter.model_validate(_SECRETS))
         names = frozenset(str(block.name) for block in secrets)
     # Reading files and asking a backend takes a moment, in which the server serves others.
-    return await asyncio.to_thread(_check, deployment.entrypoint, parameters, names)
+    problems = await asyncio.to_thread(_check, deployment.entrypoint, parameters, names)
+    return problems, json.dumps(asked).encode() if is_saved else body
 
 
 def _check(entrypoint: str | None, parameters: Iterable[Mapping[str, Any]], secrets: Collection[str]) -> list[str]:

@@ -28,8 +28,10 @@ class Forms:
     def __init__(self, client: SyncPrefectClient) -> None:
         self._client = client
 
-    def submit(self, flow: Flow[..., Any], parameters: dict[str, Any], **headers: str) -> httpx.Response:
-        """What the server answers."""
+    def submit(
+        self, flow: Flow[..., Any], parameters: dict[str, Any], *, cron: str = "", **headers: str
+    ) -> httpx.Response:
+        """Start a run, or with ``cron`` save a schedule, and return what the server answers."""
         deployment = self._client.create_deployment(
             flow_id=self._client.create_flow(flow),
             name=flow.name,
@@ -45,9 +47,11 @@ class Forms:
         async def post() -> httpx.Response:
             transport = httpx.ASGITransport(FormChecks(create_app(ephemeral=True)), raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-                address = f"/api/deployments/{deployment}/create_flow_run"
+                address = f"/api/deployments/{deployment}/{'schedules' if cron else 'create_flow_run'}"
+                form = {"parameters": parameters}
+                body = [form | {"schedule": {"cron": cron}}] if cron else form
                 for _ in range(_ATTEMPTS):
-                    answer = await client.post(address, json={"parameters": parameters}, headers=headers)
+                    answer = await client.post(address, json=body, headers=headers)
                     if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                         break
                 return answer
@@ -180,3 +184,15 @@ def test_pages_of_other_sites_are_refused(listens_on: str, headers: dict[str, st
             return await client.get("/api/health", headers=headers)
 
     assert anyio.run(ask).status_code == status
+
+
+def test_a_schedule_is_checked_and_saved_with_plain_values(forms: Forms) -> None:
+    """The editor of Prefect's default UI wraps what it shows as JSON; the scheduler takes parameters as they stand."""
+    wrapped = {"__prefect_kind": "json", "value": '{"dataset.ids": "0"}'}
+    given = {"samples": "starter", "preset": "starter", "settings": wrapped}
+    saved = forms.submit(judge_samples, given, cron="0 3 * * *")
+    assert [one["parameters"]["settings"] for one in saved.json()] == [{"dataset.ids": "0"}]
+    wrapped["value"] = '{"dataset.idz": "0"}'
+    refused = forms.submit(judge_samples, given, cron="0 3 * * *")
+    assert refused.status_code == 409
+    assert "idz" in refused.json()["detail"]
