@@ -25,6 +25,7 @@ from bigcodeflow.results.verified import verified_scores, verified_table
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import sections_of
 from tasks.explorer_links import explorer_link, linked, run_path
+from tasks.progress import artifact_key
 
 _MOST_TASKS_NAMED = 50
 _MOST_LIBRARIES = 10
@@ -34,25 +35,32 @@ Row = dict[str, Any]
 
 
 def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) -> None:
-    """Write the report, and attach to the flow run: tables 'scores' and 'failures', and the page 'result'."""
+    """Write the report, and attach tables of scores and failures and the page of the result to the flow run.
+
+    Each artifact's key ends in the run's record: Prefect shows the latest of a key, which could be another run's.
+    """
     store, title = open_store(config.store), run_title(config)
     metrics = store.read(artifacts.aggregation)
+    scored = f"{headline(metrics)} · {title}"
     unjudgeable = ground_truth_failures(store.path(artifacts.ground_truth))
     failures = failure_rows(store.read(artifacts.execution, ["variant", "sanitizer", "status", "failure_kind"]))
     report = write_run_report(config, outputs)
     link, path = explorer_link(config.store, run_path(outputs.record)), run_path(outputs.record)
+
+    def key(name: str) -> str:
+        return artifact_key(name, outputs.record)
+
+    described = linked(scored, config.store, path)
     if link:
-        create_link_artifact(link, "Open this run in the explorer", key="explorer", description=f"Results of {title}")
-    create_table_artifact(
-        score_rows(metrics), key="scores", description=linked(f"Scores of {title}", config.store, path)
-    )
+        create_link_artifact(link, "Open this run in the explorer", key=key("explorer"), description=scored)
+    create_table_artifact(score_rows(metrics), key=key("scores"), description=described)
     if failures:
-        described = linked(f"Why samples of {title} did not pass", config.store, path)
-        create_table_artifact(failures, key="failures", description=described)
+        reasons = linked(f"Why samples of {title} did not pass", config.store, path)
+        create_table_artifact(failures, key=key("failures"), description=reasons)
     page = result_page(metrics, unjudgeable, outputs, failures=failures, report=report, explorer=link)
     verified = verified_table(verified_scores(store.path(artifacts.dataset), store.path(artifacts.execution)))
     page += f"\n{verified.to_markdown(level=2)}\n" if verified.rows else ""
-    create_markdown_artifact(page, key="result", description=linked(f"Result of {title}", config.store, path))
+    create_markdown_artifact(page, key=key("result"), description=described)
     for row in score_rows(metrics):
         interval_text = row["95 % interval"] and f"95 % interval {row['95 % interval']}"
         texts = (row["variant"], row["sanitizer"], row["score"], row["value"], interval_text)
@@ -71,6 +79,15 @@ def write_run_report(config: RunConfig, outputs: Outputs) -> Path | None:
     except ArtifactError as error:
         get_run_logger().warning("no report was written: %s", error)
         return None
+
+
+def headline(metrics: pa.Table) -> str:
+    """The first score of a METRICS table with its 95 % interval, such as '10.1 % (6.1 to 16.2) pass@1'."""
+    row = next(overall(metrics.to_pylist(), "pass@k"), None)
+    if row is None:
+        return "not scored"
+    limits = f" ({interval(row)})" if interval(row) else ""
+    return f"{percent(row['value'])}{limits} pass@{row['k']}"
 
 
 def score_rows(metrics: pa.Table) -> list[dict[str, str]]:

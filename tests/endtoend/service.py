@@ -13,6 +13,7 @@ from typing import Any, Self
 import httpx
 import psutil
 
+from tests.flows.observed import kind_of
 from tests.prefect_service.postgresql import postgresql_server
 from tests.prefect_service.services import free_port, wait_for
 
@@ -188,9 +189,9 @@ class ServedRun:
         return [(task["name"], task["state_name"]) for task in self.service.post("/task_runs/filter", **content)]
 
     def artifacts(self) -> dict[str, str]:
-        """Ids of what the run shows, by key."""
+        """Ids of what the run shows, by kind."""
         found = self.service.post("/artifacts/filter", artifacts={"flow_run_id": {"any_": [self.id]}})
-        return {artifact["key"]: artifact["id"] for artifact in found if artifact["key"]}
+        return {kind: artifact["id"] for artifact in found if (kind := kind_of(artifact["key"]))}
 
     def processes(self) -> "Processes":
         """Those of the run as they are now."""

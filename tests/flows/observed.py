@@ -1,6 +1,7 @@
 """A flow run as the tests see it: through Prefect's API, and in its store."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -110,11 +111,16 @@ def run_id(state: State[Any]) -> UUID:
     return state.state_details.flow_run_id
 
 
+def kind_of(key: str | None) -> str:
+    """Artifact's key without the record of its run; empty for none."""
+    return re.sub(r"^(scores|failures|result|explorer)-.*", r"\1", key or "")
+
+
 def shown(client: SyncPrefectClient, run: UUID) -> dict[str, Any]:
-    """Data of the latest artifact of each key that a run has made; Prefect's own records of results have no key."""
+    """Data of the latest artifact of each kind that a run has made; Prefect's own records of results have no key."""
     chosen = filters.ArtifactFilter(flow_run_id=filters.ArtifactFilterFlowRunId(any_=[run]))
     found = sorted(client.read_artifacts(artifact_filter=chosen), key=lambda artifact: artifact.created)
-    return {artifact.key: artifact.data for artifact in found if artifact.key}
+    return {kind: artifact.data for artifact in found if (kind := kind_of(artifact.key))}
 
 
 def prefect(*arguments: str, folder: Path = ROOT) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from prefect import flow
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterKey
 from prefect.flow_engine import run_flow
 
 from bigcodeflow.config import RunConfig, load_config
@@ -26,7 +26,7 @@ from flows.benchmark import benchmark
 from tasks.artifacts import failure_rows, library_rows, result_page, score_rows
 from tasks.progress import ProgressBar, RunListener
 from tasks.stages import STAGE_TASKS
-from tests.flows.observed import ObservedRun
+from tests.flows.observed import ObservedRun, kind_of
 
 OUTPUTS = Outputs((Path("out") / "x_pass_at_k.json",), Path("store") / "results.duckdb", "20260301T120000-x")
 
@@ -94,6 +94,10 @@ def test_result_states_score_ground_truths_and_files(finished_run: ObservedRun) 
     [row] = json.loads(shown["scores"])
     assert (row["score"], row["value"], row["tasks"]) == ("pass@1", "100.0 %", "3")
     assert row["95 % interval"].endswith("to 100.0")
+    chosen = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[finished_run.id]))
+    own = [one for one in finished_run.client.read_artifacts(artifact_filter=chosen) if kind_of(one.key) != one.key]
+    assert {kind_of(one.key) for one in own} == {"scores", "result"}
+    assert all((one.description or "").startswith("100.0 % (") for one in own)
     assert "3 of 3 pass (100.0 %)" in shown["result"]
     assert "`oracle--bigcodebench-complete_pass_at_k.json`" in shown["result"]
     report = Path(finished_run.config.out) / "report.html"
