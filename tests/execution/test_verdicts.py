@@ -116,7 +116,9 @@ def test_what_was_ended_from_outside_is_repeated(outcome: Outcome, *, repeat: bo
 
 def test_what_never_ran_says_why() -> None:
     """A blocked sample is a fail with its reason; a lost one is never the model's failure."""
-    blocked = blocked_verdict(item(RIGHT), "blocked: os.system", backend="local", environment_sha="sha")
+    blocked = blocked_verdict(
+        item(RIGHT), "blocked: os.system", "safety_policy", backend="local", environment_sha="sha"
+    )
     lost = lost_verdict(item(RIGHT), "worker lost", backend="local", environment_sha="sha")
     assert (blocked["status"], blocked["failure_kind"]) == ("fail", "safety_policy")
     assert blocked["module_trace"] == "blocked: os.system"

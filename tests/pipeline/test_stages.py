@@ -129,6 +129,18 @@ def test_a_blocked_sample_is_a_fail_that_says_why(tmp_path: Path) -> None:
     assert store.read(flagged.execution)["failure_kind"].to_pylist() != ["safety_policy"]
 
 
+def test_what_no_model_answered_is_not_executed_and_fails(tmp_path: Path) -> None:
+    """A stub may pass a task's test; nothing that no model answered does, whatever stands in its place."""
+    config = _answered(tmp_path)
+    line = {"task_id": TASK["task_id"], "solution": TASK["complete_prompt"] + TASK["canonical_solution"]}
+    lines = [json.dumps(line | {"finish_reason": reason}) + "\n" for reason in ("stop", "unanswerable")]
+    (tmp_path / "s.jsonl").write_text("".join(lines))
+    artifacts, _ = _perform(config)
+    rows = open_store(tmp_path / "store").read(artifacts.execution).to_pylist()
+    found = [(row["status"], row["failure_kind"], row["module_trace"]) for row in rows]
+    assert found == [("pass", "", ""), ("fail", "unanswered", "no model answered")]
+
+
 _SLOW_ANSWERS = 24
 
 

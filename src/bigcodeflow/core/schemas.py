@@ -110,7 +110,7 @@ SOLUTIONS = _schema(
     _column("syntax_ok", pa.bool_(), "the solution compiles as Python"),
     _column("syntax_error", _text, "message with line; empty when syntax_ok"),
     _column("findings", pa.list_(FINDING), "safety findings, in line order"),
-    _column("blocked", pa.bool_(), "the safety policy forbids execution"),
+    _column("blocked", pa.bool_(), "not executed: the safety policy forbids it, or no model answered"),
     _column("omitted_setup", pa.bool_(), "uses imports or constants of code_prompt without stating them"),
     _column("placeholder", pa.bool_(), "the entry point's body does no work"),
     _column("truncated", pa.bool_(), "the answer was cut off by the token limit"),

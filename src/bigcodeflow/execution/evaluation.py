@@ -65,7 +65,9 @@ class Planned:
     sanitizer: str
     item: WorkItem
     blocked_by: str = ""
-    """The safety finding that forbids execution; empty: it may run."""
+    """Why it is not executed; empty: it is."""
+    blocked_kind: str = "safety_policy"
+    """Kind of failure of what is not executed."""
 
 
 def plan_ground_truths(
@@ -105,17 +107,19 @@ def plan_solutions(
     item_of = partial(item_of, is_sample=True)
     planned = []
     for row in solutions.to_pylist():
-        task, sanitizer, reason = by_id[row["task_id"]], row["sanitizer"], ""
+        task, sanitizer, reason, kind = by_id[row["task_id"]], row["sanitizer"], "", "safety_policy"
         if row["blocked"]:
             first = row["findings"][0] if row["findings"] else {"rule": "safety", "line": 0, "detail": "blocked"}
             reason = f"blocked by the safety policy: {first['rule']} in line {first['line']}: {first['detail']}"
+            if first["rule"] == "unanswered":  # a test that accepts a stub would pass the empty program
+                reason, kind = str(first["detail"]), "unanswered"
         for variant in config.variants:
             program = executed_program(
                 code_prompt=task["code_prompt"], solution=row["solution"], variant=variant, sanitizer=sanitizer
             )
             origin = Origin(row["task_id"], variant, row["sample_index"])
             item = item_of(program, task, missing.get(row["task_id"], frozenset()), origin)
-            planned.append(Planned(row["task_id"], row["sample_index"], variant, sanitizer, item, reason))
+            planned.append(Planned(row["task_id"], row["sample_index"], variant, sanitizer, item, reason, kind))
     return planned
 
 
@@ -221,7 +225,7 @@ def judge(
     verdicts = checks.applied(found.verdicts, queue.results)
     blocked = partial(blocked_verdict, backend=config.backend, environment_sha=environment.environment_sha)
     lines = (
-        (blocked(plan.item, plan.blocked_by) if plan.blocked_by else verdicts[plan.item.verdict_key])
+        (blocked(plan.item, plan.blocked_by, plan.blocked_kind) if plan.blocked_by else verdicts[plan.item.verdict_key])
         | {name: getattr(plan, name) for name in ("task_id", "sample_index", "variant", "sanitizer")}
         for plan in found.planned
     )

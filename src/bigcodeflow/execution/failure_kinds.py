@@ -41,6 +41,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "crash": "the process ended without finishing its report",
         "tampering": "something was seen that no honest program does",
         "safety_policy": "the safety policy kept it from being executed",
+        "unanswered": "no model answered, so nothing was executed",
         "no_tests": "no test judged it: the task has none, or skips them",
         "infrastructure": "the machine's fault, not the program's",
         "unknown": "an imported file gives no reason",

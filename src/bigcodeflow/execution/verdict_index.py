@@ -158,8 +158,8 @@ def _add(database: sqlite3.Connection, key: str, version: str, table: pa.Table) 
 
 
 def _is_verdict() -> pc.Expression:
-    """Whether a row says something about its program: nothing of the machine, nor of this run's safety policy."""
-    return (pc.field("status") != "infra_error") & (pc.field("failure_kind") != "safety_policy")
+    """Select rows about a program: no fault of the machine, and nothing that was not executed."""
+    return (pc.field("status") != "infra_error") & ~pc.field("failure_kind").isin(["safety_policy", "unanswered"])
 
 
 def _digest(text: str) -> bytes:

@@ -83,10 +83,10 @@ def pass_share(verdict: Mapping[str, Any]) -> float | None:
     return outcomes.count("pass") / len(outcomes)
 
 
-def blocked_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> Verdict:
-    """The verdict of a sample that the safety policy does not let run."""
+def blocked_verdict(item: WorkItem, reason: str, kind: str, *, backend: str, environment_sha: str) -> Verdict:
+    """Make the verdict of a sample that is not executed: it fails for the given kind of reason."""
     unrun = lost_verdict(item, reason, backend=backend, environment_sha=environment_sha)
-    return unrun | {"status": "fail", "failure_kind": "safety_policy", "exit": "not started"}
+    return unrun | {"status": "fail", "failure_kind": kind, "exit": "not started"}
 
 
 def lost_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> Verdict:

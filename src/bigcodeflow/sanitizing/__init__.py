@@ -18,7 +18,9 @@ from bigcodeflow.sanitizing.statements import omitted_setup, placeholder
 __all__ = ["VERSION", "find_risks", "sanitize", "sanitize_samples", "syntax_error"]
 
 #: Bump to invalidate artifacts: whenever a solution, a finding or a mark can come out differently.
-VERSION: int = 3
+VERSION: int = 4
+#: Marks of a sample that no model answered: it is not executed.
+_UNANSWERED = {"blocked": True, "findings": [{"line": 1, "rule": "unanswered", "detail": "no model answered"}]}
 Progress = Callable[[int, int], None]
 # Longer answers are read in a process of their own, which takes half a second to start; few models write such.
 _MAX_READ_HERE_CHARACTERS = 100_000
@@ -56,7 +58,7 @@ def sanitize_samples(
                 f"sample {number} answers {sample['task_id']!r}, which is not among the {len(known)} selected tasks: "
                 "select the task, or leave the sample out"
             )
-        text = sample["raw_text"] or ""
+        text, reason = sample["raw_text"] or "", sample["finish_reason"]
         if config.mode == "none" and sample["given_solution"] is not None:
             text = sample["given_solution"]
         rows.append(
@@ -65,7 +67,8 @@ def sanitize_samples(
                 "sample_index": sample["sample_index"],
                 "sanitizer": config.mode,
                 **_read(text, config, entry_point=task["entry_point"], code_prompt=task["code_prompt"]),
-                "truncated": sample["finish_reason"] == "length",
+                **(_UNANSWERED if reason == "unanswerable" else {}),
+                "truncated": reason == "length",
             }
         )
         if progress:
