@@ -21,6 +21,7 @@ import polars as pl
 
 from bigcodeflow.config import RunConfig, SamplesConfig, load_config
 from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
+from bigcodeflow.core.parquet import read_frame
 from bigcodeflow.pipeline import outputs, runs
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.results.runs import RecordedRun, find_run
@@ -124,7 +125,7 @@ def read_results(name: str = "latest", store: str | Path = "results/store") -> "
 
 
 def _table(artifact: str) -> cached_property[pl.DataFrame]:
-    return cached_property(lambda results: pl.read_parquet(results.recorded.path(artifact)))
+    return cached_property(lambda results: read_frame(results.recorded.path(artifact)))
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,8 @@ class RunResults:
 def _table_of(stage: str, config: RunConfig, samples: Samples | None, *, progress: bool) -> pl.DataFrame:
     with _with_samples(config, samples) as chosen, progress_listener(quiet=not progress) as listener:
         refs = runs.perform_up_to(stage, chosen, listener)
-        return pl.read_parquet(open_store(chosen.store).path(refs[stage]))
+        frame: pl.DataFrame = read_frame(open_store(chosen.store).path(refs[stage]))
+        return frame
 
 
 @contextmanager
@@ -165,7 +167,7 @@ def _with_samples(config: RunConfig, samples: Samples | None) -> Iterator[RunCon
     rows = samples.iter_rows(named=True) if isinstance(samples, pl.DataFrame) else samples
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "samples.jsonl"
-        path.write_text("".join(_line(number, row) for number, row in enumerate(rows, start=1)))
+        path.write_text("".join(_line(number, row) for number, row in enumerate(rows, start=1)), encoding="utf-8")
         yield config.model_copy(update={"samples": SamplesConfig(source=str(path))})
 
 

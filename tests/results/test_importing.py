@@ -5,16 +5,20 @@ import json
 import shutil
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bigcodeflow as bcf
 from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.core.errors import ConfigError, SamplesError
 from bigcodeflow.importing import import_results
 from bigcodeflow.importing.claims import failed_ground_truths, scores_of
 from bigcodeflow.importing.reading import read_results
+from bigcodeflow.results.catalog.description import describe_catalog
+from bigcodeflow.results.models import readable
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
@@ -88,6 +92,32 @@ def metric(run, store, name, **wanted):
 
 def verdicts(store):
     return pq.read_table(find_run(store, "latest").path("execution")).to_pylist()
+
+
+NAMES = ["status=pass", "variant=raw/k=5", "[1]", "a?b*", "a\\b", "model=[a-c]\\*?", 'it\'s "{x}" #%20 ü']
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_folders_are_no_data(tmp_path, name):
+    """Scores, catalog, library and a task file are the same wherever they lie; siblings that a pattern fits are not read."""
+    home = tmp_path / name
+    for sibling in ("1", "axb", "a/b", "model=a/x"):
+        write_three(tmp_path / sibling)
+    path = write_three(home)
+    tasks = home / "tasks.parquet"
+    pq.write_table(pa.Table.from_pylist(TASKS), tasks)
+    run = take_in(path, home / "store", settings=STARTER | {"source": str(tasks)})
+    assert metric(run, home / "store", "pass@k", k=1) == [1 / 3]
+    with readable(home / "store" / "results.duckdb") as place, duckdb.connect(place, read_only=True) as catalog:
+        assert catalog.execute("SELECT model, split, (SELECT count(*) FROM left_out) FROM runs").fetchall() == [
+            ("m--main", "complete", 0)
+        ]
+        assert catalog.execute("SELECT DISTINCT k, variant FROM pass_at_k").fetchall() == [(1, "calibrated")]
+        [(artifact, file)] = catalog.execute("SELECT DISTINCT artifact, file FROM stored.execution").fetchall()
+    recorded = find_run(home / "store", "latest")
+    assert (artifact, file) == (recorded.keys["execution"], str(recorded.path("execution")))
+    assert bcf.read_results(store=home / "store").verdicts["status"].to_list() == ["pass", "fail", "timeout"]
+    assert describe_catalog(home / "store" / "results.duckdb")[1] == []
 
 
 class TestRuns:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fsspec
 import pyarrow as pa
 import pytest
 
@@ -14,6 +15,17 @@ from bigcodeflow.store import bucket as bucket_module
 from .conftest import Machine
 from .s3 import FaultyProxy, forget_servers
 from .test_conformance import TABLE, flipped, publish
+
+
+@pytest.mark.parametrize("name", ["a*b", "[1]", "a?b", "k=5"])
+def test_a_store_removes_its_own_objects_only(name: str) -> None:
+    """What its path reads like is no pattern; what is gone already is no error."""
+    system = fsspec.filesystem("memory")
+    own, other = (bucket_module.Bucket("memory://", system, f"/bucket/{one}") for one in (name, "axb"))
+    for bucket in (own, other):
+        bucket.write("runs/r.json", b"{}")
+    own.delete(["runs/gone.json", "runs/r.json"])
+    assert (list(own.objects("runs")), list(other.objects("runs"))) == ([], ["r.json"])
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.parquet import read_table
 from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.store import Store
 
@@ -34,7 +34,7 @@ def read_quarantine(store: Store, environment_sha: str) -> list[Row]:
     if path is None:
         return []
     try:
-        rows: list[Row] = pq.read_table(path, schema=QUARANTINE).to_pylist()
+        rows: list[Row] = read_table(path, schema=QUARANTINE).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise ArtifactError(
             f"{path}: is no quarantine list ({' '.join(str(error).split())}): delete it and run "

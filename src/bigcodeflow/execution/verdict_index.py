@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bigcodeflow.core.parquet import read_table
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution.items import MEASURED, Cost
@@ -63,11 +64,8 @@ class VerdictIndex:
         parts = [part for key in found if (part := self._store.part(_STAGE, key))]
         if not parts:
             return []
-        import pyarrow.dataset as ds  # imports pandas where that is installed
-
         wanted = pc.field("verdict_key").isin(pa.array(sorted(keys))) & _is_verdict()
-        files = ds.dataset([str(part) for part in parts], schema=VERDICTS)
-        rows: list[dict[str, Any]] = files.to_table(filter=wanted).to_pylist()
+        rows: list[dict[str, Any]] = read_table(parts, schema=VERDICTS, filters=wanted).to_pylist()
         return rows
 
     def costs(self) -> dict[str, Cost]:

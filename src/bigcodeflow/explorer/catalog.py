@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.parquet import duckdb_path
 from bigcodeflow.results.catalog.building import CATALOG_NAME
 from bigcodeflow.results.catalog.description import quoted
 from bigcodeflow.results.formatting import CONTRADICTED_TESTS, TASK_VARIANTS, board_title, named_model, title_of
-from bigcodeflow.results.models import Row, pattern_of, rows_from, sql_of
+from bigcodeflow.results.models import Row, readable, rows_from, sql_of
 from bigcodeflow.results.runs import CONTROLS, RecordedRun, recorded_run
 from bigcodeflow.store import open_store
 
@@ -201,7 +202,7 @@ class Catalog:
         if one.dataset_key != other.dataset_key:
             first, second = (run.path_if_kept("dataset") for run in runs)
             if first and second:
-                rows = self._version.rows("other_tests", first=pattern_of(first), second=pattern_of(second))
+                rows = self._version.rows("other_tests", first=duckdb_path(first), second=duckdb_path(second))
                 found |= {row["task_id"] for row in rows}
         return sorted(found)
 
@@ -220,7 +221,8 @@ class Catalog:
             return CatalogVersion(stamp, None)
         try:
             database = duckdb.connect(config={"memory_limit": _MEMORY_LIMIT})
-            database.execute(f"ATTACH {quoted(str(self.path))} AS {_ALIAS} (READ_ONLY)")
+            with readable(self.path) as place:
+                database.execute(f"ATTACH {quoted(str(place))} AS {_ALIAS} (READ_ONLY)")
             rows = CatalogVersion(stamp, database).rows("runs")
         except duckdb.Error as error:
             reason = " ".join(str(error).split())

@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 
 from bigcodeflow.core.difficulty import LEVELS, Difficulty, published_solve_rates
+from bigcodeflow.core.parquet import duckdb_path
 from bigcodeflow.explorer.catalog import ListedRun
 from bigcodeflow.explorer.pages import ROWS, NotThereError, Page, Portion, Visit
 from bigcodeflow.explorer.rendering import duration
@@ -21,7 +22,7 @@ from bigcodeflow.results.inspection.samples import (
     reason,
     sections,
 )
-from bigcodeflow.results.models import Row, pattern_of
+from bigcodeflow.results.models import Row
 
 _WORD = re.compile(r'"[^"]+"|\S+')
 _MOST_WORDS = 8
@@ -218,7 +219,7 @@ def _answer(visit: Visit, run: ListedRun, detail: SampleDetail) -> Row | None:
     path = visit.catalog.recorded(run).path_if_kept("generation")
     if path is None:
         return None
-    asked = {"file": pattern_of(path), "task_id": detail.task_id, "sample_index": detail.sample_index}
+    asked = {"file": duckdb_path(path), "task_id": detail.task_id, "sample_index": detail.sample_index}
     try:
         return next(iter(visit.version.rows("answer", **asked)), None)
     except duckdb.Error:  # a table of an earlier version, say

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bigcodeflow.core.errors import error_message
+from bigcodeflow.core.parquet import duckdb_path
 from bigcodeflow.core.paths import cache_folder
-from bigcodeflow.results.models import Row, pattern_of, rows_from, sql_of
+from bigcodeflow.results.models import Row, rows_from, sql_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 #: Bump when the rows or their columns change: another version's file is not opened.
-_VERSION = 2
+_VERSION = 3
 _MEMORY_LIMIT = "1GiB"
 #: Runs that are added at once: so many appear together, and so many are lost when the process ends.
 _RUNS_AT_ONCE = 16
@@ -242,7 +243,7 @@ class SampleIndex:
             with connection:
                 connection.begin()
                 self._forget(connection, portion.keys() & self._known.keys())
-                files = [pattern_of(file.path) for file in portion.values()]
+                files = [duckdb_path(file.path) for file in portion.values()]
                 connection.execute(f"INSERT INTO samples {sql_of('explorer/indexed_samples')}", {"files": files})
                 stamps = {"keys": list(portion), "stamps": [file.stamp for file in portion.values()]}
                 connection.execute("INSERT INTO artifacts SELECT unnest($keys), unnest($stamps)", stamps)
@@ -276,7 +277,7 @@ def _is_readable(path: str) -> bool:
 
     try:
         with duckdb.connect() as connection:
-            connection.execute(sql_of("explorer/indexed_samples"), {"files": [pattern_of(path)]})
+            connection.execute(sql_of("explorer/indexed_samples"), {"files": [duckdb_path(path)]})
     except duckdb.Error:
         return False
     return True

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import pyarrow.parquet as pq
-
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.core.settings import as_name
 from bigcodeflow.generation.providers import PROVIDERS
@@ -223,7 +222,7 @@ class ExportedRun:
 
     @cached_property
     def _metrics(self) -> list[Row]:
-        rows: list[Row] = pq.read_table(self.recorded.path("aggregation")).to_pylist()
+        rows: list[Row] = read_artifact(self.recorded.path("aggregation")).to_pylist()
         return rows
 
     def _is_ours(self, row: Row) -> bool:

@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pydantic import AwareDatetime, ValidationError
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
+from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.leaderboard.entries import (
     LeaderboardEntry,
@@ -187,8 +186,8 @@ def _task_scores(entry: LeaderboardEntry, store: Store) -> dict[str, float]:
     part = store.part("execution", key) if key else None
     scored = (pc.field("variant") == "calibrated") & (pc.field("sanitizer") == (entry.sanitizer or UNKNOWN))
     try:
-        rows = pq.read_table(part, columns=["task_id", "status"], filters=scored).to_pylist() if part else []
-    except (OSError, pa.ArrowException):
+        rows = read_artifact(part, ["task_id", "status"], filters=scored).to_pylist() if part else []
+    except ArtifactError:
         return {}  # the drop alone then decides, which the change says
     outcomes: dict[str, list[bool]] = defaultdict(list)
     for row in rows:

@@ -11,11 +11,11 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import bigcodeflow
 from bigcodeflow.config import GenerationConfig, LimitsConfig, OfflineConfig, PromptConfig, SamplingConfig
-from bigcodeflow.core.errors import ArtifactError, error_message
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, hard_task_ids
@@ -28,7 +28,7 @@ from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs, split
 #: of 1,140 tasks (2.9 points at a score of one half); sound environments reach 99.5 to 99.7 %.
 LEAST_GROUND_TRUTH_RATE = 0.98
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
-_IMPORTED = re.compile(r"_eval_results\.json(\.gz)?$")
+_IMPORTED = re.compile(r"(?:^|_)eval_results\.json(\.gz)?$")
 #: How a model is loaded where that may change what it answers.
 _LOADED = ("tokenizer", "dtype", "lora", "max_model_tokens")
 
@@ -139,11 +139,7 @@ def run_link(run: RecordedRun) -> RunLink:
 
 
 def _table(run: RecordedRun, artifact: str, columns: list[str] | None = None) -> pa.Table:
-    path = run.path(artifact)
-    try:
-        return pq.read_table(path, columns=columns)
-    except (OSError, pa.ArrowException) as error:
-        raise ArtifactError(f"{path}: cannot be read ({error_message(error)}): run it again") from None
+    return read_artifact(run.path(artifact), columns)
 
 
 class _Evidence:
@@ -236,7 +232,7 @@ def other_tests(tasks: Sequence[Mapping[str, str]]) -> list[str]:
     digests = {
         task["task_id"]: hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest() for task in tasks
     }
-    with shipped("data/bigcodebench/durations.csv").open(newline="") as file:
+    with shipped("data/bigcodebench/durations.csv").open(encoding="utf-8", newline="") as file:
         known = {row["task_id"]: row["test_sha256"] for row in csv.DictReader(file)}
     return [task_id for task_id, digest in digests.items() if known.get(task_id, digest) != digest]
 
@@ -277,7 +273,7 @@ def _answers(run: RecordedRun) -> tuple[dict[str, Any], list[str]]:
         _, _, rest = name.partition(f"bigcodebench{'-hard' if run.subset == 'hard' else ''}-{run.split}--")
         given = {"samples": rest or name}
         if _IMPORTED.search(name):  # judged elsewhere, so never the same setting as samples that were judged here
-            return given, [_IMPORTED.sub("", rest or name), "imported results"]
+            return given, [*filter(None, [_IMPORTED.sub("", rest or name)]), "imported results"]
         return given, [rest or f"samples {name}"]
     generation = _section(run, "generation")
     offline = _different(run, "generation.offline", OfflineConfig().model_dump(mode="json"))

@@ -5,11 +5,11 @@ from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
+from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.backend_registry import execution_environment
@@ -77,11 +77,7 @@ def _known(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rows(run: RecordedRun, artifact: str, wanted: Mapping[str, Any]) -> pa.Table:
-    path = run.path(artifact)
-    try:
-        table = pq.read_table(path, filters=[(column, "==", value) for column, value in wanted.items()])
-    except (OSError, pa.ArrowException) as error:
-        raise ArtifactError(f"{path} cannot be read ({error_message(error)}): run that run again") from None
+    table = read_artifact(run.path(artifact), filters=[(column, "==", value) for column, value in wanted.items()])
     if not table.num_rows:
         row = ", ".join(f"{name} {value}" for name, value in wanted.items())
         raise ArtifactError(f"run {run.record}: its {artifact} table has no row of {row}: run that run again")

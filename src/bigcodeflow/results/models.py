@@ -1,13 +1,15 @@
 """SQL models over Parquet files: each ``sql/*.sql`` holds one SELECT and becomes a view or table of its file's name."""
 
-import glob
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.parquet import duckdb_source
 
 Row = dict[str, Any]
 
@@ -36,6 +38,19 @@ def database() -> Iterator["DuckDBPyConnection"]:
 
 
 @contextmanager
+def readable(path: Path) -> Iterator[Path]:
+    """A database's file as DuckDB can open it for reading: a copy where it would read a backslash as a slash."""
+    if "\\" not in str(path):
+        yield path
+        return
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        with suppress(FileNotFoundError):  # DuckDB says so
+            shutil.copyfile(path, copy)
+        yield copy
+
+
+@contextmanager
 def views(connection: "DuckDBPyConnection", **paths: Path) -> Iterator["DuckDBPyConnection"]:
     """The connection with a view over each Parquet file, named ``source_{keyword}``, in place of earlier ones.
 
@@ -45,8 +60,7 @@ def views(connection: "DuckDBPyConnection", **paths: Path) -> Iterator["DuckDBPy
 
     try:
         for name, path in paths.items():
-            file = pattern_of(path).replace("'", "''")
-            connection.execute(f"CREATE OR REPLACE TEMP VIEW source_{name} AS FROM read_parquet('{file}')")
+            connection.execute(f"CREATE OR REPLACE TEMP VIEW source_{name} AS FROM {duckdb_source([path])}")
         yield connection
     except duckdb.Error as error:
         files = ", ".join(str(path) for path in paths.values())
@@ -76,9 +90,4 @@ def rows_from(cursor: "DuckDBPyConnection") -> Iterator[Row]:
 
 def sql_of(model: str) -> str:
     """The SELECT of a model such as 'task_counts' or 'catalog/failures'."""
-    return (_SQL / f"{model}.sql").read_text()
-
-
-def pattern_of(path: Path | str) -> str:
-    """The path as DuckDB must be given it: a name such as ``run[1]`` would else be read as a pattern."""
-    return glob.escape(str(path))
+    return (_SQL / f"{model}.sql").read_text(encoding="utf-8")

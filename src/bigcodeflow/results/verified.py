@@ -6,13 +6,10 @@ A verdict counts where the view has the task with the same prompts and test: oth
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import NamedTuple
 
 from bigcodeflow.core.errata import is_judged_alike
-from bigcodeflow.core.errors import ArtifactError, error_message
+from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.results.formatting import percent, percent_range
 from bigcodeflow.results.statistics import Estimate, estimate
@@ -32,7 +29,8 @@ class VerifiedScore(NamedTuple):
 
 def judged_alike(dataset: Path) -> frozenset[str]:
     """Ids of the tasks of a dataset artifact whose verdicts hold in the verified view."""
-    return frozenset(task["task_id"] for task in _rows(dataset, _TASK_COLUMNS) if is_judged_alike(task))
+    tasks = read_artifact(dataset, _TASK_COLUMNS).to_pylist()
+    return frozenset(task["task_id"] for task in tasks if is_judged_alike(task))
 
 
 def verified_scores(dataset: Path, execution: Path) -> list[VerifiedScore]:
@@ -40,12 +38,12 @@ def verified_scores(dataset: Path, execution: Path) -> list[VerifiedScore]:
 
     Samples that could not be judged are left out.
     """
-    tasks = [task["task_id"] for task in _rows(dataset, ["task_id"])]
+    tasks = [task["task_id"] for task in read_artifact(dataset, ["task_id"]).to_pylist()]
     alike = judged_alike(dataset)
     if len(alike) == len(tasks):
         return []
     counted: dict[tuple[str, str], dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
-    for row in _rows(execution, _VERDICT_COLUMNS):
+    for row in read_artifact(execution, _VERDICT_COLUMNS).to_pylist():
         if row["status"] != "infra_error":
             counted[row["variant"], row["sanitizer"]][row["task_id"]].append(row["status"] == "pass")
     return [
@@ -67,11 +65,3 @@ def _cells(found: Estimate) -> tuple[str, str, int]:
 
 def _estimate(by_task: Mapping[str, list[bool]], tasks: Iterable[str]) -> Estimate:
     return estimate([sum(by_task[task]) / len(by_task[task]) for task in sorted(tasks) if by_task.get(task)])
-
-
-def _rows(path: Path, columns: list[str]) -> list[dict[str, Any]]:
-    try:
-        rows: list[dict[str, Any]] = pq.read_table(path, columns=columns).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise ArtifactError(f"{path}: cannot be read ({error_message(error)}): run it again") from None
-    return rows

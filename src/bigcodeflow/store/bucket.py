@@ -3,6 +3,7 @@
 A put is whole or not there on every object store. Where a file system tears one, what is read fails its checksum.
 """
 
+import glob
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -78,9 +79,16 @@ class Bucket:
 
     def delete(self, names: Sequence[str]) -> None:
         """Remove objects, as far as they are there."""
+        # rm would take the store's own path for a pattern, and remove another store's objects.
+        remove = self._system.rm if glob.escape(self._root) == self._root else self._each_removed
         if names:
             with suppress(FileNotFoundError):
-                self._with_retries(lambda: self._system.rm([self._path(name) for name in names]))
+                self._with_retries(lambda: remove([self._path(name) for name in names]))
+
+    def _each_removed(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            with suppress(FileNotFoundError):
+                self._system.rm_file(path)
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.parquet import read_table
 from bigcodeflow.core.schemas import CONTRADICTIONS, table_of
 from bigcodeflow.execution.integrity import altered_tests
 from bigcodeflow.execution.integrity.altered_tests import VARIANTS, Alteration, AlteredTest
@@ -70,7 +71,7 @@ class Contradictions:
         try:
             if pq.read_schema(path).names != CONTRADICTIONS.names:
                 return {}  # of another version: it is made again
-            return {row["verdict_key"]: row for row in pq.read_table(path, schema=CONTRADICTIONS).to_pylist()}
+            return {row["verdict_key"]: row for row in read_table(path, schema=CONTRADICTIONS).to_pylist()}
         except (OSError, pa.ArrowException) as error:
             problem = f"{path}: is no table of contradictions ({' '.join(str(error).split())})"
             raise ArtifactError(f"{problem}: delete it, it is made again") from error

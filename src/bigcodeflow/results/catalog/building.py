@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.parquet import duckdb_source
 from bigcodeflow.core.schemas import STAGE_FOLDERS, STUDIES, UNKNOWN
 from bigcodeflow.results import models
 from bigcodeflow.results.catalog.description import (
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 CATALOG_NAME = "results.duckdb"
 #: Bump when a table of schema ``stored`` changes: a catalog of another version is not carried over.
-_VERSION = 2
+_VERSION = 3
 #: Above this DuckDB spills to disk; a run that ends beside others must not take the machine's memory.
 _MEMORY_LIMIT = "1GiB"
 #: A stage's rows with the runs' model, split and subset, as far as all runs that have the artifact agree.
@@ -89,14 +91,17 @@ def rebuild_catalog(location: Path | str) -> Path:
     store.root.mkdir(parents=True, exist_ok=True)
     target = store.root / CATALOG_NAME
     aside = target.with_name(f".{CATALOG_NAME}.{uuid.uuid4().hex}.tmp")
-    spill = str(aside.with_name(f"{aside.name}.spill"))
     # Kept order costs memory for every row group that is read ahead of its turn.
-    config: dict[str, Any] = {"memory_limit": _MEMORY_LIMIT, "temp_directory": spill, "preserve_insertion_order": False}
+    config: dict[str, Any] = {"memory_limit": _MEMORY_LIMIT, "preserve_insertion_order": False}
     # Without the lock a slow rebuild could replace a newer catalog by one that lacks the newest run.
-    with locked(store.root / f".{CATALOG_NAME}.lock"):
+    with locked(store.root / f".{CATALOG_NAME}.lock"), TemporaryDirectory() as folder:
+        # In the path of a database that it writes, DuckDB takes a backslash for a slash, and cuts at a question mark.
+        place = Path(folder) / aside.name if {"\\", "?"} & set(str(aside)) else aside
         try:
-            with duckdb.connect(aside, config=config) as connection:
+            with duckdb.connect(place, config={**config, "temp_directory": f"{place}.spill"}) as connection:
                 _Rebuild(connection, store).fill(target)
+            if place != aside:
+                shutil.copyfile(place, aside)
             aside.replace(target)
         except duckdb.Error as error:
             raise ArtifactError(
@@ -253,7 +258,8 @@ def _attach(connection: "DuckDBPyConnection", former: Path) -> dict[tuple[str, s
 
     # Absent, of another version, damaged, or opened for writing by somebody: all of it can be had from the store.
     with suppress(duckdb.Error):
-        connection.execute(f"ATTACH {quoted(str(former))} AS former (READ_ONLY)")
+        with models.readable(former) as place:
+            connection.execute(f"ATTACH {quoted(str(place))} AS former (READ_ONLY)")
         [(version,)] = connection.execute("FROM former.stored.version").fetchall()
         if version == _VERSION:
             rows = connection.execute("SELECT stage, artifact, stamp FROM former.stored.artifacts").fetchall()
@@ -322,10 +328,9 @@ def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
     nothing = f"SELECT {typed} WHERE false"
     if not artifacts:
         return nothing
-    files = ", ".join(quoted(models.pattern_of(artifact.file)) for artifact in artifacts)
     # DuckDB could take the columns as given instead of opening every file, but then it also guesses the number of
     # rows, takes the wrong side of a join first, and reads all files where those of one run are wanted.
-    read = f"read_parquet([{files}], union_by_name = true, filename = true)"
+    read = duckdb_source([one.file for one in artifacts], "union_by_name = true", "filename = true")
     key = "split_part(filename, '/', -2) AS artifact, filename AS file"
     rows = f"{nothing} UNION ALL BY NAME SELECT {key}, * EXCLUDE (filename) FROM {read}"  # noqa: S608 - quoted
     return f"SELECT * REPLACE ({', '.join(_nulls(schema))}) FROM ({rows})" if _nulls(schema) else rows  # noqa: S608

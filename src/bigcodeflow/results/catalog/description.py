@@ -181,7 +181,7 @@ def describe_catalog(path: Path) -> tuple[list[Description], list[LeftOut]]:
     import duckdb
 
     try:
-        with duckdb.connect(path, read_only=True) as connection:
+        with models.readable(path) as place, duckdb.connect(place, read_only=True) as connection:
             grains = connection.execute(
                 "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal AND schema_name = 'main' UNION ALL "
                 "SELECT table_name, comment FROM duckdb_tables() WHERE NOT internal AND schema_name = 'main'"

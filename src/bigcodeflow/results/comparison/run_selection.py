@@ -121,7 +121,7 @@ def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -
         counted = {row["task_id"]: row for row in rows_of(connection, "comparison_counts", chosen)}
     try:
         manifest = ref.run.store.folder(STAGE_FOLDERS["execution"], ref.run.keys["execution"]) / "manifest.json"
-        settings = json.loads(manifest.read_text()).get("settings", {})
+        settings = json.loads(manifest.read_text(encoding="utf-8")).get("settings", {})
     except (OSError, ValueError, AttributeError):
         settings = {}  # the manifest is gone: what cannot be known is then said to be unknown
     return ComparedRun(

@@ -7,13 +7,10 @@ decided whether the models are wrong alike.
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.tracebacks import exception_line
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.studies.audit.findings import MODELS, UNDECIDED, UNDERSPECIFIED, Finding
@@ -114,14 +111,6 @@ def _unnamed(message: str, texts: str) -> str:
 def _verdicts(run: RecordedRun, tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Those about tasks that the run had with the same test."""
     tests = {(task["task_id"], task["test"]) for task in tasks}
-    asked = _rows(run.path("dataset"), ["task_id", "test"])
+    asked = read_artifact(run.path("dataset"), ["task_id", "test"]).to_pylist()
     alike = {row["task_id"] for row in asked if (row["task_id"], row["test"]) in tests}
-    return [row for row in _rows(run.path("execution"), _COLUMNS) if row["task_id"] in alike]
-
-
-def _rows(path: Path, columns: list[str]) -> list[dict[str, Any]]:
-    try:
-        rows: list[dict[str, Any]] = pq.read_table(path, columns=columns).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise ArtifactError(f"{path}: cannot be read ({error}): run it again") from None
-    return rows
+    return [row for row in read_artifact(run.path("execution"), _COLUMNS).to_pylist() if row["task_id"] in alike]

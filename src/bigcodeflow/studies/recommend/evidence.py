@@ -11,7 +11,7 @@ import numpy as np
 from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
 from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
 from bigcodeflow.results.formatting import named_model
-from bigcodeflow.results.models import Row, rows_of
+from bigcodeflow.results.models import Row, readable, rows_of
 from bigcodeflow.results.runs import CONTROLS
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies.recommend.libraries import shortened
@@ -80,7 +80,7 @@ def evidence_of_store(location: Path | str, selection: Selection = _ALL) -> Evid
     if not _is_current(path, store):
         path = rebuild_catalog(location)
     try:
-        with duckdb.connect(path, read_only=True) as connection:
+        with readable(path) as place, duckdb.connect(place, read_only=True) as connection:
             return read_evidence(connection, selection)
     except duckdb.Error as error:
         raise ArtifactError(
@@ -94,7 +94,7 @@ def _is_current(path: Path, store: Store) -> bool:
     import duckdb
 
     try:
-        with duckdb.connect(path, read_only=True) as connection:
+        with readable(path) as place, duckdb.connect(place, read_only=True) as connection:
             # A catalog of an earlier version lacks the last column.
             told = connection.execute(
                 "SELECT record FROM (SELECT record, task_variants FROM runs) UNION SELECT record FROM left_out"

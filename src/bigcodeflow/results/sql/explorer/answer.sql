@@ -13,5 +13,5 @@ select
     attempts,
     seed,
     error
-from read_parquet($file)
+from read_parquet($file, hive_partitioning = false)
 where task_id = $task_id and sample_index = $sample_index

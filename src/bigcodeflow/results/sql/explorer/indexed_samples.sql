@@ -11,7 +11,7 @@ verdicts as (
         file_row_number as place,
         task_id, sample_index, variant, sanitizer, status, failure_kind, module_trace, exit,
         list_filter(tests, lambda test: test.outcome in ('fail', 'error', 'missing'))[1] as failing
-    from read_parquet($files, union_by_name = true, filename = true, file_row_number = true)
+    from read_parquet($files, hive_partitioning = false, union_by_name = true, filename = true, file_row_number = true)
 ),
 
 traced as (

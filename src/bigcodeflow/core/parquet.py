@@ -1,0 +1,48 @@
+"""Parquet files at paths that are taken literally. Nothing else opens one but ``pq.ParquetFile``, which does so too.
+
+By themselves DuckDB, polars and pyarrow take ``k=5`` in a path for a column, DuckDB and polars ``a?b`` for a pattern.
+"""
+
+import glob
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
+
+from bigcodeflow.core.errors import ArtifactError, error_message
+
+
+def read_table(paths: Path | Sequence[Path], columns: list[str] | None = None, **options: Any) -> pa.Table:
+    """Columns of one or several files, with options of ``pq.read_table`` such as filters; raises what that raises."""
+    files = str(paths) if isinstance(paths, Path) else [str(path) for path in paths]
+    return pq.read_table(files, columns=columns, partitioning=None, filesystem=LocalFileSystem(), **options)
+
+
+def read_artifact(path: Path, columns: list[str] | None = None, **options: Any) -> pa.Table:
+    """As ``read_table``; an ArtifactError says that the file cannot be read."""
+    try:
+        return read_table(path, columns, **options)
+    except (OSError, pa.ArrowException) as error:
+        raise ArtifactError(f"{path}: cannot be read ({error_message(error)}): run it again") from None
+
+
+def read_frame(path: Path) -> Any:
+    """The file as a polars frame."""
+    import polars as pl
+
+    return pl.read_parquet(path, glob=False, hive_partitioning=False)
+
+
+def duckdb_path(path: Path | str) -> str:
+    """The path for DuckDB's ``read_parquet``, which must also be given ``hive_partitioning = false``."""
+    # Its patterns match no name with a backslash; one that matches nothing is taken literally.
+    return str(path) if "\\" in str(path) else glob.escape(str(path))
+
+
+def duckdb_source(paths: Iterable[Path | str], *options: str) -> str:
+    """The files as a table in DuckDB's SQL, with further options of ``read_parquet``."""
+    files = ", ".join("'" + duckdb_path(path).replace("'", "''") + "'" for path in paths)
+    return f"read_parquet({', '.join([f'[{files}]', 'hive_partitioning = false', *options])})"
