@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -172,8 +173,18 @@ def _options(
     del version
 
 
+def _replace_unprintable() -> None:
+    """Have this process and those that it starts print ``?`` for what the terminal's encoding lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    encoding = os.environ.get("PYTHONIOENCODING", "").partition(":")[0]
+    os.environ["PYTHONIOENCODING"] = f"{encoding}:replace"
+
+
 def main() -> None:
     """Entry point of the command. Exit codes: 0 done, 1 a named problem, 2 a wrong command line, 130 Ctrl-C."""
+    _replace_unprintable()
     reach_loopback_directly(os.environ)
     try:
         app()

@@ -14,7 +14,7 @@ def usable_cores() -> int:
 def boot_id() -> str:
     """Identity of this boot of the machine, within which process ids and their start times are unique."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
         return f"{psutil.boot_time():.0f}"
 
@@ -31,7 +31,7 @@ def start_of(pid: int) -> str:
     """When a process started, in the system's own unit; empty for one that is gone."""
     try:
         if Path("/proc/self/stat").exists():
-            stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
             return stat.rpartition(")")[2].split()[19]  # starttime, proc(5) field 22: two come before the bracket
         return f"{psutil.Process(pid).create_time():.3f}"
     except (OSError, psutil.Error):

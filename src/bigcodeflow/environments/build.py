@@ -67,7 +67,7 @@ def build_environment(
         count = sum(1 for line in definition.lock.splitlines() if line[:1].isalnum())
         on_line(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
         lock = root / LOCK
-        lock.write_text(definition.lock)
+        lock.write_text(definition.lock, encoding="utf-8")
         arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", *_torch_source(definition), str(lock)]
         arguments += ["--python", str(root / "venv" / "bin" / "python")]
         _uv(arguments, purpose="install the libraries", on_line=on_line)
@@ -109,7 +109,7 @@ def _uv(arguments: list[str], *, purpose: str, on_line: OnLine | None = None) ->
     """Run uv; ``on_line`` gets what it builds where no terminal shows uv's own progress."""
     command, output = [sys.executable, "-m", "uv", *arguments], list[str]()
     stderr = None if sys.stderr.isatty() else subprocess.PIPE
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, text=True, errors="replace") as uv:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, encoding="utf-8", errors="replace") as uv:
         for line in _lines(uv.stderr) if uv.stderr else ():
             output.append(line or "")
             if on_line:

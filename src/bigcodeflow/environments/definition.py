@@ -83,8 +83,8 @@ def load_definition(name: str) -> EnvironmentDefinition:
     if Path(name).name != name or not file.is_file():
         known = ", ".join(definition_names(None))
         raise EnvironmentUnusableError(f"environment {name!r} is not defined; defined are: {known}")
-    lock = file.with_suffix(".lock").read_text()
-    return EnvironmentDefinition(name=name, lock=lock, **yaml.safe_load(file.read_text()))
+    lock = file.with_suffix(".lock").read_text(encoding="utf-8")
+    return EnvironmentDefinition(name=name, lock=lock, **yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def environment_folder(definition: EnvironmentDefinition) -> Path:
 def read_manifest(root: Path) -> InstalledEnvironment | None:
     """The environment in a folder, or None while it is unfinished."""
     try:
-        manifest = json.loads((root / MANIFEST).read_text())
+        manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     environment = InstalledEnvironment(

@@ -159,7 +159,7 @@ def build_image(
         id_file = Path(folder) / "image"
         files = [f"--file={context / DOCKERFILE}", f"--iidfile={id_file}", str(context)]
         _build([*client, "build", *options, *files], on_line)
-        built = id_file.read_text().strip()
+        built = id_file.read_text(encoding="utf-8").strip()
     return _labelled(client, built, definition)
 
 
@@ -278,7 +278,7 @@ def build_template(
             on_line(entry.message.strip())
 
     name = template_name(definition.name)
-    text = dockerfile_of((context / DOCKERFILE).read_text(), definition, base_image)
+    text = dockerfile_of((context / DOCKERFILE).read_text(encoding="utf-8"), definition, base_image)
     try:
         with copied_data(context, definition, data_folder):
             return Template.build(

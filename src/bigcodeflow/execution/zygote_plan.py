@@ -237,7 +237,7 @@ def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surv
     if not missing:
         return survey
     logger.warning("measuring the imports of %d modules, once in this environment", len(missing))
-    program = Path(protocol.__file__).with_name("survey.py").read_text()
+    program = Path(protocol.__file__).with_name("survey.py").read_text(encoding="utf-8")
     outcome = surveyor.execute(untested_item(f"NAMES = {missing!r}\n{program}", _SURVEY_SECONDS))
     loads = survey.loads | dict.fromkeys(missing, frozenset[str]())
     seconds = dict(survey.seconds)
@@ -258,7 +258,7 @@ def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surv
 def read_survey(environment: InstalledEnvironment) -> ImportSurvey:
     """What has been measured so far."""
     with suppress(OSError, ValueError, KeyError):
-        stored = json.loads((environment.root / FILE).read_text())
+        stored = json.loads((environment.root / FILE).read_text(encoding="utf-8"))
         if stored["version"] == _VERSION:
             modules = stored["modules"]
             loads = {name: frozenset(modules[index] for index in found) for name, found in stored["loads"].items()}

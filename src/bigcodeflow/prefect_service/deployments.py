@@ -20,7 +20,7 @@ _DEPLOY_SECONDS = 300
 def read_deployments(file: Path) -> dict[str, str]:
     """A prefect.yaml's deployments, their entrypoints by name; a ConfigError names a file that cannot be used."""
     try:
-        content = yaml.safe_load(file.read_text())
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"deployments {file}: {error_message(error)}") from None
     entries = content.get("deployments") if isinstance(content, dict) else None
@@ -66,7 +66,8 @@ def begin_registration(file: Path, *, project: Path, environment: Mapping[str, s
         stdin=PIPE,
         stdout=PIPE,
         stderr=STDOUT,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
     )
 
 

@@ -157,7 +157,7 @@ class ServiceFolder:
                 self.env_file.symlink_to(wanted)
         aside = self.root / f".service.{os.getpid()}.tmp"
         aside.touch(mode=0o600)
-        aside.write_text(record.model_dump_json(indent=1))
+        aside.write_text(record.model_dump_json(indent=1), encoding="utf-8")
         aside.replace(self.file)
 
     @contextmanager
@@ -167,7 +167,7 @@ class ServiceFolder:
             try:
                 for folder in (self.root, self.logs, self.prefect_home):
                     folder.mkdir(parents=True, exist_ok=True)
-                (self.root / ".gitignore").write_text("*\n")
+                (self.root / ".gitignore").write_text("*\n", encoding="utf-8")
                 held.enter_context(locked(self.root / "lock", blocking=False))
             except TimeoutError:
                 notify(f"another `bigcodeflow up` or `down` is at work in {self.root}: waiting for it …")

@@ -347,7 +347,7 @@ class Start:
     def broken(self, name: str, what: str) -> ServiceError:
         """What became of a process of the service, with the end of its log."""
         log = self.folder.logs / f"{name}.log"
-        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
         end = "\n".join([f"  {line}" for line in lines if line.strip()][-8:])
         whose = "" if name == "explorer" else "Prefect "
         return ServiceError(f"the {whose}{name} {what}; the end of {log}:\n{end}")

@@ -242,7 +242,7 @@ def add_predict(evaluations: Evaluations, dataset: str) -> None:
             ) as begun:
                 files = (await asyncio.wrap_future(begun)).files
                 eval_results, pass_at_k = (
-                    next(json.loads(file.read_text()) for file in files if file.name.endswith(ending))
+                    next(json.loads(file.read_text(encoding="utf-8")) for file in files if file.name.endswith(ending))
                     for ending in ("_eval_results.json", "_pass_at_k.json")
                 )
         except BigCodeFlowError as error:

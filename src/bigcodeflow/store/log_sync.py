@@ -131,7 +131,7 @@ class LogSync:
 
     def _state(self) -> _State:
         try:
-            return _State(**json.loads((self._folder / _STATE).read_text()))
+            return _State(**json.loads((self._folder / _STATE).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             state = _State()
             self._remember(state)  # before its first segment, so that a killed process goes on under the same origin

@@ -104,7 +104,7 @@ class Store:
                 "written_at": datetime.now(UTC).isoformat(timespec="seconds"),
                 "columns": table.schema.names,
             }
-            (folder / MANIFEST).write_text(json.dumps(manifest, indent=2))
+            (folder / MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
             self._upload(ref, folder)
         self.discard(target.with_name(f"{key}{UNFINISHED}"))
         # Another run may have published the same key first; its bytes are then the artifact.

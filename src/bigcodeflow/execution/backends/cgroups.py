@@ -134,7 +134,7 @@ class SlotGroup:
         found: set[int] = set()
         for folder in self._distinct:
             with suppress(OSError, ValueError):
-                found |= {int(line) for line in (folder / "cgroup.procs").read_text().split()}
+                found |= {int(line) for line in (folder / "cgroup.procs").read_text(encoding="utf-8").split()}
         return found
 
     def kill_all(self) -> bool:
@@ -178,7 +178,7 @@ class SlotGroup:
         for controller, file, key, unit in _COUNTERS[self._version]:
             counts.append(None)
             with suppress(OSError, ValueError, IndexError, KeyError, StopIteration):
-                lines = (self._folders[controller] / file).read_text().splitlines()
+                lines = (self._folders[controller] / file).read_text(encoding="utf-8").splitlines()
                 words = next(words for words in map(str.split, lines) if not key or words[0] == key)
                 counts[-1] = int(words[-1]) * unit
         return GroupUsage(counts[0], int(counts[1] or 0))
@@ -225,7 +225,7 @@ def find_cgroup_dir(
 ) -> CgroupDir | None:
     """Where this process may make groups, version 2 before 1; None: nowhere. Files as in cgroups(7), proc(5)."""
     try:
-        hierarchies = _hierarchies(groups_file.read_text(), mounts_file.read_text())
+        hierarchies = _hierarchies(groups_file.read_text(encoding="utf-8"), mounts_file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         logger.warning("control groups cannot be looked up (%s): samples run without them", error)
         return None
@@ -235,7 +235,7 @@ def find_cgroup_dir(
         is_ours = folder != mount_point and (beside == mount_point or _is_delegated(beside))
         for parent in (folder, beside) if is_ours else (folder,):
             with suppress(OSError):
-                enabled = (parent / "cgroup.subtree_control").read_text().split()
+                enabled = (parent / "cgroup.subtree_control").read_text(encoding="utf-8").split()
                 is_writable = os.access(parent, os.W_OK) and os.access(parent / "cgroup.procs", os.W_OK)
                 if is_writable and {"memory", "pids"} <= set(enabled):
                     return CgroupDir(2, dict.fromkeys(("", "memory", "pids"), parent))
@@ -279,7 +279,8 @@ def _is_delegated(folder: Path) -> bool:
 def _start_time(pid: int) -> str:
     """When a process started, in ticks since the machine did; empty for one that is gone."""
     with suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[_START_TIME_FIELD]
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return status.rpartition(")")[2].split()[_START_TIME_FIELD]
     return ""
 
 
@@ -291,7 +292,7 @@ def _remove(group: Path) -> bool:
 
 def _write(path: Path, value: str) -> bool:
     try:
-        path.write_text(value)
+        path.write_text(value, encoding="utf-8")
     except OSError as error:
         if not isinstance(error, ProcessLookupError):  # a process may have ended meanwhile
             logger.warning("control group file %s does not take %s (%s): a limit is missing", path, value, error)

@@ -187,8 +187,8 @@ def machine_memory_mib() -> tuple[float, float]:
     free, total = machine.available / 2**20, machine.total / 2**20
     for files in _BOUNDS:
         with suppress(OSError, ValueError):  # there is no such file outside of groups, and 'max' is no bound
-            bound, used = (int(Path(name).read_text()) / 2**20 for name in files[:2])
-            counts = dict(line.split() for line in Path(files[2]).read_text().splitlines())
+            bound, used = (int(Path(name).read_text(encoding="utf-8")) / 2**20 for name in files[:2])
+            counts = dict(line.split() for line in Path(files[2]).read_text(encoding="utf-8").splitlines())
             cached = int(counts.get("total_inactive_file", counts["inactive_file"])) / 2**20  # given back when needed
             free, total = min(free, bound - used + cached), min(total, bound)
     return free, total

@@ -321,7 +321,7 @@ def _kill(descriptor: int) -> None:
 
 def _pid_of(descriptor: int) -> int:
     """Process id, as this process sees it, of a process descriptor; -1 when it has ended."""
-    lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
+    lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="utf-8").splitlines()
     return next((int(line.split()[1]) for line in lines if line.startswith("Pid:")), -1)
 
 

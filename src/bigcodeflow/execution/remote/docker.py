@@ -177,7 +177,7 @@ def container_settings(
     if any("Podman" in part.get("Name", "") for part in engine.version.get("Components") or ()):
         security = ["no-new-privileges", f"seccomp={profile}", "unmask=ALL"]
     else:
-        security = ["no-new-privileges", f"seccomp={profile.read_text()}"]
+        security = ["no-new-privileges", f"seccomp={profile.read_text(encoding='utf-8')}"]
         if any("apparmor" in option for option in info.get("SecurityOptions") or ()):
             security.append("apparmor=unconfined")  # Docker's own profile forbids every mount
     runtime = {"Runtime": config.docker.runtime} if config.docker.runtime else {}

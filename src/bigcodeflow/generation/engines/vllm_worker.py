@@ -129,7 +129,7 @@ def _arguments(job: protocol.WorkerJob, adapter: str) -> Mapping[str, Any]:
     if not platform.is_cpu():
         arguments["gpu_memory_utilization"] = settings["memory_share"]
     if adapter:
-        rank = int(json.loads((Path(adapter) / "adapter_config.json").read_text())["r"])
+        rank = int(json.loads((Path(adapter) / "adapter_config.json").read_text(encoding="utf-8"))["r"])
         taken = next((most for most in (8, 16, 32, 64, 128, 256, 320) if most >= rank), 512)
         arguments |= {"enable_lora": True, "max_lora_rank": taken}
     return arguments

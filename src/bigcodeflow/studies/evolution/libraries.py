@@ -12,7 +12,7 @@ from bigcodeflow.studies.evolution.causes import PYTHON
 
 def library_versions(environment: InstalledEnvironment) -> Mapping[str, str]:
     """Version of each library of a built environment by its import name, and Python's own under 'python'."""
-    manifest = json.loads((environment.root / MANIFEST).read_text())
+    manifest = json.loads((environment.root / MANIFEST).read_text(encoding="utf-8"))
     found = {PYTHON: str(manifest["python"])}
     folders = [str(path) for path in environment.root.glob("venv/lib/python3.*/site-packages")]
     for one in metadata.distributions(path=folders):
