@@ -11,8 +11,8 @@ from bigcodeflow import datasets, generation
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS
 from bigcodeflow.core.settings import merged
-from bigcodeflow.importing.claims import claims_of_name
-from bigcodeflow.pipeline.outputs import file_stem, model_name, write_sample_files
+from bigcodeflow.importing.claims import Claim, agreed, claims_of_name
+from bigcodeflow.pipeline.outputs import cut_model, file_stem, model_name, write_sample_files
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 from tests.examples import examples
 
@@ -99,14 +99,29 @@ def test_the_originals_settings_have_the_originals_names(source: str) -> None:
 @settings(max_examples=25)
 @given(one=choices)
 def test_every_name_is_read_as_the_originals(one: dict) -> None:
-    """Model, split and subset are where they are in the original's; what is added is one more part of the setting."""
+    """Model, as far as there is room, split and subset are where the original has them; then comes the setting."""
     config = run_of(**one)
     stem = file_stem(config)
     read = {claim.field: claim.value for claim in claims_of_name(stem, "its name")}
     view = config.dataset
-    assert (read["model"], read["split"], read["subset"]) == (model_name(config), view.split, view.subset)
+    assert (read["model"], read["split"], read["subset"]) == (cut_model(model_name(config)), view.split, view.subset)
     assert read.get("n_samples", config.generation.n_samples) == config.generation.n_samples
     assert re.search(r"--[a-z]+-(default|[\d.e-]+)-\d+(-[0-9a-f]{12})?-sanitized_calibrated$", stem)
+
+
+def test_the_whole_model_is_told_where_a_file_name_is_cut() -> None:
+    """Checkpoints of one training keep their own models and files, and what is imported of them is one model's."""
+    path = "/scratch/project_465000123/runs/sft-mixture-v3/qwen2.5-coder-7b-instruct/lr-1e-5/checkpoint"
+    configs = [run_of(**{"generation.model": f"openai:{path}-{step}"}) for step in (1000, 2000)]
+    configs.append(run_of(**{"generation.model": "vllm:m", "generation.offline.revision": "r" * 90}))
+    assert [model_name(config) for config in configs] == [
+        *(f"{path}-{step}--main".replace("/", "--") for step in (1000, 2000)),
+        f"m--{'r' * 90}",
+    ]
+    assert len({file_stem(config) for config in configs}) == 3
+    for config in configs:
+        claims = [Claim("model", model_name(config), "its scores"), *claims_of_name(file_stem(config), "its name")]
+        assert agreed(Path("x"), claims)["model"] == model_name(config)
 
 
 def test_a_file_of_other_content_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

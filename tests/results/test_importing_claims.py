@@ -90,6 +90,46 @@ def test_names_of_the_original_are_read(model, view, setting, backend):
     assert found == parts | {"temperature": temperature, "n_samples": n_samples}
 
 
+@pytest.mark.parametrize(
+    ("text", "temperature"),
+    [("1e-05", 1e-05), ("1E-5", 1e-05), ("2.5e-07", 2.5e-07), ("1e+16", 1e16), ("0.0", 0.0), ("1", 1.0), (".5", 0.5)]
+    + [(text, None) for text in ("inf", "nan", "1e999", "-0.5", "default", "1e", "1e-")],
+)
+@pytest.mark.parametrize("backend", ["vllm", "hf-inference", "a-2b"])
+def test_temperatures_are_floats_as_python_writes_them(text, temperature, backend):
+    """What is none is not known, and no part of it is taken for one."""
+    claims = claims_of_name(f"m--bigcodebench-complete--{backend}-{text}-1-sanitized_calibrated", "name")
+    found = {claim.field: claim.value for claim in claims}
+    assert (found.get("temperature"), found.get("n_samples")) == (temperature, None if temperature is None else 1)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("model", ["named", None, ""])
+def test_results_of_a_folder_of_samples_belong_together(tmp_path, model, packed):
+    """eval_results.json and pass_at_k.json of a folder are a pair; unnamed, the model has the folder's name."""
+    named = write(tmp_path / "my-model", PASSES, scores=scores(1.0, ["Starter/2"], model=model), packed=packed)
+    path = named.rename(named.with_name(named.name.removeprefix(f"{STEM}_")))
+    scores_of(path.with_name(f"{STEM}_eval_results.json")).path.rename(path.with_name("pass_at_k.json"))
+    run = take_in(path, tmp_path / "store")
+    assert (run.model, run.config.name) == (model or "my-model", "my-model")
+    assert find_run(tmp_path / "store", "latest").keys["ground_truth"]
+
+
+def test_the_name_of_a_sample_file_is_no_model(tmp_path):
+    """Runs of such files from several folders are told apart; the same file again is the same run."""
+    models = []
+    for number, (folder, model) in enumerate((("a", "output.jsonl"), ("b", "output.jsonl"), ("c", "x/out.JSON.gz"))):
+        entries = [*PASSES[:2], entry(2, solution=f"def task_func(): {number}")]
+        path = write(tmp_path / folder, entries, scores=scores(1.0, model=model), stem="output")
+        first, again = (take_in(path, tmp_path / "store") for _ in range(2))
+        assert first.record == again.record
+        models.append(first.model)
+    assert len(set(models)) == 3
+    assert models[0].startswith("unknown (a/output.jsonl, ")
+    moved = path.rename(tmp_path / "a" / "moved_eval_results.json").rename(tmp_path / "output_eval_results.json")
+    assert take_in(moved, tmp_path / "other", settings=STARTER | {"split": "complete"}).model == "output"
+
+
 def test_all_contradictions_at_once(tmp_path):
     """Each field that is stated in several ways has its line."""
     recorded = scores(1.0, model="other--main", split="instruct", subset="hard")

@@ -17,7 +17,8 @@ from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.datasets.sources import raise_problems
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, hard_task_ids
-from bigcodeflow.importing.reading import Entry, ResultsFile, read_json, stem_of
+from bigcodeflow.importing.reading import Entry, ResultsFile, read_json, scores_path
+from bigcodeflow.pipeline.outputs import cut_model
 from bigcodeflow.results.statistics import pass_at_k
 
 Row = Mapping[str, Any]
@@ -25,7 +26,12 @@ Value = str | int | float | bool
 
 #: MODEL--bigcodebench[-hard]-SPLIT[--BACKEND-TEMPERATURE-SAMPLES…], as the original names its files.
 _NAME = re.compile(r"(?P<model>.+?)--bigcodebench(?P<hard>-hard)?-(?P<split>complete|instruct)(?P<rest>-.*)?")
-_SETTING = re.compile(r"--(?!\w+-default-).+?-(?P<temperature>\d+(?:\.\d+)?)-(?P<n_samples>[1-9]\d*)(?:-|$)")
+#: A temperature as Python prints or reads a float, such as 1e-05; infinite is none.
+_SETTING = re.compile(
+    r"--(?![\w-]+?-(?:default|inf|nan)-).+?(?<!-)-(?P<temperature>(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
+    r"-(?P<n_samples>[1-9]\d*)(?:-|$)",
+    re.IGNORECASE,
+)
 #: Only the older original took from the name that it should calibrate. The later one writes 'sanitized_calibrated'
 #: into every name, also where an option says that it should not.
 _CALIBRATED = {"-sanitized-calibrated": True, "-uncalibrated": False}
@@ -34,6 +40,8 @@ _REMEDY = (
 )
 _SHOWN = {"True": "yes", "False": "no"}
 _SAMPLES_SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
+#: The original takes the name of a sample file that is not of its own making for the model's.
+_NO_MODEL = re.compile(r"\.(jsonl?|parquet|csv|tsv|txt)(\.gz)?$", re.IGNORECASE)
 _K = re.compile(r"pass@([1-9]\d*)")
 _VALUES: Mapping[str, tuple[str | bool, ...]] = {
     "split": ("complete", "instruct"),
@@ -79,7 +87,9 @@ def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
 
 
 def _same_model(one: str, other: str) -> bool:
-    """Whether two names may be of one model: either may lack the organisation or the revision main."""
+    """Whether two names may be of one model: either may lack the organisation or the revision main, or be cut."""
+    if one == cut_model(other) or other == cut_model(one):
+        return True
     first, second = (name.replace("/", "--").casefold().removesuffix("--main").split("--") for name in (one, other))
     shorter = min(len(first), len(second))
     return first[-shorter:] == second[-shorter:]
@@ -103,7 +113,7 @@ def claims_of_name(stem: str, source: str) -> Iterator[Claim]:
     yield Claim("split", named["split"], source)
     yield Claim("subset", "hard" if named["hard"] else "full", source)
     rest = named["rest"] or ""
-    if setting := _SETTING.match(rest):
+    if (setting := _SETTING.match(rest)) and math.isfinite(float(setting["temperature"])):
         yield Claim("temperature", float(setting["temperature"]), source)
         yield Claim("n_samples", int(setting["n_samples"]), source)
     for ending, calibrated in _CALIBRATED.items():
@@ -125,11 +135,19 @@ def claims_of_samples(task_ids: Sequence[str]) -> Iterator[Claim]:
         yield Claim("n_samples", n_samples, f"its samples ({len(tasks):,} tasks, such as {tasks[0]})")
 
 
+def unnamed_model(found: ResultsFile, scores: "Scores") -> str:
+    """Text in place of a model that nobody names: the results' own name, or what identifies their sample file."""
+    if not scores.sample_file:
+        return found.stem
+    return f"unknown ({found.path.absolute().parent.name}/{Path(scores.sample_file).name}, {found.sha256[:8]})"
+
+
 class Scores(NamedTuple):
     """The scores beside a result file; empty and None where there are none."""
 
     path: Path
     claims: tuple[Claim, ...]
+    sample_file: str  # the file's name that stands where the model should
     pass_at_k: Mapping[int, float]  # k → pass@k over all tasks, where nothing was left out of it
     failed_tasks: frozenset[str] | None
     """Tasks whose ground truth failed; None: it is not known how ground truths came out."""
@@ -138,7 +156,7 @@ class Scores(NamedTuple):
 
 def scores_of(results: Path) -> Scores:
     """The scores beside a result file."""
-    path, content = results.with_name(f"{stem_of(results)}_pass_at_k.json"), {}
+    path, content = scores_path(results), {}
     there = {file: read_json(file) for file in (path, path.with_name(f"{path.name}.gz")) if file.is_file()}
     if len({found.sha256 for found in there.values()}) > 1:
         raise SamplesError(f"{results}: {' and '.join(map(str, there))} differ: move the wrong one away")
@@ -154,6 +172,7 @@ def scores_of(results: Path) -> Scores:
     return Scores(
         path=path,
         claims=tuple(_claims_of_scores(path, content)),
+        sample_file=model if isinstance(model := content.get("model"), str) and _NO_MODEL.search(model) else "",
         pass_at_k=by_k,
         failed_tasks=frozenset(failed) if known and failed is not None else None,
         gt_pass_rate=float(rate) if known and rate is not None else None,
@@ -192,9 +211,9 @@ def contradictions(scores: Scores, results: Path, entries: list[Entry]) -> Itera
 def _claims_of_scores(path: Path, content: Mapping[str, Any]) -> Iterator[Claim]:
     """A value that is none is no claim; one that there is not may be a misspelt other one, so it is refused."""
     model = content.get("model")
-    if model is not None and not (isinstance(model, str) and model):
+    if not isinstance(model, str | None):
         raise SamplesError(f"{path}: model {model!r} is no name: correct it, or remove it")
-    if model:
+    if model and not _NO_MODEL.search(model):
         yield Claim("model", model, path.name)
     for field, allowed in _VALUES.items():
         value = content.get(field)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.untrusted_text import storable
 
+_OF_FOLDER = "eval_results.json"
 _SUFFIXES = ("_eval_results.json.gz", "_eval_results.json", ".json.gz", ".json")
 #: The original's words, and the one that our own exports add.
 _STATUSES = ("pass", "fail", "timeout", "infra_error")
@@ -87,9 +88,17 @@ def _defect(task_id: str, sample: Any) -> str:
 
 
 def stem_of(path: Path) -> str:
-    """The file's name without its ending."""
+    """The file's name without its ending; the folder's where the original has judged a folder of samples."""
+    if path.name.removesuffix(".gz") == _OF_FOLDER:
+        return path.absolute().parent.name
     suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), "")
     return path.name.removesuffix(suffix)
+
+
+def scores_path(results: Path) -> Path:
+    """Path of the scores that belong to a result file."""
+    of_folder = results.name.removesuffix(".gz") == _OF_FOLDER
+    return results.with_name("pass_at_k.json" if of_folder else f"{stem_of(results)}_pass_at_k.json")
 
 
 class JsonFile(NamedTuple):

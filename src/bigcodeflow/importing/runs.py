@@ -91,16 +91,17 @@ def import_results(
             scores, an option and what the store has recorded of it contradict each other.
     """
     found, scores = read_results(path), claims.scores_of(path)
+    named = "the file's name" if path.name.startswith(found.stem) else "its folder's name"
     stated_claims = [
         *claims.claims_of_options(settings, samples=samples, name=name),
         *scores.claims,
-        *claims.claims_of_name(found.stem, "the file's name"),
+        *claims.claims_of_name(found.stem, named),
         *([] if found.defects else claims.claims_of_samples([entry.task_id for entry in found.entries])),
     ]
     stated = claims.agreed(path, stated_claims)
     if "split" not in stated:
         raise ConfigError(f"{path}: neither its name nor a pass_at_k.json beside it tells the split: add --split")
-    view: dict[str, claims.Value] = {"model": found.stem, "subset": "full", **stated}
+    view: dict[str, claims.Value] = {"model": claims.unnamed_model(found, scores), "subset": "full", **stated}
     view.pop("calibrated", None)
     if not found.defects:  # else the samples are not all there, and match names all defects
         raise_problems(list(claims.contradictions(scores, path, found.entries)), SamplesError)
@@ -193,9 +194,9 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
         last = stages.stage_of("aggregation", given.run, refs)
     refs["aggregation"] = metrics = stages.perform(last, given.store, listener)
     artifacts = {"ground_truth": None} | {name: ref.key for name, ref in refs.items()}
+    model, unnamed = given.view["model"], claims.unnamed_model(given.results, given.scores)
     origin = {
-        # The file's name stands in for a model that nobody has named, which contradicts nothing.
-        "model": None if given.view["model"] == given.results.stem else given.view["model"],
+        "model": None if model == unnamed else model,  # what stands in for a name contradicts nothing
         "variant": matched.variant,
         "tasks": stages.stage_of("dataset", given.run, {}).settings,
         "samples": answers,
@@ -203,7 +204,7 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
     }
     record = _write_record(given, origin, artifacts)
     results.rebuild_catalog(given.store.location)
-    return ImportedRun(record, given.run.config, str(given.view["model"]), metrics, truths)
+    return ImportedRun(record, given.run.config, str(model), metrics, truths)
 
 
 def _samples(given: _Import) -> list[Row]:

@@ -120,20 +120,26 @@ def file_stem(config: RunConfig) -> str:
         if identity != _identity_of_name(config, provider, setting):
             own = f"-{hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]}"
         setting = f"{provider}-{setting}-{config.generation.n_samples}{own}"
-        return f"{_model_part(config)}--{benchmark}--{setting}-sanitized_calibrated"
+        return f"{cut_model(_whole_model(config))}--{benchmark}--{setting}-sanitized_calibrated"
     if source == "starter" or source in generation.CONTROLS:
         return f"{source if config.name == 'run' else config.name}--{benchmark}"
     return _SUFFIX.sub("", Path(source).name)
 
 
-def _model_part(config: RunConfig) -> str:
-    """Model and revision as the original writes them; a folder counts by its last name."""
+def _whole_model(config: RunConfig) -> str:
+    """MODEL--REVISION as the original writes them; a folder counts by its last name."""
     _, model = generation.provider_and_model(config.generation)
     name = model.replace("/", "--")
     with suppress(OSError):  # too long for a path
         name = Path(model).name if Path(model).is_dir() else name
-    revision = (config.generation.offline.revision.replace("/", "-") or "main")[:_REVISION_LENGTH]
-    return f"{name[: _MODEL_LENGTH - len(revision)]}--{revision}"
+    return f"{name}--{config.generation.offline.revision.replace('/', '-') or 'main'}"
+
+
+def cut_model(model: str) -> str:
+    """MODEL--REVISION as far as a file name has room for it."""
+    name, dashes, revision = model.rpartition("--")
+    revision = revision[:_REVISION_LENGTH]
+    return f"{name[: _MODEL_LENGTH - len(revision)]}--{revision}" if dashes else model
 
 
 def _identity(config: RunConfig) -> dict[str, Any]:
@@ -149,7 +155,7 @@ def _identity(config: RunConfig) -> dict[str, Any]:
 
 def _identity_of_name(config: RunConfig, provider: str, temperature: str) -> dict[str, Any]:
     """The identity that somebody would read in the file name alone; a part that could be read otherwise is none."""
-    model, _, revision = _model_part(config).rpartition("--")
+    model, _, revision = cut_model(_whole_model(config)).rpartition("--")
     ambiguous = "-" in provider or model.endswith("-") or revision.startswith("-") or not model
     asked = GenerationConfig(
         model="" if ambiguous else f"{provider}:{model.replace('--', '/')}",
@@ -160,7 +166,9 @@ def _identity_of_name(config: RunConfig, provider: str, temperature: str) -> dic
 
 
 def model_name(config: RunConfig) -> str:
-    """The model as the original's file names state it: what stands before '--bigcodebench'."""
+    """The model as the original's file names state it, but whole: what stands before '--bigcodebench'."""
+    if config.samples.source == "model":
+        return _whole_model(config)
     return file_stem(config).partition("--bigcodebench")[0]
 
 
