@@ -146,6 +146,58 @@ def test_syncheck_names_what_does_not_compile(bigcodeflow: Command, tmp_path: Pa
     assert "line 2" in done.stdout
 
 
+def test_syncheck_tells_what_holds_no_program(bigcodeflow: Command, tmp_path: Path) -> None:
+    """Neither empty solutions nor those without their entry point count; tasks without a sample are named."""
+    solutions = ["", "# task_func", '"""Text."""', "import os", "task_func = abs", "def f(:"]
+    write_lines(
+        tmp_path / "s.jsonl", *({"task_id": f"Starter/{n}", "solution": one} for n, one in enumerate(solutions))
+    )
+    done = bigcodeflow("syncheck", "--samples", "s.jsonl", "--dataset", "starter", "--ids", "0-7", check=False)
+    assert done.returncode == 1
+    assert (done.stdout.count("holds no code"), done.stdout.count("does not define task_func")) == (3, 1)
+    assert "1 of 6 solutions compile" in done.stderr
+    assert "2 of 8 tasks have no sample: Starter/6, Starter/7" in done.stderr
+
+
+def test_sanitize_keeps_what_else_a_line_states(bigcodeflow: Command, tmp_path: Path) -> None:
+    """Every key goes along, known or not, with its own sample; program and answer are replaced."""
+    more = {
+        "model": "m",
+        "finish_reason": "length",
+        "usage": {"prompt_tokens": 7},
+        "cost_usd": 0.25,
+        "seed": 1,
+        "own": [None],
+    }
+    answers = [("Starter/1", 0), ("Starter/0", 1), ("Starter/1", 2)]
+    lines = [{"task_id": one, "raw_solution": "x = 1", **more, "latency_seconds": n} for one, n in answers]
+    write_lines(tmp_path / "raw.jsonl", *lines)
+    bigcodeflow("sanitize", "--samples", "raw.jsonl", "--dataset", "starter", "--out", "clean.jsonl")
+    clean = [json.loads(line) for line in (tmp_path / "clean.jsonl").read_text().splitlines()]
+    assert [(line["task_id"], line["latency_seconds"]) for line in clean] == [answers[1], answers[0], answers[2]]
+    assert all(line.keys() == {*lines[0], "solution"} and line.items() >= more.items() for line in clean)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1:strict"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    ],
+)
+def test_a_terminal_without_unicode(bigcodeflow_process: Command, tmp_path: Path, variables: dict[str, str]) -> None:
+    """What it cannot show is replaced, in every line; files are UTF-8."""
+    write_lines(tmp_path / "s.jsonl", {"task_id": "Starter/0", "raw_solution": "x = '→'"})
+    chosen = ("--samples", "s.jsonl", "--dataset", "starter")
+    done = bigcodeflow_process("sanitize", *chosen, "--out", "→.jsonl", **variables)
+    assert "Traceback" not in done.stderr
+    assert "solutions to" in done.stderr
+    done = bigcodeflow_process("syncheck", *chosen, "--ids", "0", check=False, **variables)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "holds no code" in done.stdout or "does not define" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [

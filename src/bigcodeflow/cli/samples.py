@@ -23,6 +23,8 @@ from bigcodeflow.pipeline.outputs import write_sample_files
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store, write_atomically
 
+_MISSING_SHOWN = 20
+
 
 @settings_options(
     *(option._replace(required=option.path == "generation.model") for option in options.MODEL),
@@ -135,7 +137,10 @@ def sanitize(
         bool, typer.Option("--calibrate", help="Put code_prompt in front, as a calibrated evaluation runs it.")
     ] = False,
 ) -> None:
-    """Write a sample file whose `solution` is the program in each answer, ready for `bigcodeflow evaluate`."""
+    """Write a sample file whose `solution` is the program in each answer, ready for `bigcodeflow evaluate`.
+
+    Other keys of a line, such as model, finish_reason and cost_usd, go along.
+    """
     config = load_config(None, (), {**given, "sanitizing.mode": mode})
     tasks, answers = _samples(config)
     with progress_listener() as listener:
@@ -143,27 +148,44 @@ def sanitize(
             answers, tasks, config.sanitizing, progress=listener.begin("sanitizing")
         )
     prompts = {task["task_id"]: task["code_prompt"] for task in tasks.select(["task_id", "code_prompt"]).to_pylist()}
-    variant, lines = "calibrated" if calibrate else "raw", []
+    variant, lines, given_lines = "calibrated" if calibrate else "raw", [], generation.sample_lines(config.samples)
     for answer, row in zip(answers.to_pylist(), solutions.to_pylist(), strict=True):
         task_id, prompt = row["task_id"], prompts[row["task_id"]]
         program = executed_program(code_prompt=prompt, solution=row["solution"], variant=variant, sanitizer=mode)
         line = {"task_id": task_id, "solution": program, "raw_solution": answer["raw_text"]}
-        lines.append(json.dumps(line) + "\n")
+        others = given_lines[task_id][row["sample_index"]] if given_lines[task_id] else {}
+        lines.append(json.dumps({**line, **others, **line}) + "\n")
     write_atomically(out_file, "".join(lines).encode(), compress=out_file.suffix == ".gz")
     notice(f"wrote {len(lines):,} solutions to {out_file}")
 
 
-@settings_options(options.SAMPLES, options.DATASET, "dataset.ids")
+@settings_options(options.SAMPLES, options.DATASET, "dataset.subset", "dataset.ids")
 def syncheck(given: dict[str, Any]) -> None:
-    """List the solutions that are no valid Python, with message and line. Exit code 1 when there are any."""
+    """List the solutions that are no valid Python, with message and line. Exit code 1 when there are any.
+
+    Solutions without code or without their entry point are listed apart, with exit code 1 too; so are the tasks that
+    have no sample, which change no exit code.
+    """
     config = load_config(None, (), {**given, "sanitizing.mode": "none", "sanitizing.safety_policy": "off"})
     tasks, answers = _samples(config)
     rows = sanitizing.sanitize_samples(answers, tasks, config.sanitizing).to_pylist()
     broken = [row for row in rows if not row["syntax_ok"]]
     rows_shown = [(row["task_id"], row["sample_index"], row["syntax_error"]) for row in broken]
     print_table(Table.of(("task", "sample", "syntax error"), rows_shown))
-    notices.print(f"{len(rows) - len(broken):,} of {len(rows):,} solutions compile")
-    if broken:
+    entry_points = {task["task_id"]: task["entry_point"] for task in tasks.to_pylist()}
+    lacking = [
+        (row["task_id"], row["sample_index"], problem)
+        for row in rows
+        if row["syntax_ok"] and (problem := sanitizing.missing_program(row["solution"], entry_points[row["task_id"]]))
+    ]
+    print_table(Table.of(("task", "sample", "problem"), lacking))
+    sound = len(rows) - len(broken) - len(lacking)
+    rest = f"; {len(lacking):,} compile, but are empty or do not define it" if lacking else ""
+    notices.print(f"{sound:,} of {len(rows):,} solutions compile and define their entry point{rest}")
+    if missing := [task_id for task_id in entry_points if task_id not in {row["task_id"] for row in rows}]:
+        named = ", ".join([*missing[:_MISSING_SHOWN], *["…"][: len(missing) - _MISSING_SHOWN]])
+        notice(f"{len(missing):,} of {len(entry_points):,} tasks have no sample: {named}")
+    if broken or lacking:
         raise typer.Exit(1)
 
 

@@ -1,6 +1,9 @@
 """Answers to tasks: those of a model, recorded ones in the original's formats, and controls that need no model."""
 
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,7 +17,7 @@ from bigcodeflow.generation.model_settings import (
     provider_and_model,
     require_one_setting,
 )
-from bigcodeflow.generation.replay import replay_fingerprint, replay_samples
+from bigcodeflow.generation.replay import read_samples, replay_fingerprint, replay_samples
 
 __all__ = [
     "CONTROLS",
@@ -26,6 +29,7 @@ __all__ = [
     "load_samples",
     "provider_and_model",
     "require_one_setting",
+    "sample_lines",
 ]
 
 #: Part of every samples artifact's key; bump when this package makes other rows of the same source.
@@ -53,6 +57,15 @@ def load_samples(
     if config.source in CONTROLS:
         return control_samples(config.source, tasks)
     return replay_samples(_path(config), tasks, known_task_ids=known_task_ids, selection=selection, name=config.source)
+
+
+def sample_lines(config: SamplesConfig) -> Mapping[str, list[Mapping[str, Any]]]:
+    """All that each line of a sample file states, by task; lists are empty for other sources."""
+    found = defaultdict[str, list[Mapping[str, Any]]](list)
+    if config.source not in CONTROLS:
+        for sample in read_samples(_path(config), config.source, frozenset()).samples:
+            found[sample.task_id].append(sample.record)
+    return found
 
 
 def _path(config: SamplesConfig) -> Path:

@@ -49,6 +49,8 @@ class SampleLine(NamedTuple):
     details: Mapping[str, Any]
     identity: str
     """Equal for lines that state the same."""
+    record: Mapping[str, Any]
+    """The whole line; empty for a file of a folder."""
 
 
 class ReadSamples(NamedTuple):
@@ -116,7 +118,7 @@ def _sample(line: bytes, location: str) -> SampleLine:
         raise _LineDefectError(f"(task {task_id}) {defect}") from None
     stated = {key: value for key, value in record.items() if not key.startswith("_")}
     identity = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
-    return SampleLine(location, task_id, answer, details, identity)
+    return SampleLine(location, task_id, answer, details, identity, record)
 
 
 def _record(line: bytes) -> dict[str, Any]:
@@ -190,7 +192,7 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
                 continue
             task_id = task_ids.get(folder.name, folder.name)
             # A file is a sample in its own right: two that are equal were sampled twice, not written twice.
-            read.samples.append(SampleLine(location, task_id, {"solution": program}, {}, location))
+            read.samples.append(SampleLine(location, task_id, {"solution": program}, {}, location, {}))
     if not read.samples and not read.defects:
         raise SamplesError(f"{name}: holds no program: {_FORMATS}")
     return read

@@ -13,9 +13,9 @@ from bigcodeflow.sanitizing.findings import Safety, assess, find_risks, unreadab
 from bigcodeflow.sanitizing.grammar import syntax_error
 from bigcodeflow.sanitizing.parity import parity_solution
 from bigcodeflow.sanitizing.robust import robust_solution
-from bigcodeflow.sanitizing.statements import omitted_setup, placeholder
+from bigcodeflow.sanitizing.statements import missing_program, omitted_setup, placeholder
 
-__all__ = ["VERSION", "find_risks", "sanitize", "sanitize_samples", "syntax_error"]
+__all__ = ["VERSION", "find_risks", "missing_program", "sanitize", "sanitize_samples", "syntax_error"]
 
 #: Bump to invalidate artifacts: whenever a solution, a finding or a mark can come out differently.
 VERSION: int = 4

@@ -198,6 +198,16 @@ def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
     return bool({name for item in statements for name in item.needs} & given - stated)
 
 
+@untrusted_text.fails_alone(lambda *_: "")
+def missing_program(solution: str, entry_point: str) -> str:
+    """What a solution lacks that compiles and cannot pass: all code, or its entry point; empty for any other text."""
+    statements = statements_of(solution)
+    if statements is None or any(item.has_star_import or entry_point in item.binds for item in statements):
+        return ""
+    is_empty = all(_does_nothing(item.node, promised=False) for item in statements)
+    return "holds no code" if is_empty else f"does not define {entry_point}"
+
+
 @untrusted_text.fails_alone(lambda *_: False)
 def placeholder(solution: str, entry_point: str) -> bool:
     """Whether the entry point's body does no work; false where it is missing or the solution is no program."""
