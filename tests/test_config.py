@@ -37,7 +37,10 @@ def test_every_setting_explains_itself() -> None:
 
 
 def test_overrides_win_over_the_preset_and_keep_their_types() -> None:
-    """--set values are YAML, applied in order."""
+    """--set values are YAML, applied in order; texts, such as paths, are taken as they stand, if they are not quoted."""
+    for text in ("/a #b/k=v", "[1]/x", "{x}", "%20/*", "null", "2025"):
+        assert load_config("starter", (f"store={text}",)).store == text
+    assert load_config("starter", ("store='/a b'",)).store == "/a b"
     config = load_config("starter", ("execution.workers=3", "aggregation.k=[1, 7]", "name=x", "name=y"))
     assert (config.execution.workers, config.aggregation.k, config.name) == (3, (1, 7), "y")
     assert config.execution.limits.time_seconds == 10
@@ -70,7 +73,7 @@ def test_off_may_be_written_as_yaml_reads_it(setting: str, tmp_path: Path) -> No
         ("nonsense", ["section.key=value"]),
         ("name.first=x", ["name is a value, not a section"]),
         ("name: [", ["section.key=value"]),
-        ("name=[", ["not YAML"]),
+        ("execution.workers=[", ["not YAML"]),
     ],
 )
 def test_a_wrong_setting_is_one_clear_line(override: str, parts: list[str]) -> None:

@@ -26,7 +26,7 @@ from bigcodeflow.config.generation import GenerationConfig, OfflineConfig, Promp
 from bigcodeflow.core.difficulty import parse_difficulty
 from bigcodeflow.core.errors import ConfigError, error_message
 from bigcodeflow.core.paths import located, shipped, user_path
-from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, flattened, merged, set_by_path, validated
+from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, flattened, merged, section_of, set_by_path, validated
 from bigcodeflow.core.settings import Path as SettingPath
 
 #: Names of the modules below; what this one defines is imported from it as well.
@@ -260,11 +260,15 @@ def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
 
 
 def parse_override(override: str) -> tuple[SettingPath, object]:
-    """Path and value of ``a.b=c``, the value read as YAML."""
+    """Path and value of ``a.b=c``, the value read as YAML; plain text stays as it is where the setting is a text."""
     key, separator, text = override.partition("=")
     path = tuple(key.strip().split("."))
     if not separator or not all(path):
         raise ConfigError(f"--set {override!r} is not of the form section.key=value, such as execution.workers=4")
+    with suppress(KeyError):  # what is no setting is refused later
+        is_text = section_of(RunConfig, path[:-1]).model_fields[path[-1]].annotation is str
+        if is_text and not text.startswith(("'", '"')):  # YAML would end a path at " #"
+            return path, text.strip()
     try:
         return path, yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -124,7 +124,7 @@ def _problem(item: Any, model: type[SettingsModel], origin: str, origins: Mappin
     origin = next((text for path, text in origins.items() if location[: len(path)] == path), origin)
     key = ".".join(location) or "settings"
     if item["type"] == "extra_forbidden":
-        known = ", ".join(_section(model, item["loc"][:-1]).model_fields)
+        known = ", ".join(section_of(model, item["loc"][:-1]).model_fields)
         return f"{origin}: {key} is not a setting; known here: {known}"
     is_name = item.get("ctx", {}).get("pattern") == NAME_PATTERN
     message = _NAME_RULE if is_name else item["msg"].removeprefix("Value error, ")
@@ -133,7 +133,7 @@ def _problem(item: Any, model: type[SettingsModel], origin: str, origins: Mappin
     return f"{origin}: {key}: {message}{value}"
 
 
-def _section(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
+def section_of(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
     """The model of a nested section; an entry of a list has the list's."""
     for part in location:
         if isinstance(part, str):
