@@ -87,18 +87,18 @@ RECORDED_KEYS = {
     "model": {
         "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
         "generation": "29e6790419a1ffa68a1dac9ced3fcf202d39db7e890a8aa6bd8ad71e60fcd7ed",
-        "sanitizing": "26785ed16b867ab52397a537e64b6dcaa5b53654155035bfe49095e86ea7896c",
+        "sanitizing": "08620d23134aaec81927cc8b0c7df0fad437ebb83e325d7a13fe43d993a3faff",
         "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
-        "execution": "0bf1b7834ab3e93f28ca75dff843efd7e809319ad0db200f427cd11dfb23c122",
-        "aggregation": "f4d59f46d37afe55f0d016d2f04781af5dccb50d88b48c30e6da6ef05918beec",
+        "execution": "6ad1f4218610455eb782d468f946bbc5f9f773777ab8f64a13e5bfc95bbd1b1c",
+        "aggregation": "f471955dc8e35bb5b768f07fe7da822e803f6ec14aae7d571411893ea7c93c06",
     },
     "recorded": {
         "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
         "generation": "fdc7a9cba0a49e29498c9b65ad3ebd1cf7925a97ce5118967a37125453960830",
-        "sanitizing": "5b6fd0b5c685ba27d0e18194c987ecc2a2b07c0ab399150b89c797dc208fe6e1",
+        "sanitizing": "4020fae2203657d8502e7ebb03d238ab8da82cfca83409a29d3b6573ebc39cc9",
         "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
-        "execution": "8834e63fe378d0c8618fae83dafc7f440d293579237ccca5a66727ed52085b77",
-        "aggregation": "b4113eb577bd057101350ac13ab36cbbbf6d90a087a526d9fad8fcf48c45c969",
+        "execution": "57d5fe24f16064f1997bfe3ebaec9918c0625b6e9a405e228c6f47864dcb2f3a",
+        "aggregation": "257373595a9f5ac732b470477d3cc6e532b0e98d1cb794380b9db14a247731dd",
     },
 }
 
