@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bigcodeflow.core.thinking import without_thinking
 from bigcodeflow.core.untrusted_text import storable
-from bigcodeflow.sanitizing.robust import fenced_texts, robust_solution, without_thinking
+from bigcodeflow.sanitizing.passages import fenced_texts
+from bigcodeflow.sanitizing.robust import robust_solution
 
 
 @pytest.mark.parametrize(
@@ -19,11 +21,37 @@ from bigcodeflow.sanitizing.robust import fenced_texts, robust_solution, without
         pytest.param("<think>a<think>b</think>c</think>d", "d", id="nested"),
         pytest.param("<THINKING>a</THINKING>b<thought>c</thought>d", "bd", id="other names"),
         pytest.param("a < think > b", "a < think > b", id="no tag"),
+        pytest.param("[THINK]a[/THINK]b", "b", id="brackets"),
+        pytest.param("It's `<think>`. It's so.</think>b", "b", id="inline code and apostrophes"),
+        pytest.param(
+            "<|channel|>analysis<|message|>a<|end|><|channel|>analysis<|message|>a<|channel|>final<|message|>b",
+            "b",
+            id="channels",
+        ),
+        pytest.param("analysisSo.assistantfinalb", "b", id="channels without their marks"),
     ],
 )
 def test_thinking_is_removed(text: str, spoken: str) -> None:
     """What stands between the tags goes, and so does what a lone tag opens or closes."""
     assert without_thinking(text) == spoken
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        'return re.sub(r"<think>.*?</think>", "", s)',
+        "return '<think>' + s",
+        'x = """\n</think>\n"""',
+        "s = 1  # without <thought>",
+        "return f'[THINK]{s}'",
+        "parts = s.split('<|channel|>final<|message|>')",
+    ],
+)
+def test_tags_of_a_program_are_its_own(program: str) -> None:
+    """A tag in a string or a comment is neither a thought's beginning nor its end, fenced or not."""
+    answer = f"It's so:\n```python\n{program}\n```\n{program}\n"
+    assert without_thinking(answer) == answer
+    assert without_thinking(f"<think>It's\n```python\n{program}\n```\n</think>{answer}") == answer
 
 
 @pytest.mark.parametrize(

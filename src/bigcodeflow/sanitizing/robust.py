@@ -1,33 +1,41 @@
 """Robust mode: the program of an answer, with what the original's method loses.
 
-The answer without its thoughts is split at its fences. The last passage that defines the entry point is the program;
-what it lacks comes from the other passages. Kept are all imports, and whatever binds or changes an object that the
-entry point uses. Left out is what only shows the entry point at work: calls, prints, asserts, ``__main__`` blocks.
+The answer without its thoughts is split at its fences and marks. The last passage that defines the entry point is the
+program; what it lacks comes from the other passages. Kept are all imports, and whatever binds or changes an object that
+the entry point uses. Left out is what only shows the entry point at work: calls, prints, asserts, ``__main__`` blocks.
 """
 
 import ast
-import re
-import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
+from bigcodeflow.core.thinking import without_thinking
 from bigcodeflow.sanitizing.parity import LineRange, longest_program_range, parity_solution
+from bigcodeflow.sanitizing.passages import (
+    dedented,
+    ends_within_fence,
+    fenced_texts,
+    is_escaped,
+    marked_texts,
+    readings,
+    without_notebook_lines,
+)
 from bigcodeflow.sanitizing.statements import (
     ALWAYS_BOUND,
+    FUNCTIONS,
     Statement,
+    ends_with_result,
     is_placeholder,
     reachable,
     root_name,
     statements_of,
+    with_quoted_annotations,
 )
 
 _MAX_ROUNDS = 8
-_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_FENCE = re.compile(r"\n[ \t]*+(?:[-*>][ \t]++)?(?:`{3,}+|~{3,}+)[ \t]*+([\w+#.-]*+)[^`\n]*+(?=\n)")
-_PYTHON = frozenset({"", "python", "python3", "py", "py3", "python2", "code", "tool_code"})
 #: Calls that end, show or test a program; as statements they set nothing up.
 _SHOWS = frozenset(
     {"print", "pprint", "pp", "show", "display", "main", "testmod", "run_docstring_examples"}
@@ -42,6 +50,11 @@ class _Passage(NamedTuple):
     def defines(self, entry_point: str) -> bool:
         definitions = (item for item in self.statements if not item.is_import and not item.is_main_guard)
         return any(entry_point in item.binds for item in definitions)
+
+    def stops_within(self, entry_point: str) -> bool:
+        """Its last statement is the entry point's function, and this ends without a result."""
+        functions = [item.node for item in self.statements[-1:] if isinstance(item.node, FUNCTIONS)]
+        return any(node.name == entry_point and not ends_with_result(node.body[-1]) for node in functions)
 
 
 def robust_solution(text: str, entry_point: str) -> str:
@@ -62,38 +75,57 @@ def robust_solution(text: str, entry_point: str) -> str:
 
 
 def _once(given: str, entry_point: str) -> str:
-    text = _dedented(given)
-    answer = _dedented(without_thinking(text))
-    for found in _attempts(text, answer, entry_point):
+    texts: list[tuple[str, str]] = []  # each way to read the answer, with and without its thoughts
+    longest = 0
+    for text in readings(dedented(given), entry_point):
+        answer = dedented(without_thinking(text))
+        views = [[_passage(text)], [_passage(answer)], *_split(answer, entry_point)]
+        for found in views:
+            whole = [passage for passage in found if passage.whole and passage.defines(entry_point)]
+            # What follows an end mark, or stands in a string of the program, may be another program.
+            if whole and _definition_length(whole, entry_point) >= longest:
+                return _assembled(found, entry_point)
+        longest = max(longest, *(_definition_length(found, entry_point) for found in (*views, _unfenced(answer))))
+        texts.append((text, answer))
+    for found in _torn(texts, entry_point):
         if solution := _assembled(found, entry_point):
             return solution
     # The original strips the answer, which can make a program of what is none by its layout.
-    fallbacks = [parity_solution(source, entry_point) for source in dict.fromkeys((answer, text, given))]
+    fallbacks = [parity_solution(source, entry_point) for source in dict.fromkeys((*texts[0][::-1], given))]
     defining = [fallback for fallback in fallbacks if _passage(fallback).defines(entry_point)]
     return next((fallback for fallback in (*defining, *fallbacks) if fallback.strip()), "")
 
 
-def _attempts(text: str, answer: str, entry_point: str) -> Iterator[list[_Passage]]:
-    """Ways to see an answer as passages, best first."""
-    for whole in dict.fromkeys((text, answer)):
-        passage = _passage(whole)
-        if passage.whole and passage.statements:
-            yield [passage]
-    fenced = [_passage(part) for part in fenced_texts(answer)]
-    defining = [passage for passage in fenced if passage.defines(entry_point)]
-    if any(passage.whole for passage in defining):
-        yield fenced
-    all_fenced = [_passage(part) for part in fenced_texts(text)]
-    # A fence line within a docstring tears a program apart, and so does the token limit. The unbroken text, or a draft
-    # among the thoughts, may then hold more of it.
-    torn = [all_fenced, _unfenced(text)] if defining else []
+def _split(text: str, entry_point: str) -> list[list[_Passage]]:
+    """The passages between fence lines, and those between all marks."""
+    views = [[_passage(part) for part in parts] for parts in (fenced_texts(text), marked_texts(text))]
+    if ends_within_fence(text):
+        for passages in filter(None, views):
+            if passages[-1].stops_within(entry_point):
+                passages[-1] = passages[-1]._replace(whole=False)
+    return views
 
-    def definition_length(found: Sequence[_Passage]) -> int:
-        binding = (item for passage in found for item in passage.statements if entry_point in item.binds)
-        return max((len(item.text) for item in binding), default=0)
 
-    yield from sorted((fenced, _unfenced(answer), *torn), key=definition_length, reverse=True)
-    yield from (all_fenced, _unfenced(text))
+def _torn(texts: list[tuple[str, str]], entry_point: str) -> Iterator[list[_Passage]]:
+    """Ways to see answers none of whose passages is whole, best first.
+
+    A fence line within a docstring tears a program apart, and so does the token limit. The unbroken text, or a draft
+    among the thoughts, may then hold more of it.
+    """
+    ranked: list[list[_Passage]] = []
+    drafts: list[list[_Passage]] = []
+    for text, answer in texts:
+        views, thoughts = _split(answer, entry_point), [*_split(text, entry_point), _unfenced(text)]
+        is_torn = any(_definition_length(passages, entry_point) for passages in views)
+        ranked += [*views, _unfenced(answer), *(thoughts if is_torn else [])]
+        drafts += thoughts
+    yield from sorted(ranked, key=lambda found: _definition_length(found, entry_point), reverse=True)
+    yield from drafts
+
+
+def _definition_length(found: Sequence[_Passage], entry_point: str) -> int:
+    binding = (item for passage in found for item in passage.statements if entry_point in item.binds)
+    return max((len(item.text) for item in binding), default=0)
 
 
 _longest = cache(longest_program_range)
@@ -103,14 +135,17 @@ _longest = cache(longest_program_range)
 def _passage(text: str) -> _Passage:
     statements = statements_of(text)
     if statements is not None:
-        return _Passage(statements, whole=True)
+        is_program = not is_escaped(text)
+        return _Passage(statements if is_program else [], is_program)
+    if (cleaned := without_notebook_lines(text)) != text:
+        return _passage(cleaned)
     found = _longest(text) or LineRange(0, 0)
-    lines = text.split("\n")[found.first : found.last + 1]
-    return _Passage(statements_of("\n".join(lines)) or [], whole=False)
+    program = "\n".join(text.split("\n")[found.first : found.last + 1])
+    return _Passage([] if is_escaped(program) else statements_of(program) or [], whole=False)
 
 
-def _unfenced(text: str) -> list[_Passage]:
-    found = _longest(text)
+def _unfenced(given: str) -> list[_Passage]:
+    found = _longest(text := without_notebook_lines(given))
     if found is None:
         return []
     lines = text.split("\n")
@@ -135,50 +170,10 @@ def _assembled(found: Sequence[_Passage], entry_point: str) -> str:
         parts = supply.kept + parts
         missing -= {name for item in supply.kept for name in item.binds}
         missing |= supply.unresolved()
-    # Imports from __future__ must stand first.
-    ordered = sorted([*parts, *selection.kept], key=lambda item: getattr(item.node, "module", "") != "__future__")
-    return "\n".join(item.text for item in ordered)
-
-
-def without_thinking(text: str) -> str:
-    """An answer without its thoughts; a closing tag alone ends one that began with the answer.
-
-    An opening tag alone begins one that the token limit cut off.
-    """
-    answer: list[str] = []
-    depth, position = 0, 0
-    for tag in _TAG.finditer(text):
-        if depth == 0 and tag[1]:
-            answer.clear()
-        elif depth == 0:
-            answer.append(text[position : tag.start()])
-        depth = max(0, depth - 1) if tag[1] else depth + 1
-        position = tag.end()
-    if depth == 0:
-        answer.append(text[position:])
-    return "".join(answer)
-
-
-def fenced_texts(text: str) -> list[str]:
-    """The texts between fence lines, in order and without common indentation; empty where there is no fence.
-
-    What lies before a first fence counts: answers to a prefilled prompt begin within one. Other languages do not.
-    """
-    before, *rest = _FENCE.split(f"\n{text}\n")  # then the language of each fence and the text after it
-    if not rest:
-        return []
-    rest[-1] = rest[-1].removesuffix("\n")
-    found = [
-        before,
-        *(part for language, part in zip(rest[::2], rest[1::2], strict=True) if language.lower() in _PYTHON),
-    ]
-    return [_dedented(part.removeprefix("\n")) for part in found if part.strip()]
-
-
-def _dedented(text: str) -> str:
-    """The text without the indentation that its lines share, where its first line is indented."""
-    first = next((line for line in text.split("\n") if line.strip()), "")
-    return textwrap.dedent(text) if first[:1] in {" ", "\t"} else text
+    stated = [item for passage in found for item in passage.statements]
+    futures = [item for item in stated if getattr(item.node, "module", "") == "__future__"]
+    program = "\n".join(item.text for item in (*parts, *selection.kept) if item not in futures)
+    return with_quoted_annotations(program) if any("annotations" in item.mentions for item in futures) else program
 
 
 class Selection:
@@ -198,7 +193,10 @@ class Selection:
                 self._binders[name].append(item)
         self._defined = {name for item in statements if not item.is_import for name in item.binds}
         self._last_binding = max((number for number, item in enumerate(statements) if names & item.binds), default=-1)
+        earlier = (item for number, item in enumerate(statements) if number < self._last_binding)
+        self._earlier = {name for item in earlier for name in item.binds} | self._imported | self._functions
         self._uses = self._users()
+        self._prepared = {name for item in statements if not self._shows(item) for name in item.binds}
         self._by_name = self._closure(names, lambda item: item.mentions)
         self.needed = set(names)
         self.kept: list[Statement] = _without_superseded(self._select())
@@ -226,16 +224,14 @@ class Selection:
             # An example may import the entry point from a module that does not exist.
             is_example = bool(item.binds & self._names & self._defined)
             return not is_example and (self._all_imports or bool(item.binds & self.needed) or item.has_star_import)
-        if item.is_main_guard or isinstance(item.node, ast.Assert):
+        if item.is_main_guard or isinstance(item.node, ast.Assert) or self._hides(number, item):
             return False
         needed = self.needed & item.binds
-        shows = not item.is_function_or_class and bool(item.reads & self._uses)  # the entry point at work
-        # The variable of a loop that shows the entry point at work may have a needed name as well.
-        if needed and (item.is_definition or needed & self._names or not shows):
+        if self._shows(item) and not needed & self._names:
+            changed = needed - self._prepared | (item.stores - item.binds) & self.needed
+            return item.is_assignment and bool(changed)
+        if needed:
             return True
-        if shows:
-            is_assignment = isinstance(item.node, ast.Assign | ast.AugAssign | ast.AnnAssign)
-            return is_assignment and bool(item.touches & self.needed)
         if item.is_definition:
             # What follows the entry point and only shares the name of one of its variables is an example's input.
             is_example = number > self._last_binding and item.is_calculated
@@ -243,9 +239,18 @@ class Selection:
                 self._changes_data(root_name(decorator))
                 for decorator in item.decorators  # registers itself
             )
-        return self._sets_up(item)
+        return self._sets_up(number, item)
 
-    def _sets_up(self, item: Statement) -> bool:
+    def _shows(self, item: Statement) -> bool:
+        """Whether a statement only shows the entry point at work, as far as it binds nothing that is needed."""
+        return not item.is_function_or_class and bool(item.reads & self._uses)
+
+    def _hides(self, number: int, item: Statement) -> bool:
+        """Whether an example's input or result takes the name of something that the entry point finds without it."""
+        anew = isinstance(item.node, ast.Assign | ast.AnnAssign) and not item.reads & item.binds
+        return anew and number > self._last_binding and set() < item.binds <= self._earlier
+
+    def _sets_up(self, number: int, item: Statement) -> bool:
         """Whether a statement that binds nothing prepares something."""
         changes = bool(self._objects(item.touches))
         if not isinstance(item.node, ast.Expr):
@@ -257,7 +262,9 @@ class Selection:
         if (call.func.attr if isinstance(call.func, ast.Attribute) else root) in _SHOWS:
             return False
         if root in self._imported and not changes:
-            return item.reads <= self._imported | ALWAYS_BOUND | self.needed | self._literals
+            # Behind the entry point such a call prepares an example, or tidies up after it.
+            is_example = self._all_imports and number > self._last_binding
+            return not is_example and item.reads <= self._imported | ALWAYS_BOUND | self.needed | self._literals
         return changes or (isinstance(call.func, ast.Name) and self._changes_data(root))
 
     def _objects(self, names: set[str]) -> set[str]:

@@ -16,7 +16,7 @@ ALWAYS_BOUND = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "_
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _COMPREHENSIONS = frozenset({"listcomp", "setcomp", "dictcomp", "genexpr"})
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 _YOUR_CODE = re.compile(
     r"(?:your|rest of the|actual) (?:code|implementation|logic)|to ?do\b|implement (?:this|here|me)", re.IGNORECASE
@@ -79,8 +79,18 @@ class Statement:
         )
 
     @property
+    def stores(self) -> set[str]:
+        """Names that are assigned to when it is executed, and names of objects of which a part is."""
+        stored = (node for node in immediate(self.node) if isinstance(getattr(node, "ctx", None), ast.Store))
+        return {root_name(node) for node in stored if isinstance(node, ast.expr)}
+
+    @property
+    def is_assignment(self) -> bool:
+        return isinstance(self.node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+
+    @property
     def is_function_or_class(self) -> bool:
-        return isinstance(self.node, (*_FUNCTIONS, ast.ClassDef))
+        return isinstance(self.node, (*FUNCTIONS, ast.ClassDef))
 
     @property
     def decorators(self) -> list[ast.expr]:
@@ -169,7 +179,7 @@ def immediate(node: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         current = waiting.pop()
         yield current
-        if isinstance(current, _FUNCTIONS):
+        if isinstance(current, FUNCTIONS):
             waiting += [*current.decorator_list, *current.args.defaults]
             waiting += [default for default in current.args.kw_defaults if default]
         elif not isinstance(current, ast.Lambda):
@@ -229,6 +239,31 @@ def is_placeholder(statements: Sequence[Statement], entry_point: str) -> bool:
         case ast.Assign(value=ast.Lambda(body=ast.Constant(value=value))):
             return value in {None, ...}
     return False
+
+
+def ends_with_result(node: ast.stmt) -> bool:
+    """Whether the last statement that executing a statement comes to returns a value or raises."""
+    is_passed = isinstance(node, (ast.If, ast.ClassDef, *FUNCTIONS))
+    block = getattr(node, "orelse", []) or ([] if is_passed else getattr(node, "body", []))
+    if block:
+        return ends_with_result(block[-1])
+    return isinstance(node, ast.Raise) or (isinstance(node, ast.Return) and node.value is not None)
+
+
+def with_quoted_annotations(program: str) -> str:
+    """The program with each annotation as a string, which is what ``from __future__ import annotations`` means.
+
+    That import may only stand first in a program; calibration puts code_prompt there.
+    """
+    tree = parse_or_none(program)
+    nodes = list(ast.walk(tree)) if tree else []
+    found = [getattr(node, name) for node in nodes for name in ("annotation", "returns") if getattr(node, name, None)]
+    lines = [line.encode() for line in program.split("\n")]
+    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+        first, last = node.lineno - 1, node.end_lineno
+        quoted = lines[first][: node.col_offset] + repr(ast.unparse(node)).encode()
+        lines[first:last] = [quoted + lines[last - 1][node.end_col_offset :]]
+    return b"\n".join(lines).decode()
 
 
 def _does_nothing(node: ast.stmt, *, promised: bool) -> bool:

@@ -1,0 +1,134 @@
+"""The texts of an answer that may be programs: between fences, tags and marks, or wrapped in another notation."""
+
+import ast
+import html
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from contextlib import suppress
+
+from bigcodeflow.core.thinking import marks
+from bigcodeflow.sanitizing.grammar import logical_lines, parse_or_none
+
+_MAX_READINGS = 8
+_FENCE = re.compile(
+    r"\n[ \t]*+(?:[-*>][ \t]++)?(?:`{3,}+|~{3,}+)[ \t]*+([\w+#.-]*+)(?![ ]*(?:def|class|import|from|@))[^`\n]*+(?=\n)"
+)
+_PYTHON = re.compile(r"(?:i?py.*|jupyter|code|tool_code)?", re.IGNORECASE)
+
+# What no Python has outside strings: fences, special tokens, closing tags; and tags at either end of a line.
+_boundaries = marks(
+    r"""(?:`{3,}+(?:i?python3?\b|py3?\b|tool_code\b|code\b)? | (?<!~)~{3,}+(?=[ \t]*$)
+    | <[|\uff5c][^|\uff5c<>\n]{1,60}[|\uff5c]> | <(?:s|[eb]os|eo[tm]|pad|unk|(?:start|end)_of_\w+)>
+    | </[a-z][^<>\n]{0,80}> | ^[ \t]*+(?:<[a-z?][^<>\n]{0,80}>)++ | <[a-z]\w*>(?=[ \t]*$) | <!\[CDATA\[ | ]]>
+    | (?-i:\[/[A-Z]+\] | ^[ \t]*\[[A-Z]{2,}\])
+    )[ \t]*+"""
+)
+_ends = marks(
+    r"<[|\uff5c](?:end(?:oftext|[_\u2581]of[_\u2581](?:text|turn|sentence))?|eo[stm]\w*|im_end|return|call)[|\uff5c]>"
+    r"|</s>|<eo[stm]>|<end_of_(?:turn|text|sentence)>"
+)
+_entities = marks(r"&(?:lt|gt|amp|quot|apos|nbsp|\#\d{1,7}|\#x[0-9a-f]{1,6});")
+# Lines that IPython takes and Python does not; a text that has them is no program as it stands.
+_NOTEBOOK_LINE = re.compile(
+    r"""^([ \t]*)(?:%{1,2}[a-z] | [\w., ]+=[ ]*[%!][a-z] | !{1,2}[ ]?[\w./~] | \?{1,2}[\w.]+$ | [\w.()]+\?{1,2}[ \t]*$
+    | \$[ ]\w | (?:python3?[ ]-m[ ])?(?:pip3?|conda|apt-get)[ ]\w)""",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+_PROMPTED = re.compile(r"^[ \t]*(?:>>>|\.{3,}:?|In \[\d+\]:)(?: (.*)|)$", re.MULTILINE)
+_QUOTE_MARKS = re.compile(r"^[ \t]*(?:> ?)+", re.MULTILINE)
+# A string where a value stands; the token limit may have cut it off.
+_VALUE = re.compile(
+    r"""[:,\[({=]\s*+(\"""(?:(?!\""")(?:\\.|[^\\]))*+\"""|'''(?:(?!''')(?:\\.|[^\\]))*+'''"""
+    r"""|"(?:\\.|[^\\"])*+(?:"|\\?\Z)|'(?:\\.|[^\\\n'])*+')""",
+    re.DOTALL,
+)
+
+
+def readings(text: str, entry_point: str) -> Iterator[str]:
+    """An answer up to its end mark, as it stands, and with each notation undone that it may be wrapped in."""
+    definition = re.compile(rf"(?:def|class)\s+{re.escape(entry_point)}\b")
+    waiting, seen = [text], set[str]()
+    while waiting and len(seen) < _MAX_READINGS:
+        current = waiting.pop(0)
+        if current in seen:
+            continue
+        seen.add(current)
+        if end := next(_ends(current), None):
+            yield current[: end.start()]
+        yield current
+        if is_escaped(current):
+            waiting.append(html.unescape(re.sub(r"<br ?/?>", "\n", current)).replace("\xa0", " "))
+        waiting += ["\n".join(_PROMPTED.findall(current)), _QUOTE_MARKS.sub("", current)]
+        values = [_value(literal) for literal in _VALUE.findall(current)] if definition.search(current) else []
+        if any(map(definition.search, values)):
+            waiting.append("".join(f"```\n{value}\n```\n" for value in values))
+
+
+def _value(literal: str) -> str:
+    """The text of a JSON or Python string; empty: it is neither."""
+    for closed in (literal, literal.rstrip("\\") + '"'):
+        with suppress(ValueError):
+            return str(json.loads(closed, strict=False))
+    match parse_or_none(literal):
+        case ast.Module(body=[ast.Expr(value=ast.Constant(value=str(value)))]):
+            return value
+    return ""
+
+
+def is_escaped(text: str) -> bool:
+    """Has HTML's names of characters outside strings; ``a &lt; b`` would be a program, too."""
+    return next(_entities(text), None) is not None
+
+
+def ends_within_fence(text: str) -> bool:
+    """Ends before its last fence is closed, as the token limit and some stop sequences leave it."""
+    languages = _FENCE.findall(f"\n{text}\n")
+    return bool(languages) and (len(languages) % 2 == 1 or bool(languages[-1]))
+
+
+def fenced_texts(text: str) -> list[str]:
+    """The texts between fence lines, in order and without common indentation; empty where there is no fence.
+
+    What lies before a first fence counts: answers to a prefilled prompt begin within one. Other languages do not.
+    """
+    before, *rest = _FENCE.split(f"\n{text}\n")  # then the language of each fence and the text after it
+    if not rest:
+        return []
+    rest[-1] = rest[-1].removesuffix("\n")
+    found = [
+        before,
+        *(part for language, part in zip(rest[::2], rest[1::2], strict=True) if _PYTHON.fullmatch(language)),
+    ]
+    return [dedented(part.removeprefix("\n")) for part in found if part.strip()]
+
+
+def marked_texts(text: str) -> list[str]:
+    """The texts between tags, special tokens and fences that need no line of their own; empty where there is none."""
+    whole, found = fenced_texts(text) or [text], list[str]()
+    for part in whole:
+        ends = [0, *(place for mark in _boundaries(part) for place in mark.span()), len(part)]
+        found += [part[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
+    return [dedented(part.strip("\n")) for part in found if part.strip()] if len(found) > len(whole) else []
+
+
+def without_notebook_lines(text: str) -> str:
+    """The text with ``pass`` in place of magics, shell commands and questions, which only IPython takes."""
+    if not _NOTEBOOK_LINE.search(text):
+        return text
+    lines, number, goes_on = text.split("\n"), 0, None
+    logical = logical_lines(lines)
+    while number < len(lines):
+        magic, line = goes_on or _NOTEBOOK_LINE.match(lines[number]), logical[number]
+        if magic:
+            goes_on = magic if lines[number].endswith("\\") else None
+            lines[number] = f"{magic[1]}pass"
+        number = line.end + 1 if line and not magic else number + 1
+    return "\n".join(lines)
+
+
+def dedented(text: str) -> str:
+    """The text without the indentation that its lines share, where its first line is indented."""
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    return textwrap.dedent(text) if first[:1] in {" ", "\t"} else text
