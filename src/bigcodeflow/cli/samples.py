@@ -151,7 +151,7 @@ def sanitize(
     variant, lines, given_lines = "calibrated" if calibrate else "raw", [], generation.sample_lines(config.samples)
     for answer, row in zip(answers.to_pylist(), solutions.to_pylist(), strict=True):
         task_id, prompt = row["task_id"], prompts[row["task_id"]]
-        program = executed_program(code_prompt=prompt, solution=row["solution"], variant=variant, sanitizer=mode)
+        program = executed_program(code_prompt=prompt, solution=row["solution"], variant=variant)
         line = {"task_id": task_id, "solution": program, "raw_solution": answer["raw_text"]}
         others = given_lines[task_id][row["sample_index"]] if given_lines[task_id] else {}
         lines.append(json.dumps({**line, **others, **line}) + "\n")

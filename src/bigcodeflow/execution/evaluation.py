@@ -114,9 +114,7 @@ def plan_solutions(
             if first["rule"] == "unanswered":  # a test that accepts a stub would pass the empty program
                 reason, kind = str(first["detail"]), "unanswered"
         for variant in config.variants:
-            program = executed_program(
-                code_prompt=task["code_prompt"], solution=row["solution"], variant=variant, sanitizer=sanitizer
-            )
+            program = executed_program(code_prompt=task["code_prompt"], solution=row["solution"], variant=variant)
             origin = Origin(row["task_id"], variant, row["sample_index"])
             item = item_of(program, task, missing.get(row["task_id"], frozenset()), origin)
             planned.append(Planned(row["task_id"], row["sample_index"], variant, sanitizer, item, reason, kind))

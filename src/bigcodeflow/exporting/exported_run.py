@@ -214,7 +214,6 @@ class ExportedRun:
                 code_prompt=row["code_prompt"],
                 solution=row["solution"],
                 variant=self.variant,
-                sanitizer=self.sanitizer,
             )
         # Where nobody kept the answers of imported results, their programs stand in the table.
         answer = None if row["provider"] == "imported" or row["error"] else row["raw_text"]

@@ -187,7 +187,6 @@ def _program(task: Row, attempt: Attempt) -> str:
         code_prompt=task["code_prompt"],
         solution=solution["solution"],
         variant=attempt.verdict["variant"],
-        sanitizer=solution["sanitizer"],
     )
 
 

@@ -43,9 +43,7 @@ def write_eval_results(
                 f"{solutions}: task {row['task_id']}, sample_index {row['sample_index']} has a verdict but no "
                 f"{sanitizer} solution: export with the solutions that were executed"
             )
-        program = executed_program(
-            code_prompt=row["code_prompt"], solution=row["solution"], variant=variant, sanitizer=sanitizer
-        )
+        program = executed_program(code_prompt=row["code_prompt"], solution=row["solution"], variant=variant)
         status = row["status"] if row["status"] in _EXPORTED_STATUSES else "fail"
         entry = {"task_id": row["task_id"], "solution": program, "status": status, "details": failure_details(row)}
         results.setdefault(row["task_id"], []).append(entry)

@@ -283,7 +283,7 @@ def parse_submission(body: bytes, settings: ServingSettings, environment: Instal
         reference = calibrate(code_prompt, (row.get("complete_prompt") or "") + row["canonical_solution"])
     item = Item(
         id="submission",
-        program=executed_program(code_prompt=code_prompt, solution=solution, variant=variant, sanitizer=mode),
+        program=executed_program(code_prompt=code_prompt, solution=solution, variant=variant),
         test=_unittest_of(row["test"]),
         time_seconds=request.config.run_timeout or _DEFAULT_SUBMISSION_SECONDS,
         fail_fast=request.config.extra.fail_fast,

@@ -130,9 +130,7 @@ def detail_of(row: Row, run: RecordedRun) -> SampleDetail:
     solution, imported = row["solution"], row["provider"] == "imported"
     program = None
     if solution is not None:
-        program = executed_program(
-            code_prompt=row["code_prompt"], solution=solution, variant=row["variant"], sanitizer=row["sanitizer"]
-        )
+        program = executed_program(code_prompt=row["code_prompt"], solution=solution, variant=row["variant"])
     failing = row["ground_truth_failing"] or []
     traces = [row["ground_truth_module_trace"] or "", *(test["trace"] for test in failing)]
     rerun = ["bigcodeflow", "inspect", run.record, row["task_id"], "--sample", str(row["sample_index"])]

@@ -56,8 +56,8 @@ def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samp
         task = tasks.get(row["task_id"])
         if task is None or row["sanitizer"] != run.sanitizer or asked.get(row["task_id"]) != task["test"]:
             continue
-        parts = {"variant": run.variant, "sanitizer": run.sanitizer}
-        program = executed_program(code_prompt=task["code_prompt"], solution=row["solution"], **parts)
+        solution = row["solution"]
+        program = executed_program(code_prompt=task["code_prompt"], solution=solution, variant=run.variant)
         programs[row["task_id"]][row["sample_index"]] = program
     if not programs:
         raise ArtifactError(
