@@ -5,7 +5,6 @@ holds, are found again by any later process.
 """
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -19,6 +18,7 @@ from bigcodeflow.config import GenerationConfig, PromptConfig, Split
 from bigcodeflow.config.generation import FENCE, FORMS, answer_beginning, template_sha256
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.schemas import SAMPLES
+from bigcodeflow.core.thinking import without_thinking
 from bigcodeflow.generation.answer_ledger import requests_by_answer
 from bigcodeflow.generation.engine import SharedLimit
 from bigcodeflow.generation.feedback import LEVELS, VERSION, Feedback, Level, feedback_on
@@ -27,8 +27,6 @@ from bigcodeflow.generation.model_samples import Report, SamplesRun, answered
 from bigcodeflow.generation.model_settings import ModelSettings, ledger_of, prompt_of, resolve_settings
 
 Row = Mapping[str, Any]
-#: Reasoning in front of an answer, which chat templates leave out of earlier turns too.
-_THOUGHTS = re.compile(r"\A\s*<(think|thinking)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE)
 _NO_ANSWER = "(no answer)"
 
 
@@ -172,7 +170,8 @@ class Conversations:
 
 def answer_turn(raw_text: str, form: PromptForm, config: PromptConfig) -> str:
     """An answer as an earlier turn: without thoughts, with the beginning that it went on from, and never empty."""
-    text = _THOUGHTS.sub("", raw_text)
+    spoken = without_thinking(raw_text)
+    text = raw_text if spoken == raw_text else spoken.lstrip()
     if form == "prefill":
         text = f"{answer_beginning(config)}{text}"
         # The closing fence is among the texts that end an answer.
