@@ -1,18 +1,23 @@
 """Seconds that sanitizing takes on one core, and how many recorded answers come out as the original's did.
 
     python benchmarks/sanitizing.py ../shared/data/samples/*/*_calibrated*.jsonl.gz
+    python benchmarks/sanitizing.py --differences ../shared/data/samples/*/*_calibrated*.jsonl.gz
 
-Every file holds `task_id`, `raw_solution` and, as the original made it, `solution`. Prints a Markdown table.
+Every file holds `task_id`, `raw_solution` and, as the original made it, `solution`. Prints a Markdown table, or what
+robust mode makes of each answer where parity makes another program of it. Exit code 1: robust lost an entry point, or
+made a program that does not compile of an answer whose parity solution does.
 """
 
 import argparse
+import ast
+import difflib
 import gzip
 import json
 import time
 from pathlib import Path
 from typing import Literal
 
-from bigcodeflow.sanitizing import sanitize
+from bigcodeflow.sanitizing import sanitize, syntax_error
 
 _ENTRY_POINT = "task_func"
 _LINES = 2_000
@@ -25,6 +30,7 @@ _SYNTHETIC = {
 }
 
 Mode = Literal["parity", "robust"]
+_MODES: tuple[Mode, Mode] = ("parity", "robust")
 
 
 def seconds(texts: list[str], mode: Mode) -> tuple[float, list[str]]:
@@ -45,11 +51,37 @@ def row(name: str, texts: list[str], expected: list[str] | None = None) -> str:
     return f"| {name} | {len(texts):,} | {parity_seconds:.2f} | {robust_seconds:.2f} | {agreement} |"
 
 
+def differences(path: Path) -> bool:
+    """Print how robust differs from parity, answer by answer, and whether it lost none."""
+    lost = differing = 0
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for answer in map(json.loads, file):
+            parity, robust = (sanitize(answer["raw_solution"], entry_point=_ENTRY_POINT, mode=mode) for mode in _MODES)
+            loses = f"def {_ENTRY_POINT}" in parity and f"def {_ENTRY_POINT}" not in robust
+            breaks = syntax_error(robust) if not syntax_error(parity) else ""
+            lost += loses or bool(breaks)
+            if not breaks and _tree(parity) == _tree(robust):
+                continue
+            differing += 1
+            print(f"## {answer['task_id']}{': lost' if loses else ''}{': ' if breaks else ''}{breaks}")
+            print(*difflib.unified_diff(parity.split("\n"), robust.split("\n"), lineterm="", n=0), sep="\n")
+    print(f"# {path.name}: {differing:,} programs differ, {lost:,} are worse")
+    return not lost
+
+
+def _tree(program: str) -> str:
+    return program if syntax_error(program) else ast.dump(ast.parse(program))
+
+
 def main() -> None:
     """Measure the given files and the synthetic answers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, help="sample files, JSONL.gz")
+    parser.add_argument("--differences", action="store_true", help="print what robust makes otherwise than parity")
     arguments = parser.parse_args()
+    if arguments.differences:
+        kept = [differences(path) for path in arguments.files]
+        raise SystemExit(0 if all(kept) else 1)
     print("| answers | number | parity, CPU s | robust, CPU s | equal to the original |")
     print("|---|---:|---:|---:|---:|")
     for path in arguments.files:
