@@ -48,7 +48,8 @@ _VALUE = re.compile(
 
 def readings(text: str, entry_point: str) -> Iterator[str]:
     """An answer up to its end mark, as it stands, and with each notation undone that it may be wrapped in."""
-    definition = re.compile(rf"(?:def|class)\s+{re.escape(entry_point)}\b")
+    name = re.escape(entry_point)
+    definition = re.compile(rf"(?:def|class)\s+{name}\b|{name}\s*=")
     waiting, seen = [text], set[str]()
     while waiting and len(seen) < _MAX_READINGS:
         current = waiting.pop(0)

@@ -228,8 +228,10 @@ class Selection:
             return False
         needed = self.needed & item.binds
         if self._shows(item) and not needed & self._names:
-            changed = needed - self._prepared | (item.stores - item.binds) & self.needed
-            return item.is_assignment and bool(changed)
+            targets = getattr(item.node, "targets", []) or [getattr(item.node, "target", None)]
+            parts = {root_name(target) for target in targets if isinstance(target, ast.Attribute | ast.Subscript)}
+            changed = needed - self._prepared | parts & self.needed
+            return isinstance(item.node, ast.Assign | ast.AugAssign | ast.AnnAssign) and bool(changed)
         if needed:
             return True
         if item.is_definition:

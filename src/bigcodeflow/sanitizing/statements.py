@@ -79,16 +79,6 @@ class Statement:
         )
 
     @property
-    def stores(self) -> set[str]:
-        """Names that are assigned to when it is executed, and names of objects of which a part is."""
-        stored = (node for node in immediate(self.node) if isinstance(getattr(node, "ctx", None), ast.Store))
-        return {root_name(node) for node in stored if isinstance(node, ast.expr)}
-
-    @property
-    def is_assignment(self) -> bool:
-        return isinstance(self.node, ast.Assign | ast.AugAssign | ast.AnnAssign)
-
-    @property
     def is_function_or_class(self) -> bool:
         return isinstance(self.node, (*FUNCTIONS, ast.ClassDef))
 
