@@ -15,5 +15,5 @@ def stub_program(code_prompt: str) -> str:
 
 
 def executed_program(*, code_prompt: str, solution: str, variant: str) -> str:
-    """The program text that is executed for a solution."""
+    """Make the program text that is executed for a solution."""
     return solution if variant == "raw" else calibrate(code_prompt, solution)

@@ -22,7 +22,7 @@ def read_table(paths: Path | Sequence[Path], columns: list[str] | None = None, *
 
 
 def read_artifact(path: Path, columns: list[str] | None = None, **options: Any) -> pa.Table:
-    """As ``read_table``; an ArtifactError says that the file cannot be read."""
+    """Read columns of a file like ``read_table``; raises ArtifactError where it cannot be read."""
     try:
         return read_table(path, columns, **options)
     except (OSError, pa.ArrowException) as error:
@@ -30,19 +30,19 @@ def read_artifact(path: Path, columns: list[str] | None = None, **options: Any) 
 
 
 def read_frame(path: Path) -> Any:
-    """The file as a polars frame."""
+    """Read a file into a polars frame."""
     import polars as pl
 
     return pl.read_parquet(path, glob=False, hive_partitioning=False)
 
 
 def duckdb_path(path: Path | str) -> str:
-    """The path for DuckDB's ``read_parquet``, which must also be given ``hive_partitioning = false``."""
+    """Escape a path for DuckDB's ``read_parquet``, which also needs ``hive_partitioning = false``."""
     # Its patterns match no name with a backslash; one that matches nothing is taken literally.
     return str(path) if "\\" in str(path) else glob.escape(str(path))
 
 
 def duckdb_source(paths: Iterable[Path | str], *options: str) -> str:
-    """The files as a table in DuckDB's SQL, with further options of ``read_parquet``."""
+    """Write the files as a table in DuckDB's SQL, with further options of ``read_parquet``."""
     files = ", ".join("'" + duckdb_path(path).replace("'", "''") + "'" for path in paths)
     return f"read_parquet({', '.join([f'[{files}]', 'hive_partitioning = false', *options])})"

@@ -13,7 +13,7 @@ _QUOTED = r"""
 
 
 def marks(pattern: str) -> Callable[[str], Iterator[re.Match[str]]]:
-    """A function that gives the matches of a verbose pattern in a text which are not within a string or a comment."""
+    """Make a function that finds a verbose pattern in a text, outside strings and comments."""
     flags = re.VERBOSE | re.DOTALL | re.MULTILINE | re.IGNORECASE
     anywhere, outside = re.compile(pattern, flags), re.compile(f"{_QUOTED}|(?P<mark>{pattern})", flags)
 

@@ -87,7 +87,7 @@ def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
 
 
 def _same_model(one: str, other: str) -> bool:
-    """Whether two names may be of one model: either may lack the organisation or the revision main, or be cut."""
+    """Tell if two names may be of one model: either may lack the organisation or the revision main, or be cut."""
     if one == cut_model(other) or other == cut_model(one):
         return True
     first, second = (name.replace("/", "--").casefold().removesuffix("--main").split("--") for name in (one, other))

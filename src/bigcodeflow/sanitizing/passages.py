@@ -47,7 +47,7 @@ _VALUE = re.compile(
 
 
 def readings(text: str, entry_point: str) -> Iterator[str]:
-    """An answer up to its end mark, as it stands, and with each notation undone that it may be wrapped in."""
+    """Yield an answer up to its end mark, as it stands, and with each notation undone that may wrap it."""
     name = re.escape(entry_point)
     definition = re.compile(rf"(?:def|class)\s+{name}\b|{name}\s*=")
     waiting, seen = [text], set[str]()
@@ -68,7 +68,7 @@ def readings(text: str, entry_point: str) -> Iterator[str]:
 
 
 def _value(literal: str) -> str:
-    """The text of a JSON or Python string; empty: it is neither."""
+    """Read a JSON or Python string; empty where it is neither."""
     for closed in (literal, literal.rstrip("\\") + '"'):
         with suppress(ValueError):
             return str(json.loads(closed, strict=False))
@@ -79,18 +79,18 @@ def _value(literal: str) -> str:
 
 
 def is_escaped(text: str) -> bool:
-    """Has HTML's names of characters outside strings; ``a &lt; b`` would be a program, too."""
+    """Tell if a text has HTML entities outside strings; ``a &lt; b`` would be a program, too."""
     return next(_entities(text), None) is not None
 
 
 def ends_within_fence(text: str) -> bool:
-    """Ends before its last fence is closed, as the token limit and some stop sequences leave it."""
+    """Tell if a text ends before its last fence is closed, as a token limit leaves it."""
     languages = _FENCE.findall(f"\n{text}\n")
     return bool(languages) and (len(languages) % 2 == 1 or bool(languages[-1]))
 
 
 def fenced_texts(text: str) -> list[str]:
-    """The texts between fence lines, in order and without common indentation; empty where there is no fence.
+    """Split a text at fence lines, in order and without common indentation; empty where there is no fence.
 
     What lies before a first fence counts: answers to a prefilled prompt begin within one. Other languages do not.
     """
@@ -106,7 +106,7 @@ def fenced_texts(text: str) -> list[str]:
 
 
 def marked_texts(text: str) -> list[str]:
-    """The texts between tags, special tokens and fences that need no line of their own; empty where there is none."""
+    """Split a text at tags, special tokens and fences within lines; empty where there is none."""
     whole, found = fenced_texts(text) or [text], list[str]()
     for part in whole:
         ends = [0, *(place for mark in _boundaries(part) for place in mark.span()), len(part)]
@@ -115,7 +115,7 @@ def marked_texts(text: str) -> list[str]:
 
 
 def without_notebook_lines(text: str) -> str:
-    """The text with ``pass`` in place of magics, shell commands and questions, which only IPython takes."""
+    """Put ``pass`` in place of magics, shell commands and questions, which only IPython takes."""
     if not _NOTEBOOK_LINE.search(text):
         return text
     lines, number, goes_on = text.split("\n"), 0, None
@@ -130,6 +130,6 @@ def without_notebook_lines(text: str) -> str:
 
 
 def dedented(text: str) -> str:
-    """The text without the indentation that its lines share, where its first line is indented."""
+    """Remove the indentation that all lines share, where the first line is indented."""
     first = next((line for line in text.split("\n") if line.strip()), "")
     return textwrap.dedent(text) if first[:1] in {" ", "\t"} else text

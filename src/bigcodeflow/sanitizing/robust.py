@@ -52,7 +52,7 @@ class _Passage(NamedTuple):
         return any(entry_point in item.binds for item in definitions)
 
     def stops_within(self, entry_point: str) -> bool:
-        """Its last statement is the entry point's function, and this ends without a result."""
+        """Tell if the last statement is the entry point's function and ends without a result."""
         functions = [item.node for item in self.statements[-1:] if isinstance(item.node, FUNCTIONS)]
         return any(node.name == entry_point and not ends_with_result(node.body[-1]) for node in functions)
 
@@ -244,11 +244,11 @@ class Selection:
         return self._sets_up(number, item)
 
     def _shows(self, item: Statement) -> bool:
-        """Whether a statement only shows the entry point at work, as far as it binds nothing that is needed."""
+        """Tell if a statement only shows the entry point at work and binds nothing that is needed."""
         return not item.is_function_or_class and bool(item.reads & self._uses)
 
     def _hides(self, number: int, item: Statement) -> bool:
-        """Whether an example's input or result takes the name of something that the entry point finds without it."""
+        """Tell if an example's input or result takes a name that the entry point has without it."""
         anew = isinstance(item.node, ast.Assign | ast.AnnAssign) and not item.reads & item.binds
         return anew and number > self._last_binding and set() < item.binds <= self._earlier
 

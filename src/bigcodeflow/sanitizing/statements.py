@@ -200,7 +200,7 @@ def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
 
 @untrusted_text.fails_alone(lambda *_: "")
 def missing_program(solution: str, entry_point: str) -> str:
-    """What a solution lacks that compiles and cannot pass: all code, or its entry point; empty for any other text."""
+    """Name what a solution that compiles lacks: all code, or its entry point; empty where it lacks neither."""
     statements = statements_of(solution)
     if statements is None or any(item.has_star_import or entry_point in item.binds for item in statements):
         return ""
@@ -232,7 +232,7 @@ def is_placeholder(statements: Sequence[Statement], entry_point: str) -> bool:
 
 
 def ends_with_result(node: ast.stmt) -> bool:
-    """Whether the last statement that executing a statement comes to returns a value or raises."""
+    """Tell if executing a statement ends with a value returned or an exception raised."""
     is_passed = isinstance(node, (ast.If, ast.ClassDef, *FUNCTIONS))
     block = getattr(node, "orelse", []) or ([] if is_passed else getattr(node, "body", []))
     if block:
