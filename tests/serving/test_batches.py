@@ -189,7 +189,7 @@ def test_what_ended_without_its_client_is_kept_for_it(serve_here: Serve) -> None
 def test_a_small_batch_has_its_turn_beside_a_large_one(serve_here: Serve) -> None:
     """Batches are served in turn, so that a client with one item does not wait for one with thousands."""
     with serve_here(slots_per_core=1) as served:
-        large = {"items": [sleeper(str(number), 0.1) for number in range(20)]}
+        large = {"items": [sleeper(str(number), 0.5) for number in range(20)]}
         with served.client.stream("POST", "/v1/batches", json=large) as answer:
             next(answer.iter_lines())
             assert results(served, [item("small")])["small"]["verdict"]["status"] == "pass"
@@ -205,7 +205,7 @@ def test_a_sample_that_sleeps_for_long_holds_nobody_up(serve_here: Serve) -> Non
             assert until(lambda: served.service.jobs.executions)
             second = results(served, [item("second")])
             assert second["second"]["verdict"]["status"] == "pass"
-            assert served.service.jobs.open_items == 1
+            assert until(lambda: served.service.jobs.open_items == 1)
 
 
 @pytest.mark.slow
