@@ -1,4 +1,4 @@
-"""Which runs of a store count: one of each model, on tasks that link them."""
+"""Which runs of a store count: one of each model, on the tasks that they have in common."""
 
 import json
 
@@ -8,7 +8,7 @@ import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
-from bigcodeflow.studies.recommend.evidence import Selection, evidence_of_store, strongest
+from bigcodeflow.studies.recommend.evidence import Selection, common_tasks, evidence_of_store, strongest
 from bigcodeflow.studies.recommend.likelihood import Outcomes
 from tests.studies.recommend.conftest import record
 
@@ -27,9 +27,9 @@ def test_shares_costs_and_libraries_are_read(recorded):
     record(recorded, "b", "0x11", unjudgeable={3})
     found = evidence_of_store(recorded.root)
     assert found.outcomes.models == ["a", "b"]
-    assert found.outcomes.task_ids == ["Demo/0", "Demo/1", "Demo/2", "Demo/3"]
-    assert found.outcomes.libraries[:2] == [frozenset({"pandas"}), frozenset({"numpy"})]
-    np.testing.assert_array_equal(found.outcomes.shares, [[1, 0, 1, 1], [0, np.nan, 1, np.nan]])
+    assert found.outcomes.task_ids == ["Demo/0", "Demo/2"]
+    assert found.outcomes.libraries == [frozenset({"pandas"}), frozenset({"json"})]
+    np.testing.assert_array_equal(found.outcomes.shares, [[1, 1], [0, 1]])
     assert [(run.cost_usd, run.latency_seconds) for run in found.runs] == [(0.25, 3.0), (None, None)]
     assert found.notes == ()
 
@@ -62,16 +62,41 @@ def test_controls_and_mismatched_and_contradicted_runs_do_not_count(recorded):
     assert [name in note for name, note in zip((wrong, shown), found.notes, strict=True)] == [True, True]
 
 
-def test_only_runs_that_tasks_link_are_ranked(recorded):
-    """Directly or by way of others; the others are named."""
-    record(recorded, "a", "11xxxx")
-    record(recorded, "b", "x11xxx")
-    record(recorded, "c", "xx11xx")
-    record(recorded, "far", "xxxxx1")
+def test_models_are_ranked_on_the_tasks_that_they_have_in_common(recorded):
+    """Those of the run that gives most outcomes; a run of other or of few tasks is named, and not ranked."""
+    record(recorded, "a", "110101")
+    record(recorded, "b", "011010")
+    record(recorded, "few", "11")
+    record(recorded, "far", "xxxxxxx1")
     found = evidence_of_store(recorded.root)
-    assert list(found.outcomes.models) == ["a", "b", "c"]
-    assert found.outcomes.task_ids == [f"Demo/{number}" for number in range(4)]
-    assert "share no tasks with the others: far" in found.notes[0]
+    assert list(found.outcomes.models) == ["a", "b"]
+    assert found.outcomes.task_ids == [f"Demo/{number}" for number in range(6)]
+    assert found.notes == ("Not ranked, as they were not judged on the 6 tasks of the others: far (1), few (2).",)
+
+
+def test_the_same_answers_have_the_same_rank_on_a_part_of_the_tasks(recorded):
+    """A run of the hard tasks alone is set beside the others on these tasks, or not at all."""
+    answers = "10" * 20
+    record(recorded, "all", answers)
+    record(recorded, "hard alone", "".join(one if not place % 3 else "x" for place, one in enumerate(answers)))
+    record(recorded, "other", "1" * 40)
+    assert models(recorded) == ["all", "other"]
+    found = evidence_of_store(recorded.root, Selection("", "hard")).outcomes
+    assert list(found.models) == ["all", "hard alone", "other"]
+    np.testing.assert_array_equal(found.shares[0], found.shares[1])
+
+
+def test_a_model_that_lacks_few_verdicts_is_ranked():
+    """Samples that could not be judged take a run out of no ranking; nor is the task lost to the others."""
+    shares = np.ones((40, 100))
+    shares[3, :4] = np.nan
+    shares[7, :6] = np.nan
+    outcomes = Outcomes(
+        [f"m{place}" for place in range(40)], [str(one) for one in range(100)], shares, [frozenset()] * 100
+    )
+    ranked, tasks = common_tasks(outcomes)
+    assert set(range(40)) - set(ranked) == {7}
+    assert tasks == list(range(100))
 
 
 def test_of_very_many_models_those_that_pass_most_are_taken():

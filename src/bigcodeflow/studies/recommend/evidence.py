@@ -1,4 +1,4 @@
-"""What a store knows of models: one run of each, on the tasks that link them to one another."""
+"""Evidence of a store on its models: one run of each, on the tasks that all of them were judged on."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FEWEST_MODELS = 2
+#: Share of the common tasks that a model must have been judged on: some samples of a run are not judged.
+_LEAST_JUDGED = 0.95
 #: The fit's time grows with the cube of their number: five seconds of CPU for fifty.
 _MOST_MODELS = 60
 #: Marks of runs whose numbers are no scores of their board.
@@ -95,9 +97,9 @@ def _is_current(path: Path, store: Store) -> bool:
 
     try:
         with readable(path) as place, duckdb.connect(place, read_only=True) as connection:
-            # A catalog of an earlier version lacks the last column.
+            # A catalog of an earlier version lacks this column.
             told = connection.execute(
-                "SELECT record FROM (SELECT record, task_variants FROM runs) UNION SELECT record FROM left_out"
+                "SELECT record FROM (SELECT record, setting_key FROM runs) UNION SELECT record FROM left_out"
             ).fetchall()
     except duckdb.Error:  # absent, or of another version
         return False
@@ -109,8 +111,8 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL)
 
     A model stands once, in its run with most tasks, of several the latest. Controls do not count, nor do runs over
     contradicted tasks, over variants of tasks, or whose model was asked the prompts of another split, nor a task for a
-    run in which its own solution failed. Of runs that share no tasks, not even by way of others, only the largest group
-    can be ranked; of very many models those that pass most.
+    run in which its own solution failed. Models are ranked on the tasks that they have in common: a run of the hard
+    tasks alone is not set beside runs of all of them. Of very many models those that pass most are ranked.
 
     Raises:
         ArtifactError: fewer than two models are left.
@@ -125,24 +127,24 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL)
     split = selection.split or _split_of_most(sound)
     chosen = _one_of_each([row for row in sound if row["split"] == split])
     outcomes = _outcomes(connection, chosen, only_hard=selection.subset == "hard")
-    linked, apart = _linked(outcomes)
+    ranked, tasks = common_tasks(outcomes)
     notes = list(_left_out(found))
-    if apart:
-        names = shortened([outcomes.models[place] for place in apart])
-        notes.append(f"Not ranked, as they share no tasks with the others: {names}.")
-    if len(linked) < _FEWEST_MODELS:
+    if others := [place for place in range(len(outcomes.models)) if place not in ranked]:
+        names = shortened([f"{outcomes.models[place]} ({_n_judged(outcomes, place):,})" for place in others])
+        notes.append(f"Not ranked, as they were not judged on the {len(tasks):,} tasks of the others: {names}.")
+    if len(ranked) < _FEWEST_MODELS:
         wanted = " · ".join(filter(None, (selection.subset, split)))
         raise ArtifactError(
-            f"recommend: needs runs of two models or more on common tasks, and there are {len(linked)}"
+            f"recommend: needs runs of two models or more on common tasks, and there are {len(ranked)}"
             f"{f' of {wanted}' if wanted else ''}: run or import other models, or name another split or subset"
         )
-    linked, weakest = strongest(outcomes, linked, _MOST_MODELS)
+    outcomes = outcomes.kept(range(len(outcomes.models)), tasks)
+    ranked, weakest = strongest(outcomes, ranked, _MOST_MODELS)
     if weakest:
         names = shortened([outcomes.models[place] for place in weakest])
         notes.append(f"Not ranked, as {_MOST_MODELS} models pass more of their tasks: {names}.")
-    judged = np.flatnonzero(np.isfinite(outcomes.shares[linked]).any(axis=0))
     by_model = {run.model: run for run in map(_model_run, chosen)}
-    kept = outcomes.kept(linked, list(judged))
+    kept = outcomes.kept(ranked, range(len(tasks)))
     return Evidence([by_model[model] for model in kept.models], kept, split, tuple(notes))
 
 
@@ -206,15 +208,25 @@ def _kind(row: Row) -> Mapping[str, str | None]:
     }
 
 
-def _linked(outcomes: Outcomes) -> tuple[list[int], list[int]]:
-    """The models of the largest group that tasks link, and all others; of equal groups the one with more tasks."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
+def common_tasks(outcomes: Outcomes) -> tuple[list[int], list[int]]:
+    """Places of the models that can be ranked, and of the tasks that they have in common.
 
+    The tasks are those of a run, the one that gives most outcomes: models that were judged on nearly all of its tasks,
+    times these tasks. A model that lacks more of them than samples that could not be judged is not ranked.
+    """
     judged = np.isfinite(outcomes.shares)
-    shared = judged.astype(np.float64) @ judged.T.astype(np.float64)
-    _, groups = connected_components(csr_array(shared), directed=False)
-    members = [[place for place, group in enumerate(groups) if group == one] for one in dict.fromkeys(groups)]
-    members.sort(key=lambda group: (-len(group), -int(judged[group].any(axis=0).sum())))
-    largest = [place for place in (members[0] if members else []) if judged[place].any()]
-    return largest, [place for place in range(len(outcomes.models)) if place not in largest]
+    if not judged.any():
+        return [], []
+    n_tasks = judged.sum(axis=1)
+    shared = judged.astype(np.int64) @ judged.T.astype(np.int64)
+    covers = (shared >= _LEAST_JUDGED * n_tasks[:, None]) & (n_tasks[:, None] > 0)
+    n_models = covers.sum(axis=1)
+    # Of a run that no other covers the number of its tasks decides, where there is nothing better.
+    best = np.lexsort((n_tasks, n_models * n_tasks, n_models >= _FEWEST_MODELS))[-1]
+    ranked = np.flatnonzero(covers[best])
+    tasks = np.flatnonzero(judged[ranked].mean(axis=0) >= _LEAST_JUDGED)
+    return ranked.tolist(), tasks.tolist()
+
+
+def _n_judged(outcomes: Outcomes, place: int) -> int:
+    return int(np.isfinite(outcomes.shares[place]).sum())
