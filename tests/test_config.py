@@ -166,3 +166,11 @@ def test_an_address_is_stored_without_a_secret_and_in_one_spelling(url: str, kep
             load_config("starter", options={"generation.base_url": url})
     else:
         assert load_config("starter", options={"generation.base_url": url}).generation.base_url == kept
+
+
+@pytest.mark.parametrize("url", ["s3://key:secret@bucket/prefix", "gs://bucket/prefix?token=abc"])
+def test_the_url_of_a_store_holds_no_secret(url: str) -> None:
+    """Each record of the store would hold it."""
+    with pytest.raises(ConfigError, match="store: holds a password or key"):
+        load_config("starter", options={"store": url})
+

@@ -26,7 +26,16 @@ from bigcodeflow.config.generation import GenerationConfig, OfflineConfig, Promp
 from bigcodeflow.core.difficulty import parse_difficulty
 from bigcodeflow.core.errors import ConfigError, error_message
 from bigcodeflow.core.paths import located, shipped, user_path
-from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, flattened, merged, section_of, set_by_path, validated
+from bigcodeflow.core.settings import (
+    NAME_PATTERN,
+    SettingsModel,
+    address,
+    flattened,
+    merged,
+    section_of,
+    set_by_path,
+    validated,
+)
 from bigcodeflow.core.settings import Path as SettingPath
 
 #: Names of the modules below; what this one defines is imported from it as well.
@@ -145,7 +154,7 @@ class RunConfig(SettingsModel):
     @classmethod
     def _store_is_a_url_or_a_folder(cls, store: str) -> str:
         place = located(store)
-        return place if isinstance(place, str) else store
+        return address(place) if isinstance(place, str) else store
 
     @model_validator(mode="before")
     @classmethod

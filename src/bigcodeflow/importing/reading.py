@@ -16,6 +16,8 @@ _OF_FOLDER = "eval_results.json"
 _SUFFIXES = ("_eval_results.json.gz", "_eval_results.json", ".json.gz", ".json")
 #: The original's words, and the one that our own exports add.
 _STATUSES = ("pass", "fail", "timeout", "infra_error")
+#: Results of 1,140 tasks with 100 samples each take a third of it; 1 MB of gzip can hold as much of nothing.
+_MOST_BYTES = 1 << 30
 _FORMAT = 'give a *_eval_results.json or .json.gz file: {"date": …, "eval": {task_id: [sample, …]}}'
 
 
@@ -121,8 +123,10 @@ def read_json(path: Path) -> JsonFile:
         return made
 
     try:
-        data = path.read_bytes()
-        data = gzip.decompress(data) if path.suffix == ".gz" else data
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise SamplesError(f"{path}: is larger than {_MOST_BYTES >> 20:,} MiB unpacked: import its tasks in parts")
         value = json.loads(data.decode("utf-8-sig"), object_pairs_hook=collected)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise SamplesError(f"{path}: the gzip stream is damaged or cut off ({error}): copy the file again") from None
