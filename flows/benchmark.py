@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from prefect.context import FlowRunContext
+from prefect.states import Completed
 
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.pipeline.live import live_run
@@ -13,7 +14,7 @@ from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.rounds import publish_rounds
 from flows.hooks import by_config, reporting_flow, tag_run
-from tasks.artifacts import show_result
+from tasks.artifacts import headline, show_result
 from tasks.stages import perform_tasks
 from tasks.study_artifacts import show_study
 
@@ -29,7 +30,13 @@ def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
     Args:
         config: All settings of the run.
     """
-    return judge(config, Resolver(), Turns())
+    return scored(config, judge(config, Resolver(), Turns()))
+
+
+def scored(config: RunConfig, artifacts: RunArtifacts) -> RunArtifacts:
+    """End a flow as completed: its state's message begins with the score, and its value is the run's artifacts."""
+    message = headline(open_store(config.store).read(artifacts.aggregation))
+    return Completed(message=message, data=artifacts)  # type: ignore[return-value]
 
 
 def judge(config: RunConfig, resolver: Resolver, turns: Turns, preset: str = "") -> RunArtifacts:

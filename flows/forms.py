@@ -10,7 +10,7 @@ from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import Turns
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult
-from flows.benchmark import judge
+from flows.benchmark import judge, scored
 from flows.hooks import by_parameters, reporting_flow
 from flows.sweep import run_members, sweep_title
 
@@ -34,14 +34,16 @@ def _with_fields_of(make: Callable[..., Any]) -> Callable[[Callable[..., R]], Ca
 @_with_fields_of(asked_run)
 def ask_a_model(**fields: Any) -> RunArtifacts:
     """Ask a model and score its answers. What is finished is reused."""
-    return judge(asked_run(**fields), Resolver(), Turns(), fields["preset"])
+    config = asked_run(**fields)
+    return scored(config, judge(config, Resolver(), Turns(), fields["preset"]))
 
 
 @reporting_flow("judge-samples", flow_run_name=by_parameters(judged_run, run_title))
 @_with_fields_of(judged_run)
 def judge_samples(**fields: Any) -> RunArtifacts:
     """Judge samples that exist, of a file or of a recorded run. Asks no model."""
-    return judge(judged_run(**fields), Resolver(), Turns(), "" if fields["run"] else fields["preset"])
+    config = judged_run(**fields)
+    return scored(config, judge(config, Resolver(), Turns(), "" if fields["run"] else fields["preset"]))
 
 
 @reporting_flow("sweep-models", flow_run_name=by_parameters(models_sweep, sweep_title))

@@ -3,7 +3,7 @@
 from bigcodeflow.pipeline.outputs import in_own_folder
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.stages import RunArtifacts
-from flows.benchmark import benchmark, moment_and_token
+from flows.benchmark import benchmark, moment_and_token, scored
 from flows.hooks import by_config, reporting_flow
 
 STARTER_ANSWERS = RescoreConfig()
@@ -20,4 +20,5 @@ def rescore(config: RescoreConfig = STARTER_ANSWERS) -> RunArtifacts:
     Args:
         config: which samples, and what is different this time.
     """
-    return benchmark(in_own_folder(rescored(config), *moment_and_token()))
+    chosen = in_own_folder(rescored(config), *moment_and_token())
+    return scored(chosen, benchmark(chosen))

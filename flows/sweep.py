@@ -5,26 +5,25 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prefect import runtime
 from prefect.logging import get_run_logger
+from prefect.states import Completed
 
 from bigcodeflow.config import RunConfig
-from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.pipeline import sweep_results
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import Turns
+from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult, Plan
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
-from flows.benchmark import benchmark, judge, moment_and_token
+from flows.benchmark import benchmark, judge, moment_and_token, scored
 from flows.hooks import by_config, failing_with_message, reporting_flow
 from tasks.progress import ProgressBar
 from tasks.upkeep_artifacts import show_sweep
-
-if TYPE_CHECKING:
-    from bigcodeflow.pipeline.stages import RunArtifacts
 
 #: Members under way at the same time: one that executes, and one that asks its model meanwhile.
 _AT_ONCE = 2
@@ -43,9 +42,14 @@ def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberRes
     """Judge every model under every split, subset and setting. What is finished is reused; a failure stops no other.
 
     Args:
-        config: the sweep, filled in here.
-        file: a YAML file with the sweep instead, or the name of a shipped one: starter or nightly.
+        config: the sweep, filled in here. It stays untouched where a file is named.
+        file: a YAML file with the sweep instead, or the name of a shipped one: starter or nightly. Empty it to run the
+            sweep that is filled in.
     """
+    if file and config != STARTER_SWEEP:
+        raise ConfigError(
+            f"sweep: names the file {file}, and other fields are filled in too: empty the one that is not meant"
+        )
     return run_members(load_sweep(file) if file else config)
 
 
@@ -57,7 +61,7 @@ def run_members(chosen: SweepConfig) -> list[MemberResult]:
     failure = sweep_results.failure_of(chosen, results)
     if failure is not None:
         raise failure
-    return results
+    return Completed(message=sweep_results.summary(results), data=results)  # type: ignore[return-value]
 
 
 def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> Iterator[MemberResult]:
@@ -110,9 +114,12 @@ def _run(plan: Plan, resolver: Resolver, turns: Turns, preset: str) -> MemberRes
     get_run_logger().info("%s: to do: %s%s", member.title, ", ".join(plan.missing) or plan.problem, cause)
     # Not the state's own result: it is lost where the server did not answer in time, and was told twice.
     made: list[RunArtifacts] = []
-    state = _flow_of(member, lambda config: made.append(judge(config, resolver, turns, preset)))(
-        member.config, return_state=True
-    )
+
+    def judged(config: RunConfig) -> RunArtifacts:
+        made.append(judge(config, resolver, turns, preset))
+        return scored(config, made[-1])
+
+    state = _flow_of(member, judged)(member.config, return_state=True)
     seconds = time.monotonic() - started
     if state.is_completed() and made:
         return sweep_results.finished_result(plan, made[0], outcome="ran", seconds=seconds)
@@ -121,15 +128,15 @@ def _run(plan: Plan, resolver: Resolver, turns: Turns, preset: str) -> MemberRes
     return plan.result("failed", error=error, seconds=seconds)
 
 
-def _flow_of(member: Member, judged: Callable[[RunConfig], None]) -> Any:
+def _flow_of(member: Member, judged: Callable[[RunConfig], RunArtifacts]) -> Any:
     """The benchmark flow, made the member's own.
 
     Prefect tells the subflows of a run apart by function and order of calling, and a retried run takes over what it
     finds under that number. Finished members are not called, so one member would be given another's run.
     """
 
-    def body(config: RunConfig) -> None:
-        judged(config)
+    def body(config: RunConfig) -> RunArtifacts:
+        return judged(config)
 
     body.__qualname__ = f"benchmark_{member.name.replace('.', '_')}"
     own: Any = benchmark.with_options(flow_run_name=member.title)

@@ -4,7 +4,8 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -55,12 +56,20 @@ class RunListener:
         for name, value in sorted(ref.statistics.items()):
             counts.append(f"{name.replace('_', ' ')} {f'{value:,}' if isinstance(value, int) else value}")
         get_run_logger().info("%s: %s, %s", title, "reused" if reused else "finished", ", ".join(counts))
-        if ref.statistics.get("infra_errors"):
-            get_run_logger().warning(
-                "%s: %s samples could not be judged for reasons outside them; run again to judge these alone",
-                title,
-                ref.statistics["infra_errors"],
-            )
+        for note in open_samples(ref.statistics):
+            get_run_logger().warning("%s: %s", title, note)
+
+
+def open_samples(statistics: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a stage has to do once more when it is run again, from what it counted."""
+    unchecked = statistics.get("unchecked_passes", 0)
+    if unjudged := statistics.get("infra_errors", 0) - unchecked:
+        yield f"{unjudged:,} samples could not be judged for reasons outside them; run again to judge these alone"
+    if unchecked:
+        yield (
+            f"{unchecked:,} samples passed, and could not be checked against contradicting tests; run again to check "
+            "these alone"
+        )
 
 
 class ProgressBar:

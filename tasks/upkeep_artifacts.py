@@ -1,6 +1,5 @@
 """What sweeps, the leaderboard, environment checks and retention show in the Prefect UI."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from bigcodeflow.leaderboard.history import change_line
 from bigcodeflow.leaderboard.publishing import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckResult
 from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals
-from bigcodeflow.pipeline.sweep_results import MemberResult, result_rows
+from bigcodeflow.pipeline.sweep_results import MemberResult, result_rows, summary
 from bigcodeflow.pipeline.sweeps import SweepConfig
 from bigcodeflow.results.formatting import board_title
 from tasks.explorer_links import linked
@@ -43,11 +42,9 @@ def show_sweep(config: SweepConfig, results: Sequence[MemberResult], file: Path)
 
 def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> str:
     """The sweep as Markdown: how many ran, were reused and failed, the table, and where the files lie."""
-    counts = Counter(result.outcome for result in results)
-    summary = ", ".join(f"{counts[outcome]:,} {outcome}" for outcome in ("ran", "reused", "failed") if counts[outcome])
     parts = [
         f"# Sweep {config.name}",
-        f"{len(results):,} runs: {summary}.",
+        f"{summary(results)}.",
         Table.of_records(result_rows(results)).to_markdown(),
     ]
     failed = [f"- **{result.name}**: {result.error}" for result in results if result.outcome == "failed"]

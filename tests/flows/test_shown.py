@@ -24,7 +24,7 @@ from bigcodeflow.results import GroundTruthFailure
 from bigcodeflow.store import ArtifactRef
 from flows.benchmark import benchmark
 from tasks.artifacts import failure_rows, library_rows, result_page, score_rows
-from tasks.progress import ProgressBar, RunListener
+from tasks.progress import ProgressBar, RunListener, open_samples
 from tasks.stages import STAGE_TASKS
 from tests.flows.observed import ObservedRun, kind_of
 
@@ -53,6 +53,14 @@ def test_finished_run_shows_progress_of_each_stage_and_its_result(finished_run: 
     stages = ["aggregation", "dataset", "execution", "generation", "ground-truth", "sanitizing"]
     assert bars == {f"{stage}-progress": 100.0 for stage in stages}
     assert set(shown) - set(bars) == {"scores", "result"}
+
+
+@pytest.mark.flow
+def test_the_state_of_a_finished_run_begins_with_its_score(finished_run: ObservedRun) -> None:
+    """The list of runs shows the message beside the state."""
+    assert re.fullmatch(r"\d+\.\d % \(\d+\.\d to \d+\.\d\) pass@1", finished_run.state.message)
+    known = finished_run.client.read_flow_run(finished_run.id).state
+    assert known.message == finished_run.state.message
 
 
 @pytest.mark.flow
@@ -187,6 +195,22 @@ def test_a_stage_gives_signs_of_life(prefect_client: SyncPrefectClient, caplog: 
     )
     lines = [message for message in caplog.messages if message.startswith("endless stage: ")]
     assert [line.split()[2] for line in lines] == ["3", "10", "11"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"infra_errors": 0}, []),
+        ({"infra_errors": 3}, ["3 samples could not be judged"]),
+        ({"infra_errors": 10, "unchecked_passes": 10}, ["10 samples passed, and could not be checked"]),
+        ({"infra_errors": 12, "unchecked_passes": 10}, ["2 samples could not be judged", "10 samples passed"]),
+    ],
+)
+def test_samples_that_lack_a_check_are_not_said_to_be_unjudged(counts: dict[str, int], words: list[str]) -> None:
+    """Both are done again by the next run, for different reasons."""
+    assert [note.startswith(start) for note, start in zip(open_samples(counts), words, strict=True)] == [True] * len(
+        words
+    )
 
 
 def test_score_rows_hold_one_row_a_variant_and_k() -> None:

@@ -185,6 +185,14 @@ def test_a_file_is_read_when_the_sweep_runs(prefect_client: SyncPrefectClient, t
     assert prefect_client.read_flow_run(run_id(state)).name == "sweep absent"
 
 
+def test_a_file_and_a_sweep_that_is_filled_in_are_not_mixed(tmp_path: Path) -> None:
+    """Fields that somebody filled in beside a deployment's file are never left aside in silence."""
+    state = sweep(sweep_in(tmp_path, "oracle"), file="nightly", return_state=True)
+    assert state.is_failed()
+    assert "names the file nightly, and other fields are filled in too" in state.message
+    assert not (tmp_path / "store").exists()
+
+
 def test_the_form_refuses_a_wrong_value(prefect_client: SyncPrefectClient) -> None:
     """A value outside its bounds is reported with its place, and the flow's body does not begin."""
     with pytest.raises(Exception, match=r"config\.splits\.0") as caught:

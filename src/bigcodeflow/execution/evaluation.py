@@ -228,9 +228,11 @@ def judge(
         for plan in found.planned
     )
     table = table_of(lines, schema=VERDICTS)
+    unjudged = table.filter(pc.field("status") == "infra_error").num_rows
     # A pass whose check did not come to an end is no verdict yet.
-    is_unfinished = (pc.field("status") == "infra_error") | (pc.field("integrity") == checks.UNCHECKED)
-    return table, counts | {"infra_errors": table.filter(is_unfinished).num_rows}
+    unchecked = table.filter(pc.field("integrity") == checks.UNCHECKED).num_rows
+    counts = counts | {"infra_errors": unjudged + unchecked}
+    return table, counts | {"unchecked_passes": unchecked} if unchecked else counts
 
 
 @dataclass

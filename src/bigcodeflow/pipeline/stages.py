@@ -222,9 +222,13 @@ def _aggregate(work: Work) -> Computed:
         exclude_quarantined=config.execution.quarantine == "exclude",
     )
     # A provisional score is computed again once the samples behind it were judged.
-    infra_errors = sum(inputs[name].statistics.get("infra_errors", 0) for name in ("ground_truth", "execution"))
-    named = {"quarantined_tasks": quarantined} if quarantined else {}
-    return table, {"infra_errors": infra_errors} | named
+    counts: dict[str, Any] = {
+        name: sum(inputs[stage].statistics.get(name, 0) for stage in ("ground_truth", "execution"))
+        for name in ("infra_errors", "unchecked_passes")
+    }
+    if not counts["unchecked_passes"]:
+        del counts["unchecked_passes"]
+    return table, counts | ({"quarantined_tasks": quarantined} if quarantined else {})
 
 
 def _judge(

@@ -1,10 +1,11 @@
 """What each run of a sweep has left to do, by its stages' keys, and its result: one row a run, and the files."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -171,6 +172,13 @@ def failure_of(sweep: SweepConfig, results: Sequence[MemberResult]) -> SweepFail
         return None
     lines = [f"sweep {sweep.name}: {len(failed):,} of {len(results):,} runs failed; run it again for these alone"]
     return SweepFailedError("\n".join([*lines, *(f"{one.name}: {one.error}" for one in failed)]), results)
+
+
+def summary(results: Sequence[MemberResult]) -> str:
+    """Say how many runs of a sweep ran, were reused and failed, such as '12 runs: 10 ran, 2 reused'."""
+    counts = Counter(result.outcome for result in results)
+    outcomes = ", ".join(f"{counts[outcome]:,} {outcome}" for outcome in get_args(Outcome) if counts[outcome])
+    return f"{len(results):,} runs: {outcomes}"
 
 
 def result_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
