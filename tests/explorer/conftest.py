@@ -54,7 +54,10 @@ def exploring(recorded, cache, *, host="127.0.0.1", build=True):
         explorer.index.close()
 
 
-def record_night(recorded, model, failing, *, n_tasks=20, run=None, execution=(), test="", n_samples=1, **more):
+def record_night(
+    recorded, model, failing, *, n_tasks=20, run=None, execution=(), test="", n_samples=1, variants=("calibrated",),
+    asked=(), **more,
+):  # fmt: skip
     """Record a run of a model that fails the tasks of these numbers, each in its own way."""
     tables = recorded.tables()
     for number in range(n_tasks):
@@ -67,12 +70,14 @@ def record_night(recorded, model, failing, *, n_tasks=20, run=None, execution=()
                 f"Demo/{number}",
                 "fail" if failed else "pass",
                 index=index,
+                variants=variants,
                 solution=f"def task_func(x):\n    # {model} {number}\n    return x\n",
                 tests=[failing_test(f"test_{number}", trace)] if failed else [],
                 kind="exception" if failed else "",
             )
     split = more.pop("split", "complete")
     config = {"dataset": {"split": split, "subset": "full"}, "execution": {"environment": "starter"} | dict(execution)}
+    config |= dict(asked)
     return recorded.record(tables, model=model, run=run or model, split=split, config=config, **more)
 
 

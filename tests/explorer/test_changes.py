@@ -44,19 +44,33 @@ def test_many_series_are_adjusted_for_one_another(recorded):
     assert not worse(found)
 
 
-@pytest.mark.slow
-def test_only_runs_of_the_same_thing_are_set_beside_one_another(recorded):
-    """Name, model, subset and split; the latest two of each, and tasks that both judged."""
-    for model in ("a", "b"):
-        record_night(recorded, model, {1})
-    record_night(recorded, "a", {1}, split="instruct")
-    record_night(recorded, "a", {2}, run="other name")
-    assert changes(recorded) == []
-    record_night(recorded, "a", {1, 2}, n_tasks=10)
+def test_only_runs_that_ask_the_same_are_set_beside_one_another(recorded):
+    """Model, split, tasks, sampling, limits and variant are the same; how the run was started or called is free."""
+    asked = {"samples": {"source": "model"}, "generation": {"model": "openai:a", "sampling": {"temperature": 0.0}}}
+    warm = {**asked, "generation": {"model": "openai:a", "sampling": {"temperature": 0.3}}}
+    elsewhere = {**asked, "generation": {**asked["generation"], "base_url": "http://127.0.0.1:8001/v1"}}
+    record_night(recorded, "a", {1}, asked=asked)
+    for changes_of_run in (
+        {"model": "b"}, {"split": "instruct"}, {"n_tasks": 10}, {"asked": warm}, {"asked": elsewhere}, {"asked": {}},
+        {"execution": {"limits": {"time_seconds": 5.0}}}, {"execution": {"integrity": "off"}}, {"variants": ("raw",)},
+        {"test": "import unittest\n"},
+    ):  # fmt: skip
+        facts = {"model": "a", "asked": asked} | changes_of_run
+        record_night(recorded, facts.pop("model"), {1}, **facts)
+        assert changes(recorded) == [], changes_of_run
+    record_night(recorded, "a", {1, 2}, asked=asked, run="started by a sweep")
     [change] = changes(recorded)
-    assert (change.n_tasks, change.n_worse, change.n_better) == (10, 1, 0)
+    assert (change.n_tasks, change.n_worse, change.n_better) == (20, 1, 0)
     assert isinstance(change.later.started_at, datetime)
-    assert change.cause == "other answers, another dataset"
+    assert change.cause == "answered again"
+
+
+def test_another_environment_or_judge_is_named_as_a_cause(recorded):
+    """A series goes on with them."""
+    for sha, version in (("e", 2), ("f", 3)):
+        record_night(recorded, "m", {1}, judge={"environment_sha": sha * 64, "harness_version": version})
+    [change] = changes(recorded)
+    assert change.cause == "answered again, another environment, another version of the judge"
 
 
 @pytest.mark.slow
@@ -80,15 +94,6 @@ def test_quarantined_tasks_that_a_run_leaves_out_count_for_nothing(recorded):
         )
     [change] = changes(recorded)
     assert (change.n_tasks, change.n_worse, change.is_worse) == (30, 1, False)
-
-
-@pytest.mark.slow
-def test_tasks_of_another_test_are_not_compared(recorded):
-    """A corrected test changes verdicts without the model's doing."""
-    record_night(recorded, "m", set())
-    record_night(recorded, "m", {0, 1}, test="import unittest\n")
-    [change] = changes(recorded)
-    assert (change.n_tasks, change.n_worse) == (19, 1)
 
 
 @pytest.mark.slow

@@ -11,7 +11,8 @@ import pytest
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS
 from bigcodeflow.leaderboard.entries import published_entries, rankings
-from bigcodeflow.leaderboard.measured_entries import Allowance, entry_of, measured_entries, other_tests, setting_of
+from bigcodeflow.leaderboard.measured_entries import Allowance, entry_of, measured_entries, other_tests
+from bigcodeflow.results.run_settings import setting_of
 from bigcodeflow.results.runs import find_run, recorded_runs
 from tests.leaderboard.conftest import ALLOW, HARD
 
@@ -150,19 +151,20 @@ def test_named_runs_only(lab):
 
 def test_imported_results_are_a_setting_of_their_own(lab):
     """The same samples judged elsewhere and here are two entries, and the file's ending is no part of the setting."""
-    stem = "m--main--bigcodebench-hard-complete--vllm-0-1-sanitized_calibrated"
-    for name in (f"{stem}.jsonl.gz", f"{stem}_eval_results.json.gz"):
-        lab.run(config={"samples": {"source": name}}, tasks=HARD[:1], scored=False)
-    here, imported = (setting_of(run) for run in recorded_runs(lab.store.root))
+    stem = "m--main--bigcodebench-hard-complete--vllm-0-1"
+    for end in ("-sanitized_calibrated.jsonl.gz", ".jsonl", "-sanitized_calibrated_eval_results.json.gz"):
+        lab.run(config={"samples": {"source": f"{stem}{end}"}}, tasks=HARD[:1], scored=False)
+    here, unmarked, imported = (setting_of(run) for run in recorded_runs(lab.store.root))
+    assert here == unmarked
     assert here.key != imported.key
-    assert imported.text == "vllm-0-1-sanitized_calibrated, imported results"
+    assert (here.text, imported.text) == ("vllm-0-1", "vllm-0-1, imported results")
 
 
 def test_a_setting_is_what_can_change_the_score(lab):
-    """Speed and addresses make no other setting; sampling, limits and sanitizer do."""
+    """Speed makes no other setting; the server, sampling, limits, checks and sanitizer do."""
     same = [
         {},
-        {"generation": {"base_url": "http://127.0.0.1:1/v1", "requests": {"concurrency": 3}}},
+        {"generation": {"requests": {"concurrency": 3}}},
         {"execution": {"workers": 7}},
         {"dataset": {"offline": True}},
     ]
@@ -172,6 +174,10 @@ def test_a_setting_is_what_can_change_the_score(lab):
         {"generation": {"prompt": {"system": "Think."}}},
         {"execution": {"limits": {"time_seconds": 10}}},
         {"execution": {"reruns": 2}},
+        {"execution": {"integrity": "off"}},
+        {"execution": {"quarantine": "exclude"}},
+        {"generation": {"unanswerable": "fail"}},
+        {"generation": {"base_url": "http://127.0.0.1:1/v1"}},
         {"sanitizing": {"mode": "robust"}},
         {"sanitizing": {"safety_policy": "block"}},
         {"samples": {"source": "m--main--bigcodebench-hard-complete--vllm-0-1-sanitized_calibrated.jsonl.gz"}},
@@ -185,7 +191,7 @@ def test_a_setting_is_what_can_change_the_score(lab):
     assert "max_tokens 9000" in settings[len(same) + 1].text
     assert "system changed" in settings[len(same) + 2].text
     assert "time_seconds 10" in settings[len(same) + 3].text
-    assert settings[-1].text == "vllm-0-1-sanitized_calibrated"
+    assert settings[-1].text == "vllm-0-1"
 
 
 @pytest.mark.real_data

@@ -39,6 +39,10 @@ class ListedRun:
     split_mismatch: bool | None
     contradicted: bool
     task_variants: bool
+    setting: str
+    setting_key: str
+    environment_sha: str | None
+    harness_version: int | None
     started_at: datetime
     finished_at: datetime | None
     dataset_key: str | None
@@ -47,6 +51,8 @@ class ListedRun:
     execution_key: str | None
     aggregation_key: str | None
     environment: str | None
+    address: str | None
+    """Base URL of the model's server; empty where it is the provider's own."""
     source: str | None
     """Where the answers came from: 'model', a control, or a file."""
     execution_file: str | None
@@ -106,9 +112,14 @@ class ListedRun:
         return "" if name in ("run", self.model, self.who, self.control) else name
 
     @property
-    def series(self) -> tuple[str, str, str, str]:
-        """What runs of the same thing on several nights share."""
-        return self.run, self.model, self.control, self.board
+    def series(self) -> tuple[str | None, ...]:
+        """What runs share that ask the same of a model: only their scores may be joined over the nights.
+
+        That is model and setting, however the run was started or called, the dataset's content with the selected
+        tasks, and the variant and sanitizer of the score. A later environment or version goes on with a series.
+        """
+        asked = (self.who, self.setting_key, self.split, self.subset, self.dataset_key)
+        return (*asked, self.variant, self.sanitizer)
 
 
 @dataclass(frozen=True)
@@ -128,9 +139,9 @@ class CatalogVersion:
         return {run.record: run for run in self.runs}
 
     @cached_property
-    def series(self) -> Mapping[tuple[str, str, str, str], Sequence[ListedRun]]:
+    def series(self) -> Mapping[tuple[str | None, ...], Sequence[ListedRun]]:
         """Runs of the same thing on several nights, the latest first, by what they share."""
-        found: dict[tuple[str, str, str, str], list[ListedRun]] = {}
+        found: dict[tuple[str | None, ...], list[ListedRun]] = {}
         for run in self.runs:
             found.setdefault(run.series, []).append(run)
         return found

@@ -13,6 +13,7 @@ from bigcodeflow.report import charts
 from bigcodeflow.report.charts import ScorePoint, Spec
 from bigcodeflow.report.overview import score_point
 from bigcodeflow.results.comparison.paired_tests import SIGNIFICANCE_LEVEL, holm, mcnemar, score_interval, sign_flip_p
+from bigcodeflow.results.formatting import disambiguated
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.statistics import Interval, student_quantile
 
@@ -37,7 +38,7 @@ class Change:
     interval: Interval
     """95 % interval of the difference: Tango's for one sample a task, else Student's over tasks."""
     p: float
-    """McNemar's for one sample a task, else that of the paired permutation test."""
+    """McNemar's for one sample a task, else that of the sign-flip test over tasks."""
     p_holm: float
     """p adjusted by Holm over all series."""
     n_tasks: int
@@ -57,13 +58,13 @@ class Change:
 
     @property
     def cause(self) -> str:
-        """What else is different; empty where nothing is known to be."""
+        """Say what else differs; setting and tasks are the same in a series."""
         same = self.earlier.generation_key == self.later.generation_key
-        found = ["the same answers, judged again" if same else "other answers"]
-        if self.earlier.environment != self.later.environment:
+        found = ["the same answers, judged again" if same else "answered again"]
+        if self.earlier.environment_sha != self.later.environment_sha:
             found.append("another environment")
-        if self.earlier.dataset_key != self.later.dataset_key:
-            found.append("another dataset")
+        if self.earlier.harness_version != self.later.harness_version:
+            found.append("another version of the judge")
         return ", ".join(found)
 
 
@@ -104,9 +105,7 @@ def _pair(runs: Sequence[ListedRun]) -> tuple[ListedRun, ListedRun] | None:
     """The last run before the latest that has other verdicts, and the latest."""
     later = runs[0]
     earlier = next((run for run in runs if run.execution_key not in (None, later.execution_key)), None)
-    if earlier is None or not later.execution_key or not later.variant:
-        return None
-    return (earlier, later) if (earlier.variant, earlier.sanitizer) == (later.variant, later.sanitizer) else None
+    return (earlier, later) if earlier and later.execution_key and later.variant else None
 
 
 def _change(earlier: ListedRun, later: ListedRun, row: Row) -> Change:
@@ -178,9 +177,18 @@ def _trend(board: str, series: Sequence[Sequence[ListedRun]]) -> dict[str, Any]:
 
 
 def _names(series: Sequence[Sequence[ListedRun]]) -> list[str]:
-    """The model, and where several series are of one model their own names."""
-    models = [runs[0].who for runs in series]
-    return [runs[0].who if models.count(runs[0].who) == 1 else f"{runs[0].who} · {runs[0].run}" for runs in series]
+    """Name each series by its model, and where several are of one model by what differs."""
+    latest = [runs[0] for runs in series]
+    details = (
+        [run.setting for run in latest],
+        [f"{run.n_tasks:,} tasks" if run.n_tasks else "" for run in latest],
+        [run.variant or "" for run in latest],
+        [run.sanitizer or "" for run in latest],
+        [run.address or "" for run in latest],
+        [f"dataset {(run.dataset_key or '')[:8]}" for run in latest],
+        [run.run for run in latest],
+    )
+    return disambiguated([run.who for run in latest], details)
 
 
 def _points(name: str, runs: Sequence[ListedRun]) -> list[ScorePoint]:

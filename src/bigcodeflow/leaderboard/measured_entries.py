@@ -4,16 +4,14 @@ import csv
 import hashlib
 import json
 import math
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
 import bigcodeflow
-from bigcodeflow.config import GenerationConfig, LimitsConfig, OfflineConfig, PromptConfig, SamplingConfig
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.paths import shipped
@@ -21,16 +19,13 @@ from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, hard_task_ids
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, RunLink
 from bigcodeflow.results.formatting import named_model, overall
+from bigcodeflow.results.run_settings import setting_of
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs, split_mismatch
 
 #: The least share of ground truths that pass. A task that its own solution cannot pass is lost to every model, so a
 #: score may be too low by as many points as the rate lacks. 2 points stay below the half-width of the 95 % interval
 #: of 1,140 tasks (2.9 points at a score of one half); sound environments reach 99.5 to 99.7 %.
 LEAST_GROUND_TRUTH_RATE = 0.98
-_SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
-_IMPORTED = re.compile(r"(?:^|_)eval_results\.json(\.gz)?$")
-#: How a model is loaded where that may change what it answers.
-_LOADED = ("tokenizer", "dtype", "lora", "max_model_tokens")
 
 
 class Allowance(StrEnum):
@@ -235,83 +230,3 @@ def other_tests(tasks: Sequence[Mapping[str, str]]) -> list[str]:
     with shipped("data/bigcodebench/durations.csv").open(encoding="utf-8", newline="") as file:
         known = {row["task_id"]: row["test_sha256"] for row in csv.DictReader(file)}
     return [task_id for task_id, digest in digests.items() if known.get(task_id, digest) != digest]
-
-
-class RunSetting(NamedTuple):
-    """How a model was asked and its answers were judged: its identity, and the same in words."""
-
-    key: str
-    text: str
-
-
-def setting_of(run: RecordedRun) -> RunSetting:
-    """The setting: everything beside model, tasks and environment that can change the score.
-
-    Addresses of servers, and how fast they were asked, are no part of it.
-    """
-    identity, words = _answers(run)
-    judged: dict[str, Any] = {
-        "sanitizing": _different(run, "sanitizing", {"safety_policy": "flag"}),
-        "limits": _different(run, "execution.limits", LimitsConfig().model_dump()),
-        "reruns": _section(run, "execution").get("reruns") or 0,
-    }
-    text = json.dumps({"answers": identity, **judged}, sort_keys=True, default=str)
-    words += [f"{name} {value:g}" for name, value in judged["limits"].items()]
-    if judged["reruns"]:
-        words.append(f"{judged['reruns']} reruns")
-    if _section(run, "sanitizing").get("safety_policy") == "block":
-        words.append("risky calls blocked")
-    return RunSetting(hashlib.sha256(text.encode()).hexdigest()[:12], ", ".join(words))
-
-
-def _answers(run: RecordedRun) -> tuple[dict[str, Any], list[str]]:
-    """What identifies the way in which the answers were made, and the same in words."""
-    source = str(_section(run, "samples").get("source", ""))
-    if source != "model":
-        name = _SUFFIX.sub("", PurePath(source).name)
-        # What follows the benchmark in the original's file names is the setting: vllm-0-1-sanitized_calibrated.
-        _, _, rest = name.partition(f"bigcodebench{'-hard' if run.subset == 'hard' else ''}-{run.split}--")
-        given = {"samples": rest or name}
-        if _IMPORTED.search(name):  # judged elsewhere, so never the same setting as samples that were judged here
-            return given, [*filter(None, [_IMPORTED.sub("", rest or name)]), "imported results"]
-        return given, [rest or f"samples {name}"]
-    generation = _section(run, "generation")
-    offline = _different(run, "generation.offline", OfflineConfig().model_dump(mode="json"))
-    identity = {
-        "provider": str(generation.get("model", "")).partition(":")[0],
-        "n_samples": generation.get("n_samples", GenerationConfig().n_samples),
-        "sampling": _different(run, "generation.sampling", SamplingConfig().model_dump(mode="json")),
-        "prompt": _different(run, "generation.prompt", PromptConfig().model_dump(mode="json")),
-        "offline": {name: offline[name] for name in _LOADED if name in offline},
-        "extra_body": generation.get("extra_body") or {},
-    }
-    return identity, list(_words(identity))
-
-
-def _words(identity: Mapping[str, Any]) -> Iterator[str]:
-    yield identity["provider"]
-    for name, value in ({"temperature": SamplingConfig().temperature} | identity["sampling"]).items():
-        text = "default" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-        yield f"{name} {text}"
-    yield f"{identity['n_samples']} sample{'' if identity['n_samples'] == 1 else 's'} a task"
-    if identity["extra_body"]:
-        yield "extra_body changed"
-    for name, value in {**identity["prompt"], **identity["offline"]}.items():
-        # A prompt's text is too long for a table, and is found in the run record.
-        yield f"{name} {value}" if name in {"form", "dtype", "max_model_tokens"} else f"{name} changed"
-
-
-def _section(run: RecordedRun, path: str) -> Mapping[str, Any]:
-    found: Any = run.config
-    for name in path.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
-def _different(run: RecordedRun, path: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """What differs from the defaults: a setting that a later version adds must not make old runs ones of another.
-
-    Nothing differs as far as is known where a run was imported: null there means unknown, and not a value.
-    """
-    given = {} if run.imported else _section(run, path)
-    return {name: given[name] for name in sorted(given) if name not in defaults or given[name] != defaults[name]}

@@ -4,6 +4,7 @@ Publishing and finding an artifact both count as use, so that a run in progress,
 reads. Records go first: a removal that is killed leaves no record that names what is gone.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
 from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
 from bigcodeflow.pipeline.live import LIVE_FOLDER
+from bigcodeflow.results.run_settings import setting_of
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import StoredFolder, open_store
 
@@ -38,8 +40,8 @@ class RetentionConfig(SettingsModel):
     older_than_days: float = Field(default=30.0, ge=1, le=36_500)
     """Only what nobody has used for so many days goes."""
     keep_runs_per_name: int = Field(default=0, ge=0, le=100_000)
-    """Of each run name, keep the records of so many newest runs; older ones go, and with them artifacts that nothing
-    else needs. 0 keeps every record."""
+    """Of the runs of one name, model, setting and set of tasks, keep the records of so many newest ones; older ones go,
+    and with them artifacts that nothing else needs. 0 keeps every record."""
     answers: bool = False
     """Also remove models' answers that no recorded run needs. They were paid for, and to ask again costs again."""
     dry_run: bool = True
@@ -60,13 +62,15 @@ class Removable(NamedTuple):
 def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
     """Everything that may go, records first; reads the store only, and fails where a record cannot be read."""
     store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
-    keep, newer = config.keep_runs_per_name, Counter[str]()
+    keep, newer = config.keep_runs_per_name, Counter[tuple[str, ...]]()
     kept: list[RecordedRun] = []
     found: list[Removable] = []
     for run in reversed(recorded_runs(store.location)):
-        newer[run.run] += 1
+        tasks = json.dumps(run.config.get("dataset"), sort_keys=True)
+        asked = (run.run, run.model, run.board, tasks, setting_of(run).key)
+        newer[asked] += 1
         ended_at = run.finished_at or run.started_at
-        if not keep or newer[run.run] <= keep or ended_at >= limit:
+        if not keep or newer[asked] <= keep or ended_at >= limit:
             kept.append(run)
             continue
         name, reason = f"runs/{run.record}.json", f"{keep:,} newer {'run' if keep == 1 else 'runs'} called {run.run}"

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +26,7 @@ from bigcodeflow.results.formatting import (
     title_of,
 )
 from bigcodeflow.store import Store, open_store
+from bigcodeflow.store.store import MANIFEST
 
 _FOLDER = "runs"
 #: Sources of samples that are no model's answers: what they score says something of the judge only.
@@ -111,6 +112,20 @@ class RecordedRun(BaseModel):
         return {name: value for name, value in found.items() if value is not None}
 
     @property
+    def address(self) -> str:
+        """Base URL of the server that was asked; empty where it is the provider's own, or no model was asked."""
+        if self.config.get("samples", {}).get("source") != "model":
+            return ""
+        return str(self.config.get("generation", {}).get("base_url") or "").rstrip("/")
+
+    @property
+    def judging(self) -> Mapping[str, Any]:
+        """How its answers were judged, by the names of the settings; None where that is not known."""
+        execution, sanitizing = (self.config.get(name, {}) for name in ("execution", "sanitizing"))
+        settings = {name: execution.get(name) for name in ("integrity", "reruns", "fail_fast", "quarantine")}
+        return {**(execution.get("limits") or {}), **settings, "safety_policy": sanitizing.get("safety_policy")}
+
+    @property
     def excluded(self) -> frozenset[str]:
         """Quarantined tasks that its scores leave out."""
         leaves_out = self.config.get("execution", {}).get("quarantine") == "exclude"
@@ -155,17 +170,36 @@ def recorded_run(store: Store, record: str) -> RecordedRun:
     return _read(path, store)
 
 
+class Judge(NamedTuple):
+    """Where a run was executed; None where that is not known, as of imported runs."""
+
+    environment_sha: str | None
+    """Identity of the environment's libraries and data."""
+    harness_version: int | None
+    """Version of what judges a sample."""
+
+
+def judge_of(run: RecordedRun) -> Judge:
+    """Read where a run was executed, from the manifest of its execution."""
+    manifest = run.store.folder(STAGE_FOLDERS["execution"], run.keys.get("execution", "")) / MANIFEST
+    try:
+        judge = json.loads(manifest.read_bytes())["settings"]["content"]["environment"]
+        return Judge(str(judge["environment_sha"]), int(judge["harness_version"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Judge(None, None)
+
+
 def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
     """A title for each run; those that share one are followed by what differs, until they differ.
 
-    That is what the model was asked with, then the given kinds (such as the variants, a text for each run),
-    environment, day and time, name, and last the record.
+    That is what the model was asked with, then the given kinds (such as the variants, a text for each run), the
+    server's address, how the answers were judged, environment, day and time, name, and last the record.
     """
-    asked = [run.parameters for run in runs]
-    names = list(dict.fromkeys(name for parameters in asked for name in parameters))
     details = [
-        *([_parameter(name, parameters.get(name)) if parameters else "" for parameters in asked] for name in names),
+        *_details([run.parameters for run in runs], absent="default"),
         *kinds,
+        [run.address for run in runs],
+        *_details([run.judging for run in runs], absent="unknown"),
         [str(run.config.get("execution", {}).get("environment", "")) for run in runs],
         [f"{run.started_at:%Y-%m-%d}" for run in runs],
         [f"{run.started_at:%H:%M}" for run in runs],
@@ -175,17 +209,23 @@ def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
     return disambiguated([run.title for run in runs], details)
 
 
-def _parameter(name: str, value: Any) -> str:
-    text = "default" if value is None else elided(" ".join(str(value).split()), _LONGEST_VALUE)
-    return f"{name.replace('_', ' ')} {text}"
+def _details(settings: Sequence[Mapping[str, Any]], *, absent: str) -> list[list[str]]:
+    """For each setting that some run has, a text for each run; empty for a run without any setting."""
+
+    def text(name: str, value: Any) -> str:
+        shown = absent if value is None else elided(" ".join(str(value).split()), _LONGEST_VALUE)
+        return f"{name.replace('_', ' ')} {shown}"
+
+    names = dict.fromkeys(name for given in settings for name in given)
+    return [[text(name, given.get(name)) if given else "" for given in settings] for name in names]
 
 
 def find_run(store_root: Path | str, name: str) -> RecordedRun:
     """The run of a record's, run's or model's name; 'latest' takes the latest of all.
 
     A record's name wins over a run's, that over a title such as 'gpt-4o · hard · instruct', and that over a model's;
-    last counts the beginning of a record's name. Of several records of one run and board the latest counts. Where none
-    or different runs fit, the ArtifactError names those that there are.
+    last counts the beginning of a record's name. Of several records of one run, see `latest_of_each`, the latest
+    counts. Where none or different runs fit, the ArtifactError names those that there are.
     """
     runs = recorded_runs(store_root)
     if name == "latest" and runs:
@@ -200,10 +240,14 @@ def find_run(store_root: Path | str, name: str) -> RecordedRun:
 
 
 def latest_of_each(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
-    """The latest record of each run, identified by its name, model or control, and board; in the order of time."""
+    """The latest record of each run, in the order of time.
+
+    A run is identified by its name, its model or control with all that the model was asked with, and its board.
+    """
     found: dict[tuple[str, ...], RecordedRun] = {}
     for run in reversed(list(runs)):
-        found.setdefault((run.run, run.model, run.control, run.board), run)
+        asked = json.dumps(run.parameters, sort_keys=True, default=str)
+        found.setdefault((run.run, run.model, run.control, run.board, run.address, asked), run)
     return list(reversed(found.values()))
 
 

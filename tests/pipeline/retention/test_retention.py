@@ -151,6 +151,25 @@ def test_records_stay_unless_asked_for(store: Store) -> None:
     assert removable(settings(store, keep_runs_per_name=2), NOW) == []
 
 
+def test_runs_that_ask_something_else_are_kept_by_themselves(store: Store) -> None:
+    """A name is shared by models, settings and selections of tasks: none of them makes another's records go."""
+    asked = {"samples": {"source": "model"}, "generation": {"sampling": {"temperature": 0.0}}}
+    for days, config in enumerate(
+        (
+            asked,
+            asked | {"generation": {"sampling": {"temperature": 0.3}}},
+            asked | {"dataset": {"ids": "0-4"}},
+            asked | {"execution": {"integrity": "off"}},
+        ),
+        start=100,
+    ):
+        whole_run(store, "nightly", days, **config)
+    assert removable(settings(store, keep_runs_per_name=1), NOW) == []
+    oldest = whole_run(store, "nightly", 200, **asked)
+    gone = removable(settings(store, keep_runs_per_name=1), NOW)
+    assert [one.name for one in gone if one.kind == "run record"] == [f"runs/{oldest[0].name}"]
+
+
 def test_young_records_stay_beyond_the_number(store: Store) -> None:
     """Somebody who ran the same thing many times today still wants to see all of it."""
     for days in (3, 2, 1):

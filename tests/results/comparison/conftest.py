@@ -41,7 +41,8 @@ class Runs:
         self._count += 1
         record = f"{self._count:02d}-{name}"
         own = {"dataset": {"split": split, "subset": "full"}, "sanitizing": {"mode": sanitizer}} | dict(config)
-        content = {"settings": {"harness_version": 2, "limits": {}}, "run": name, "config": own} | more
+        judge = {"environment_sha": "e" * 64, "harness_version": 2}
+        content = {"judge": judge, "run": name, "config": own} | more
         started = f"2026-01-01T00:00:{self._count:02d}+00:00"
         without = ("ground_truth",)
         publish_run(open_store(self.root), tables, record, started_at=started, without=without, **content)

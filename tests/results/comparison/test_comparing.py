@@ -95,13 +95,16 @@ def test_runs_without_common_tasks_or_of_two_splits_are_refused(runs, outcomes, 
 
 def test_what_else_differs_is_said(runs, outcomes):
     """Another environment, harness or limit may explain a difference, so each is named with both values."""
-    runs.add("a", outcomes("+-"), settings={"harness_version": 2, "limits": {"time_seconds": 240.0, "disk_mib": 64}})
-    settings = {"harness_version": 1, "limits": {"time_seconds": 10.0, "disk_mib": 64}}
-    runs.add("b", outcomes("-+"), settings=settings, judged=[{"environment_sha": "f" * 64}] * 2)
+    limits = {"execution": {"limits": {"time_seconds": 240.0, "disk_mib": 64}, "integrity": "passes"}}
+    runs.add("a", outcomes("+-"), config=limits)
+    limits = {"execution": {"limits": {"time_seconds": 10.0, "disk_mib": 64}, "integrity": "off"}}
+    judge = {"environment_sha": "f" * 64, "harness_version": 1}
+    runs.add("b", outcomes("-+"), config=limits, judge=judge, judged=[{"environment_sha": "f" * 64}] * 2)
     notes = "".join(runs.compare("a", "b", method=QUICK).notes).replace(" · full · complete", "")
     assert "different environments: a: eeeeeeeeeeee; b: ffffffffffff" in notes
     assert "harness versions: a: 2; b: 1" in notes
-    assert "limits, time_seconds: a: 240.0; b: 10.0" in notes
+    assert "settings, time_seconds: a: 240.0; b: 10.0" in notes
+    assert "settings, integrity: a: passes; b: off" in notes
     assert "disk_mib" not in notes
     [run, _] = open_runs(runs.root, ["b", "a"])
     run.recorded.path("execution").with_name("manifest.json").unlink()  # costs a warning, not the comparison

@@ -19,8 +19,9 @@ def bucket(s3_endpoint, tmp_path, monkeypatch, runs, outcomes):
     url = f"s3://{new_bucket()}/some/prefix"
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "writer"))
     for name, line, version in (("a", "+++-", 2), ("b", "-+--", 1)):
-        settings = {"harness_version": version, "limits": {}}
-        _publish(open_store(runs.root), open_store(url), runs.add(name, outcomes(line), settings=settings), settings)
+        judge = {"environment_sha": "e" * 64, "harness_version": version}
+        record = runs.add(name, outcomes(line), judge=judge)
+        _publish(open_store(runs.root), open_store(url), record, {"content": {"environment": judge}})
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "reader"))
     return url
 
@@ -38,7 +39,7 @@ def test_comparisons_and_stories_read_from_the_bucket(bucket):
     """Differences and harness versions are those that the runs were published with."""
     found = compare(open_runs(bucket, ["a", "b"]), method=Method(rounds=100))
     assert found.pairs[0].difference == pytest.approx(0.5)
-    assert [run.settings["harness_version"] for run in found.runs] == [2, 1]
+    assert [run.harness_version for run in found.runs] == [2, 1]
     assert (found.solved_by_all, found.unsolved_by_all) == (("Demo/1",), ("Demo/3",))
     # A story's command names the store as it was given, and no folder of this machine.
     with inspect_run(find_run(bucket, "a")) as found:

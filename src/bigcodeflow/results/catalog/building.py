@@ -28,7 +28,8 @@ from bigcodeflow.results.catalog.description import (
     comment_on,
     quoted,
 )
-from bigcodeflow.results.runs import RecordedRun, is_mismatched, recorded_runs
+from bigcodeflow.results.run_settings import setting_of
+from bigcodeflow.results.runs import RecordedRun, is_mismatched, judge_of, recorded_runs
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.store.files import locked
 from bigcodeflow.store.store import MANIFEST
@@ -286,8 +287,12 @@ def _owner(run: RecordedRun) -> dict[str, str | None]:
 
 
 def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    setting, judge = setting_of(run), judge_of(run)
     return {
         **_owner(run),
+        "setting": setting.text,
+        "setting_key": setting.key,
+        **judge._asdict(),
         "split_mismatch": is_mismatched(run, templates.get(run.keys.get("generation", ""), ())),
         "contradicted": run.contradicted_tasks > 0,
         "task_variants": run.task_variants > 0,

@@ -1,8 +1,8 @@
 """Which tasks can be compared, which slices they are compared on, and how the runs differ beside the model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.comparison.run_selection import ComparedRun, TaskCounts
@@ -135,27 +135,44 @@ def _left_out_notes(
 
 
 def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """What else than the model may have made a difference."""
-    limits = [run.settings.get("limits", {}) for run in runs]
-    traits = {
+    """Say what else than the model may have made a difference."""
+    traits: dict[str, Sequence[str | None]] = {
         "Warning: judged in different environments": [
             ", ".join(sha[:12] for sha in run.environment_shas) for run in runs
         ],
         "Warning: judged by different harness versions": [
-            str(run.settings.get("harness_version", "unknown")) for run in runs
+            None if run.recorded.imported else str(run.harness_version or "unknown") for run in runs
         ],
         "Warning: judged on different backends": [", ".join(run.backends) for run in runs],
-        **{
-            f"Warning: judged under different limits, {name}": [str(found.get(name, "unknown")) for found in limits]
-            for name in sorted({name for found in limits for name in found})
-        },
+        **_by_name("Warning: judged with different settings", [run.recorded.judging for run in runs]),
         "The runs are of different subsets and are not ranked": [run.recorded.board for run in runs],
         "The runs differ in variant": [run.variant for run in runs],
         "The runs differ in sanitizer": [run.sanitizer for run in runs],
     }
+    if len({run.recorded.model for run in runs}) > 1:  # of one model the titles say it
+        asked = [run.recorded.parameters for run in runs]
+        traits |= _by_name("The models were asked with different settings", asked, absent="default")
     for title, values in traits.items():
-        if len(set(values)) > 1:
-            yield f"{title}: {_runs_by_value(runs, values)}."
+        known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
+        if len({value for _, value in known}) > 1:
+            yield f"{title}: {_runs_by_value([run for run, _ in known], [value for _, value in known])}."
+    if imported := [run.label for run in runs if run.recorded.imported]:
+        yield f"Judged elsewhere, with limits and checks that are not known: {', '.join(imported)}."
+
+
+def _by_name(
+    title: str, settings: Sequence[Mapping[str, Any]], *, absent: str | None = None
+) -> dict[str, list[str | None]]:
+    """Map each setting, below the title, to the texts of the runs; None for a run of which it is not known.
+
+    ``absent`` is the text of a setting that a run lacks while it has others.
+    """
+
+    def text(value: Any) -> str | None:
+        return absent if value is None else " ".join(str(value).split())
+
+    names = dict.fromkeys(name for given in settings for name in given)
+    return {f"{title}, {name}": [text(given.get(name)) if given else None for given in settings] for name in names}
 
 
 def _runs_by_value(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:

@@ -154,7 +154,6 @@ def to_csv(comparison: Comparison) -> str:
 
 
 def _run_row(run: ComparedRun) -> dict[str, Any]:
-    version = run.settings.get("harness_version")
     return {
         "label": run.label,
         **{name: getattr(run.recorded, name) for name in ("record", "run", "model")},
@@ -163,7 +162,7 @@ def _run_row(run: ComparedRun) -> dict[str, Any]:
         **{
             name: getattr(run, name) for name in ("variant", "sanitizer", "temperature", "environment_shas", "backends")
         },
-        "harness_version": version if isinstance(version, int) else None,
+        "harness_version": run.harness_version,
         "n_tasks": len(run.tasks),
     }
 

@@ -1,16 +1,14 @@
 """The compared runs: recorded runs by name, each in one variant and sanitizer, with the counts of its tasks."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, NamedTuple, Self, get_args
 
 from bigcodeflow.config import Sanitizer, Variant
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.results.models import Row, database, rows_of, views
-from bigcodeflow.results.runs import RecordedRun, find_run, titles
+from bigcodeflow.results.runs import RecordedRun, find_run, judge_of, titles
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -50,8 +48,8 @@ class ComparedRun:
     sanitizer: str
     backends: tuple[str, ...]
     environment_shas: tuple[str, ...]
-    settings: Mapping[str, Any]
-    """What the execution's manifest records: limits, harness_version; empty where there is no manifest."""
+    harness_version: int | None
+    """Version of the judge, from the execution's manifest; None where that is gone or does not tell."""
     tasks: Mapping[str, TaskCounts]
     """By task id, in the order of the dataset."""
 
@@ -119,11 +117,6 @@ def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -
         kind = _kind(rows_of(connection, "comparison_kinds"), ref)
         chosen = {"variant": ref.variant, "sanitizer": kind["sanitizer"]}
         counted = {row["task_id"]: row for row in rows_of(connection, "comparison_counts", chosen)}
-    try:
-        manifest = ref.run.store.folder(STAGE_FOLDERS["execution"], ref.run.keys["execution"]) / "manifest.json"
-        settings = json.loads(manifest.read_text(encoding="utf-8")).get("settings", {})
-    except (OSError, ValueError, AttributeError):
-        settings = {}  # the manifest is gone: what cannot be known is then said to be unknown
     return ComparedRun(
         label=ref.label,
         recorded=ref.run,
@@ -131,7 +124,7 @@ def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -
         sanitizer=kind["sanitizer"],
         backends=tuple(kind["backends"]),
         environment_shas=tuple(kind["environment_shas"]),
-        settings=settings if isinstance(settings, dict) else {},
+        harness_version=judge_of(ref.run).harness_version,
         tasks={row["task_id"]: TaskCounts(**row | counted.get(row["task_id"], _NOTHING)) for row in tasks},
     )
 

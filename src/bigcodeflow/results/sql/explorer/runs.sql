@@ -3,10 +3,12 @@ with
 
 records as (
     select
-        record, run, model, split, subset, split_mismatch, contradicted, task_variants, started_at,
-        finished_at, dataset_key, generation_key,
+        record, run, model, split, subset, split_mismatch, contradicted, task_variants, setting, setting_key,
+        environment_sha, harness_version,
+        started_at, finished_at, dataset_key, generation_key,
         ground_truth_key, execution_key, aggregation_key,
         json_extract_string(config, '$.execution.environment') as environment,
+        json_extract_string(config, '$.generation.base_url') as address,
         json_extract_string(config, '$.samples.source') as source
     from runs
 ),
