@@ -62,7 +62,8 @@ def _compared(
 ) -> tuple[Sequence[str], Sequence[Section], Sequence[str]]:
     """Names of the runs, the report's sections about them, and the verdict on each pair in a sentence."""
     reported = _labelled([reported_run(run, metrics_of(run)) for run in map(visit.catalog.recorded, listed)])
-    found = compared(reported, lead_runs(reported), sliced=sliced)
+    # In the order of the address, in which the page's title and its list of tasks name them too.
+    found = compared(reported, lead_runs(reported), sliced=sliced, best_first=False)
     sections = [overview.scores(reported), *comparison_sections(found)]
     sections.append(overview.failure_kinds(reported) or Section("failure-kinds", "Failures", "No sample failed."))
     verdicts = (

@@ -158,7 +158,7 @@ def _result(run: ExportedRun, evaluation_id: str, k: int, row: Row) -> dict[str,
         },
         "score_details": {
             "score": row["value"],
-            "details": _texts({"n_tasks": row["n_tasks"], **run.counts}),
+            "details": _texts({**run.counts, "n_tasks": row["n_tasks"], "n_samples": row["n_samples"]}),
             "uncertainty": _uncertainty(row),
         },
         "generation_config": _generation_config(run),

@@ -26,7 +26,6 @@ from bigcodeflow.results.runs import RecordedRun
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_BENCHMARKS = {"bigcode/bigcodebench", "bigcode/bigcodebench-hard"}
 _SUFFIX = re.compile(r"\.(parquet|jsonl(\.gz)?)$")
 #: Providers whose models are their own, so that they are the model's developer too.
 _DEVELOPERS = frozenset({"anthropic", "google", "mistral", "openai"})
@@ -120,10 +119,9 @@ class ExportedRun:
     @property
     def benchmark(self) -> str:
         """Such as 'bigcodebench' or 'bigcodebench-hard'; of other tasks the name of their source."""
-        name = self.dataset.dataset.partition("@")[0]
-        if name in _BENCHMARKS:
-            return "bigcodebench-hard" if self.recorded.subset == "hard" else "bigcodebench"
-        return as_name(_SUFFIX.sub("", name.rpartition("/")[2]))
+        name = as_name(_SUFFIX.sub("", self.dataset.dataset.partition("@")[0].rpartition("/")[2]))
+        # A file or a hub's dataset may hold all tasks, or the hard ones alone.
+        return f"{name}-hard" if self.recorded.subset == "hard" and not name.endswith("-hard") else name
 
     @property
     def task(self) -> str:

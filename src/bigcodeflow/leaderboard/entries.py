@@ -174,7 +174,7 @@ class Rank(NamedTuple):
     """An entry with its position in a ranking."""
 
     position: int
-    """1 is the best; equal scores share a position."""
+    """1 is the best; scores that are equal in percent with one decimal, as they are published, share a position."""
     entry: LeaderboardEntry
     published: float | None
     """For an entry of ours: what is published for a model of that name, a share; None where nothing is."""
@@ -203,9 +203,11 @@ def rankings(entries: Iterable[LeaderboardEntry]) -> Iterator[Ranking]:
     for (subset, split), group in itertools.groupby(ordered(entries), key=lambda entry: (entry.subset, entry.split)):
         here = list(group)
         published = {_bare_name(entry.model): entry.pass_at_1 for entry in here if entry.origin == "published"}
+        # Published figures are rounded: a score is not better for decimals that they lack.
+        shown = [float(score(entry.pass_at_1)) for entry in here]
         ranks = []
-        for entry in here:
-            better = sum(other.pass_at_1 > entry.pass_at_1 for other in here)
+        for entry, own in zip(here, shown, strict=True):
+            better = sum(other > own for other in shown)
             # A revision or a fine-tuned copy is not the model that was published.
             ours = entry.origin == "ours" and entry.revision is None
             ranks.append(Rank(better + 1, entry, published.get(_bare_name(entry.model)) if ours else None))

@@ -11,7 +11,7 @@ from bigcodeflow.core.display_text import elided
 
 Spec = dict[str, Any]
 
-#: Colours cannot distinguish more runs than that; a heat map shows them by position.
+#: Colours cannot distinguish more runs than that; a heat map shows them by position, and curves are left out.
 MOST_COLOURS = 6
 _ROW_HEIGHT = 26
 _PERCENT: Spec = {"type": "quantitative", "axis": {"tickCount": 5}}
@@ -145,8 +145,13 @@ def stacked_shares(
     return _chart(values, title, height=len(runs) * _ROW_HEIGHT, mark=mark, encoding=encoding)
 
 
-def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
-    """A line with whiskers for each run, over the number ``x``: k of pass@k, or a temperature."""
+def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec | None:
+    """A line with whiskers for each run, over the number ``x``: k of pass@k, or a temperature.
+
+    None for more runs than colours can tell apart: the table beneath has them.
+    """
+    if len({point["run"] for point in points}) > MOST_COLOURS:
+        return None
     axis = {"values": sorted({point["x"] for point in points}), "grid": False}
     encoding = {
         "x": {"field": "x", "type": "quantitative", "title": x_title, "axis": axis},

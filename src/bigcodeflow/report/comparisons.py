@@ -49,17 +49,19 @@ def lead_runs(runs: Sequence[ReportedRun]) -> list[ComparedRun]:
 
 
 def compared(
-    runs: Sequence[ReportedRun], leads: Sequence[ComparedRun], *, sliced: bool = True
+    runs: Sequence[ReportedRun], leads: Sequence[ComparedRun], *, sliced: bool = True, best_first: bool = True
 ) -> Comparison | ArtifactError | None:
     """The comparison of the runs of one board, or why there is none; None for a single run.
 
-    Runs come in the order of their scores. Slices, if wanted, are compared for as many runs as colours can tell apart.
+    Runs come in the order of their scores, or as they are given. Slices, if wanted, are compared for as many runs as
+    colours can tell apart.
     """
     if len(leads) < 2:  # noqa: PLR2004 - a comparison
         return None
     k = sorted({row["k"] for run in runs for row in run.of_lead("pass@k")}) or [1]
     try:
-        return compare(_best_first(leads), k=k, by=_COMPARED_BY if sliced and len(leads) <= charts.MOST_COLOURS else ())
+        by = _COMPARED_BY if sliced and len(leads) <= charts.MOST_COLOURS else ()
+        return compare(_best_first(leads) if best_first else leads, k=k, by=by)
     except ArtifactError as error:
         return error
 

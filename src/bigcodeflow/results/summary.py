@@ -69,7 +69,9 @@ def _scores(rows: Sequence[Row], title: str) -> RenderableType:
         cells.append((row["variant"], row["sanitizer"], f"pass@{row['k']}", value, interval(row), other))
     headings = [Column(heading, wrap="never") for heading in ("variant", "sanitizer", "score")]
     headings += numbers("value", "95 % interval", "judgeable")
-    title = f"{title}: {scores[-1]['n_samples']:,} samples of {scores[-1]['n_tasks']:,} tasks"
+    # Of the smallest k, which most tasks have enough judged samples for.
+    least = min(scores, key=lambda row: row["k"])
+    title = f"{title}: {least['n_samples']:,} samples of {least['n_tasks']:,} tasks"
     return Table.of(headings, cells, title=title)
 
 

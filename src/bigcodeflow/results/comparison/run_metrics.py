@@ -22,6 +22,8 @@ class Score(NamedTuple):
     interval: Interval | None
     n_tasks: int
     temperature: float | None
+    provisional: bool
+    """Samples of these tasks are left that were not judged, for reasons outside of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +33,8 @@ class Rates:
     label: str
     n_samples: int
     timeout_rate: float
-    tampered_rate: float
+    tampered_rate: float | None
+    """None where no sample that passed was checked."""
     infra_error_rate: float
     truncated_rate: float | None = None
     refusal_rate: float | None = None
@@ -59,10 +62,11 @@ class SolveRate(NamedTuple):
 def scores_of(run: ComparedRun, task_ids: Sequence[str], k: Sequence[int]) -> list[Score]:
     """The run's pass@k with its 95 % interval, for each k; see docs/statistics.md."""
     tasks = [run.tasks[task_id] for task_id in task_ids]
+    provisional = any(task.n_judged < task.n_given for task in tasks)
     found = []
     for one in k:
         score = estimate([pass_at_k(task.n_judged, task.n_passed, one) for task in tasks if task.n_judged >= one])
-        found.append(Score(run.label, one, score.value, score.interval, score.n_tasks, run.temperature))
+        found.append(Score(run.label, one, score.value, score.interval, score.n_tasks, run.temperature, provisional))
     return found
 
 

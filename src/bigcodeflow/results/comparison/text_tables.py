@@ -86,9 +86,10 @@ def rates_table(rates: Sequence[Rates], names: Names = _OWN) -> Table:
     """What became of each run's samples."""
     rows = []
     for row in rates:
-        answers = ("-" if share is None else percent(share) for share in (row.truncated_rate, row.refusal_rate))
-        judged = map(percent, (row.timeout_rate, row.tampered_rate, row.infra_error_rate))
-        rows.append((_numbered(row.label, names), row.n_samples, *answers, *judged))
+        judged = (row.timeout_rate, row.tampered_rate, row.infra_error_rate)
+        shares = (row.truncated_rate, row.refusal_rate, *judged)
+        texts = ("-" if share is None else percent(share) for share in shares)
+        rows.append((_numbered(row.label, names), row.n_samples, *texts))
     counted = ("samples", "truncated", "refused", "timeout", "tampered", "not judged")
     headings = (_RUN, *numbers(*counted))
     return Table.of(headings, rows, title="Samples of each run, over all its tasks; - is not known")
@@ -265,7 +266,8 @@ def _numbered(label: str, names: Names) -> str:
 
 
 def _value(score: Score) -> tuple[str, str, str]:
-    return percent(score.value), percent_range(score.interval), f"{score.n_tasks:,}"
+    value = percent(score.value) + (" (provisional)" if score.provisional else "")
+    return value, percent_range(score.interval), f"{score.n_tasks:,}"
 
 
 def _p(value: float | None) -> str:

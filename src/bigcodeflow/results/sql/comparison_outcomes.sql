@@ -2,14 +2,20 @@
 with
 
 verdicts as (
-    select status, cpu_seconds
+    select status, integrity, cpu_seconds
     from source_verdicts where variant = $variant and sanitizer = $sanitizer
 )
 
 select
     count(*) as n_samples,
     count(*) filter (status = 'timeout') / count(*) as timeout_rate,
-    count(*) filter (status = 'tampered') / count(*) as tampered_rate,
+    -- Null where samples passed and none of them was executed against contradicting tests: nothing is known then.
+    case
+        when
+            count(*) filter (status = 'pass') = 0
+            or count(*) filter (integrity in ('checked', 'tampered') or status = 'tampered') > 0
+            then count(*) filter (status = 'tampered') / count(*)
+    end as tampered_rate,
     count(*) filter (status = 'infra_error') / count(*) as infra_error_rate,
     -- Null where nothing was executed here; imports of an earlier version have NaN, which DuckDB's isnan may overlook.
     (sum(cpu_seconds) filter (isfinite(cpu_seconds)))::double as cpu_seconds

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from bigcodeflow.core.table import Column, Table
-from bigcodeflow.results.comparison.paired_tests import mean_interval
+from bigcodeflow.results.comparison.paired_tests import paired_interval
 from bigcodeflow.results.formatting import numbers, percent, percent_range
 from bigcodeflow.results.statistics import clustered_interval
 from bigcodeflow.studies.evolution.causes import CAUSES, LABELS
@@ -72,7 +72,7 @@ def _scores_of(rows: Sequence[Row]) -> tuple[str, str, str, str]:
     before = [row["n_passed_before"] / row["n_samples"] for row in rows]
     now = [row["n_passed_now"] / row["n_samples"] for row in rows]
     differences = [after - earlier for earlier, after in zip(before, now, strict=True)]
-    ends, mean = mean_interval(differences), sum(differences) / len(rows)
+    ends, mean = paired_interval(differences), sum(differences) / len(rows)
     shares = percent(sum(before) / len(rows)), percent(sum(now) / len(rows))
     return *shares, f"{100 * mean:+.1f}", f"{100 * ends.low:+.1f} to {100 * ends.high:+.1f}"
 
