@@ -173,4 +173,3 @@ def test_the_url_of_a_store_holds_no_secret(url: str) -> None:
     """Each record of the store would hold it."""
     with pytest.raises(ConfigError, match="store: holds a password or key"):
         load_config("starter", options={"store": url})
-

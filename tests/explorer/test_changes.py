@@ -11,6 +11,7 @@ from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.comparison.comparison import compare
 from bigcodeflow.results.comparison.run_selection import open_runs
 from tests.explorer.conftest import record_night
+from tests.results.comparison.conftest import judged_by
 from tests.results.conftest import write_record
 
 
@@ -68,7 +69,7 @@ def test_only_runs_that_ask_the_same_are_set_beside_one_another(recorded):
 def test_another_environment_or_judge_is_named_as_a_cause(recorded):
     """A series goes on with them."""
     for sha, version in (("e", 2), ("f", 3)):
-        record_night(recorded, "m", {1}, judge={"environment_sha": sha * 64, "harness_version": version})
+        record_night(recorded, "m", {1}, settings=judged_by(version, sha))
     [change] = changes(recorded)
     assert change.cause == "answered again, another environment, another version of the judge"
 

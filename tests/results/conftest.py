@@ -69,11 +69,10 @@ class Tables:
         return aggregate(**self.paths(), split=split, subset=subset, k=k, **quarantine)
 
 
-def publish_run(store, tables, record, *, answers=None, metrics=None, without=(), judge=None, **content):
+def publish_run(store, tables, record, *, answers=None, metrics=None, without=(), settings=None, **content):
     """Publish the tables, record a run over them as the pipeline does, and return the keys of its artifacts.
 
-    Equal tasks have one key, as in a store of the pipeline's. `judge` is what the execution's manifest says of its
-    environment and harness.
+    Equal tasks have one key, as in a store of the pipeline's. `settings` are those of every manifest.
     """
     made = {artifact: tables.table(name) for artifact, name in ARTIFACTS.items()}
     if answers is not None:
@@ -84,8 +83,7 @@ def publish_run(store, tables, record, *, answers=None, metrics=None, without=()
     for artifact in made.keys() - set(without):
         identity = json.dumps(made[artifact].to_pylist(), default=str) if artifact == "dataset" else record
         keys[artifact] = hashlib.sha256(f"{identity} {artifact}".encode()).hexdigest()
-        settings = {"content": {"environment": judge}} if judge else {}
-        store.publish(STAGE_FOLDERS[artifact], keys[artifact], made[artifact], settings=settings)
+        store.publish(STAGE_FOLDERS[artifact], keys[artifact], made[artifact], settings=settings or {})
     write_record(store, record, artifacts=keys, **content)
     return keys
 

@@ -11,6 +11,11 @@ from bigcodeflow.store import open_store
 from tests.results.conftest import Tables, publish_run
 
 
+def judged_by(version, sha="e"):
+    """Settings of an execution's manifest, as far as they say where it was judged."""
+    return {"content": {"environment": {"environment_sha": sha * 64, "harness_version": version}}}
+
+
 class Runs:
     """Writes runs into a store, as the pipeline leaves them."""
 
@@ -41,8 +46,7 @@ class Runs:
         self._count += 1
         record = f"{self._count:02d}-{name}"
         own = {"dataset": {"split": split, "subset": "full"}, "sanitizing": {"mode": sanitizer}} | dict(config)
-        judge = {"environment_sha": "e" * 64, "harness_version": 2}
-        content = {"judge": judge, "run": name, "config": own} | more
+        content = {"settings": judged_by(2), "run": name, "config": own} | more
         started = f"2026-01-01T00:00:{self._count:02d}+00:00"
         without = ("ground_truth",)
         publish_run(open_store(self.root), tables, record, started_at=started, without=without, **content)

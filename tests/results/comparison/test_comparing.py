@@ -12,6 +12,7 @@ from bigcodeflow.results.comparison.paired_tests import mcnemar, mean_interval, 
 from bigcodeflow.results.comparison.pairs import Method
 from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.comparison.text_tables import tables
+from tests.results.comparison.conftest import judged_by
 from tests.results.conftest import recorded_files
 
 QUICK = Method(rounds=200)
@@ -98,8 +99,7 @@ def test_what_else_differs_is_said(runs, outcomes):
     limits = {"execution": {"limits": {"time_seconds": 240.0, "disk_mib": 64}, "integrity": "passes"}}
     runs.add("a", outcomes("+-"), config=limits)
     limits = {"execution": {"limits": {"time_seconds": 10.0, "disk_mib": 64}, "integrity": "off"}}
-    judge = {"environment_sha": "f" * 64, "harness_version": 1}
-    runs.add("b", outcomes("-+"), config=limits, judge=judge, judged=[{"environment_sha": "f" * 64}] * 2)
+    runs.add("b", outcomes("-+"), config=limits, settings=judged_by(1, "f"), judged=[{"environment_sha": "f" * 64}] * 2)
     notes = "".join(runs.compare("a", "b", method=QUICK).notes).replace(" · full · complete", "")
     assert "different environments: a: eeeeeeeeeeee; b: ffffffffffff" in notes
     assert "harness versions: a: 2; b: 1" in notes

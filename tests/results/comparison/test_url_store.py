@@ -10,6 +10,7 @@ from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.inspection.samples import Filters, inspect_run
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store
+from tests.results.comparison.conftest import judged_by
 from tests.store.s3 import new_bucket
 
 
@@ -19,9 +20,8 @@ def bucket(s3_endpoint, tmp_path, monkeypatch, runs, outcomes):
     url = f"s3://{new_bucket()}/some/prefix"
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "writer"))
     for name, line, version in (("a", "+++-", 2), ("b", "-+--", 1)):
-        judge = {"environment_sha": "e" * 64, "harness_version": version}
-        record = runs.add(name, outcomes(line), judge=judge)
-        _publish(open_store(runs.root), open_store(url), record, {"content": {"environment": judge}})
+        record = runs.add(name, outcomes(line), settings=judged_by(version))
+        _publish(open_store(runs.root), open_store(url), record, judged_by(version))
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "reader"))
     return url
 
