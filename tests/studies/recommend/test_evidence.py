@@ -9,7 +9,7 @@ import pytest
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
 from bigcodeflow.studies.recommend.evidence import Selection, common_tasks, evidence_of_store, strongest
-from bigcodeflow.studies.recommend.likelihood import Outcomes
+from bigcodeflow.studies.recommend.pooling import Outcomes
 from tests.studies.recommend.conftest import record
 
 

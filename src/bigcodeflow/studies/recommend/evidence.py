@@ -15,7 +15,7 @@ from bigcodeflow.results.models import Row, readable, rows_of
 from bigcodeflow.results.runs import CONTROLS
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies.recommend.libraries import shortened
-from bigcodeflow.studies.recommend.likelihood import Outcomes
+from bigcodeflow.studies.recommend.pooling import Outcomes
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _FEWEST_MODELS = 2
 #: Share of the common tasks that a model must have been judged on: some samples of a run are not judged.
 _LEAST_JUDGED = 0.95
-#: The fit's time grows with the cube of their number: five seconds of CPU for fifty.
+#: More are no ranking that anybody reads.
 _MOST_MODELS = 60
 #: Marks of runs whose numbers are no scores of their board.
 _NO_SCORES = {

@@ -1,4 +1,4 @@
-"""The ranking of models on the tasks of a stack, from draws of the fitted model."""
+"""The ranking of models on the tasks of a stack, from draws of their pass rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,11 @@ import numpy as np
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.results.statistics import Interval
 from bigcodeflow.studies.recommend.evidence import Evidence, ModelRun
-from bigcodeflow.studies.recommend.fitting import Deviations, Fit, fit_outcomes, learn
 from bigcodeflow.studies.recommend.libraries import shortened
-from bigcodeflow.studies.recommend.likelihood import Array, design_matrix, normal_grid
+from bigcodeflow.studies.recommend.pooling import Array, Weights, drawn_rates, learnt_weights
 
 _N_DRAWS = 2_000
 _SEED = 0
-#: Logits beyond which nothing changes, and the spacing of the table of mean pass rates.
-_FURTHEST, _SPACING = 30.0, 0.01
 _ENDS = (0.025, 0.975)
 
 
@@ -50,7 +47,7 @@ class Recommendation:
     n_tasks_of: dict[str, int]
     """Tasks by library of the stack."""
     split: str
-    deviations: Deviations
+    weights: Weights
     notes: tuple[str, ...]
 
     @property
@@ -67,22 +64,20 @@ class Recommendation:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Recommender:
-    """The evidence of a store with the fit of its outcomes, from which any stack's ranking is computed."""
+    """The evidence of a store, from which any stack's ranking is computed."""
 
     evidence: Evidence
-    fit: Fit
+    weights: Weights
 
     @classmethod
     def of(cls, evidence: Evidence) -> Self:
-        """Fit the outcomes, which takes a second or two."""
-        return cls(evidence, fit_outcomes(evidence.outcomes, learn(evidence.outcomes)))
+        """Learn from the evidence how far libraries differ."""
+        return cls(evidence, learnt_weights(evidence.outcomes))
 
     def recommend(self, libraries: Sequence[str]) -> Recommendation:
-        """The ranking on the tasks that use any of the libraries.
+        """Rank the models on the tasks that use any of the libraries.
 
-        The rate is the mean pass rate on a population of tasks like those of the stack: the same mix of libraries, with
-        difficulties drawn anew. So its interval holds what is not known of the models and of the libraries, the latter
-        as far as so many tasks show it.
+        The rate is the mean pass rate on a population of tasks like those of the stack, see `drawn_rates`.
 
         Raises:
             ConfigError: no task uses them.
@@ -94,18 +89,14 @@ class Recommender:
             raise ConfigError(
                 f"no recorded task uses {shortened(sorted(wanted)) or 'no library'}: name other libraries"
             )
-        fit = self.fit
-        if not wanted <= set(fit.design.columns):
-            fit = fit_outcomes(outcomes, fit, libraries)
-        rates = drawn_rates(fit, [outcomes.libraries[place] for place in places])
-        observed = outcomes.shares[:, places]
+        rates = drawn_rates(outcomes, places, self.weights, n_draws=_N_DRAWS, seed=_SEED)
         return Recommendation(
             libraries=tuple(sorted(wanted, key=str.lower)),
-            models=_ranked(self.evidence.runs, rates, observed),
+            models=_ranked(self.evidence.runs, rates, outcomes.shares[:, places]),
             n_tasks=len(places),
             n_tasks_of={name: outcomes.n_tasks_of[name] for name in sorted(wanted, key=str.lower)},
             split=self.evidence.split,
-            deviations=fit.deviations,
+            weights=self.weights,
             notes=self.evidence.notes,
         )
 
@@ -113,29 +104,6 @@ class Recommender:
 def probability(share: float) -> str:
     """In whole percent; what draws alone show is never certain."""
     return "> 99 %" if share > 0.99 else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"  # noqa: PLR2004
-
-
-def drawn_rates(fit: Fit, tasks: Sequence[frozenset[str]], n_draws: int = _N_DRAWS) -> Array:
-    """Pass rates on a population of tasks with the libraries of these, drawn from the posterior: (draws, models)."""
-    rows, counts = np.unique(design_matrix(tasks, fit.design.columns), axis=0, return_counts=True)
-    predictors, rates = _mean_rates(fit.deviations.difficulty)
-    effects = fit.draws(n_draws, _SEED)
-    weights = counts / counts.sum()
-    by_model = []
-    for model in range(effects.shape[2]):
-        # Not by matrix products, whose threads wait for one another longer than these sums take.
-        found = np.einsum("dc,pc->dp", effects[:, :, model], rows)
-        by_model.append(np.einsum("dp,p->d", np.interp(found, predictors, rates), weights))
-    return np.stack(by_model, axis=1)
-
-
-def _mean_rates(deviation: float) -> tuple[Array, Array]:
-    """Linear predictors, and for each the pass rate over tasks whose difficulties are normal around 0."""
-    from scipy.special import expit
-
-    points, weights = normal_grid(deviation)
-    predictors = np.arange(-_FURTHEST, _FURTHEST, _SPACING)
-    return predictors, expit(predictors[:, None] + points) @ weights
 
 
 def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[RankedModel]:

@@ -67,7 +67,7 @@ def as_json(found: Recommendation, stack: Stack) -> dict[str, Any]:
             }
             for place, one in enumerate(found.models, start=1)
         ],
-        "standard_deviations": plain(found.deviations),
+        "weights_of_all_tasks": plain(found.weights),
     }
 
 

@@ -1,0 +1,111 @@
+"""Pass rates of models on the tasks of some libraries, pooled with their rates on all tasks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: A library of fewer tasks says nothing of how far libraries differ.
+_FEWEST_TASKS = 10
+#: Tasks that all tasks together weigh beside those of a library: never fewer, and never more, however little the known
+#: libraries differ, since another library may be unlike them.
+_LEAST_WEIGHT, _MOST_WEIGHT = 2.0, 50.0
+#: Tasks that are added to all tasks, so that who passes every one is not sure to pass the next: passed and failed.
+_ADDED = (1.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Outcomes of models on tasks: shares of passing samples, a task counting once however many samples it has."""
+
+    models: Sequence[str]
+    task_ids: Sequence[str]
+    shares: Array
+    """(models, tasks), each in 0..1; NaN where the model was not judged on the task."""
+    libraries: Sequence[frozenset[str]]
+    """Libraries of each task."""
+
+    @cached_property
+    def n_tasks_of(self) -> dict[str, int]:
+        """Number of tasks by library, in the order of names."""
+        names = sorted({name for names in self.libraries for name in names})
+        return {name: sum(name in names for names in self.libraries) for name in names}
+
+    def kept(self, models: Sequence[int], tasks: Sequence[int]) -> "Outcomes":
+        """Return these models and tasks alone, by place."""
+        return Outcomes(
+            [self.models[place] for place in models],
+            [self.task_ids[place] for place in tasks],
+            self.shares[np.ix_(models, tasks)],
+            [self.libraries[place] for place in tasks],
+        )
+
+
+class Weights(NamedTuple):
+    """Tasks that all tasks together weigh beside those of a library."""
+
+    level: float
+    """For the mean of the models: large where libraries are equally hard."""
+    difference: float
+    """For the models' differences from that mean: large where models differ alike on all libraries."""
+
+
+def learnt_weights(outcomes: Outcomes) -> Weights:
+    """Estimate from the libraries with enough tasks how far libraries differ, by the method of moments.
+
+    A library's mean varies by its true mean's variance T around the mean of all tasks, and by that of the mean of its n
+    tasks. With S the variance of single tasks, S / T - 1 tasks' worth of prior is what T amounts to.
+    """
+    mean = np.nanmean(outcomes.shares, axis=0)
+    uses = [[name in names for names in outcomes.libraries] for name, n in outcomes.n_tasks_of.items()
+            if n >= _FEWEST_TASKS]  # fmt: skip
+    masks = np.array(uses, dtype=bool).reshape(-1, len(outcomes.task_ids))
+    return Weights(_learnt_weight(mean[None], masks), _learnt_weight(outcomes.shares - mean, masks))
+
+
+def _learnt_weight(values: Array, masks: NDArray[np.bool_]) -> float:
+    """Return the weight for rows of values by task, and masks (libraries, tasks) of the tasks that use a library."""
+    centred = values - np.nanmean(values, axis=1, keepdims=True)
+    single = float(np.nanmean(np.nanvar(values, axis=1)))
+    true = [np.nanmean(centred[:, mask], axis=1) ** 2 - np.nanvar(centred[:, mask], axis=1, ddof=1) / mask.sum()
+            for mask in masks]  # fmt: skip
+    between = float(np.mean(true)) if true else 0.0
+    if between <= 0:
+        return _MOST_WEIGHT
+    return float(np.clip(single / between - 1, _LEAST_WEIGHT, _MOST_WEIGHT))
+
+
+def drawn_rates(outcomes: Outcomes, places: Sequence[int], weights: Weights, *, n_draws: int, seed: int) -> Array:
+    """Draw the models' pass rates on a population of tasks like those at the places: (draws, models), each in 0..1.
+
+    The population is unknown: it is drawn from a Dirichlet process around all tasks, given the tasks at the places.
+    Weighting the recorded tasks at random does that, and weights every model's outcomes alike, so that the difficulty
+    of tasks falls out of differences. The models' mean and their differences from it are drawn by themselves, as
+    libraries differ more in how hard they are than in who is good at them. Sources: Ferguson 1973, "A Bayesian Analysis
+    of Some Nonparametric Problems"; Rubin 1981, "The Bayesian Bootstrap".
+    """
+    generator = np.random.default_rng(seed)
+    mean = np.append(np.nanmean(outcomes.shares, axis=0), _ADDED)
+    added = np.zeros((len(outcomes.models), len(_ADDED)))
+    differences = np.hstack([outcomes.shares, added + _ADDED]) - mean
+    level = _weighted(mean[None], places, weights.level, n_draws, generator)
+    return np.clip(level + _weighted(differences, places, weights.difference, n_draws, generator), 0.0, 1.0)
+
+
+def _weighted(
+    values: Array, places: Sequence[int], weight: float, n_draws: int, generator: np.random.Generator
+) -> Array:
+    """Draw weights of the tasks, and return the weighted means of rows of values by task: (draws, rows)."""
+    shapes = np.full(values.shape[1], weight / values.shape[1])
+    shapes[list(places)] += 1.0
+    drawn = generator.standard_gamma(shapes, size=(n_draws, len(shapes)))
+    known = np.isfinite(values)
+    # Not by matrix products, whose threads wait for one another longer than these sums take.
+    total = np.einsum("dt,rt->dr", drawn, np.where(known, values, 0.0))
+    found: Array = total / np.einsum("dt,rt->dr", drawn, known.astype(np.float64))
+    return found
