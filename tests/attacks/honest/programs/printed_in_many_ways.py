@@ -43,7 +43,9 @@ class TestCases(unittest.TestCase):
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             for way in ways:
                 task_func("x", way)
-            time.sleep(seconds)
+            end = time.monotonic() + seconds
+            while not out.getvalue() and time.monotonic() < end:
+                time.sleep(0.01)
         return out.getvalue()
     def test_bytes(self):
         out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
@@ -54,7 +56,7 @@ class TestCases(unittest.TestCase):
     def test_log(self):
         self.assertEqual(self.captured("log", "log"), "x\nx\n")
     def test_later(self):
-        self.assertEqual(self.captured("later", seconds=0.3), "x\n")
+        self.assertEqual(self.captured("later", seconds=5), "x\n")
     def test_error(self):
         self.assertIn("x", self.captured("error"))
     def test_process(self):
