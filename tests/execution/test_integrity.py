@@ -220,6 +220,25 @@ def test_what_was_found_is_taken_over_and_off_takes_the_programs_word(checked: _
     assert taken_over == expected
 
 
+@pytest.mark.usefixtures("starter_environment")
+def test_a_pass_whose_check_does_not_end_is_counted_by_itself(tmp_path: Path) -> None:
+    """It was judged: the next run only has to check it."""
+    genuine = Engine.verdicts
+
+    def broken(engine: Engine, items: Iterable[WorkItem]) -> dict[str, dict]:
+        items = list(items)
+        found = genuine(engine, items)
+        mine = [one.verdict_key for one in items if "# unchecked" in one.program]
+        return found | {key: found[key] | {"status": "infra_error"} for key in mine}
+
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(Engine, "verdicts", broken)
+        found = _judged(tmp_path, {"right": _Case(f"{_RIGHT}# unchecked\n"), "wrong": CASES["wrong"]})
+    assert (found.rows["right"]["status"], found.rows["right"]["integrity"]) == ("pass", "not checked")
+    for ref in (found.artifacts.execution, found.artifacts.aggregation):
+        assert (ref.statistics["infra_errors"], ref.statistics["unchecked_passes"]) == (1, 1)
+
+
 def test_a_replaced_helper_is_found_by_the_value_that_it_has_without_the_program(checked: _Run) -> None:
     """Who replaces what computes the expected value passes the task's test, and fails it with the value itself."""
     assert [checked.rows[name]["status"] for name in ("mean", "forged mean")] == ["pass", "tampered"]

@@ -102,6 +102,14 @@ def test_the_explorer_starts_with_a_comparison(nights, tmp_path):
     assert "ratings" in [section.name for section in sections]
 
 
+def test_figures_of_a_comparison_are_in_the_order_of_its_title(nights):
+    """The first named run comes first, also where it is the worse one; exchanged, signs turn round."""
+    later, earlier = records(nights.get("/", model="falling"))[:2]
+    for pair, sign in (((later, earlier), "-65.0"), ((earlier, later), "+65.0")):
+        text = text_of(nights.get("/compare", run=pair))
+        assert f"scores {sign} points" in text
+
+
 def test_a_comparison_of_too_many_runs_is_refused(nights):
     """With what to do instead."""
     page = nights.get("/compare", 422, run=records(nights.get("/"))[:7])

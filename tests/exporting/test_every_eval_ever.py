@@ -11,6 +11,7 @@ import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.exporting import Evaluator, write_every_eval_ever
+from bigcodeflow.exporting.exported_run import ExportedRun
 from bigcodeflow.results.runs import RecordedRun
 
 from .conftest import opened, read_by
@@ -114,3 +115,25 @@ def test_the_real_package_finds_every_file_valid(
     assert problems == []
     assert found["rc"] == 0
     assert sorted(report["file_type"] for report in found["reports"]) == ["aggregate", "instance"]
+
+
+@pytest.mark.parametrize(
+    ("source", "subset", "name"),
+    [
+        ("bigcode/bigcodebench@v0.1.4", "full", "bigcodebench"),
+        ("bigcode/bigcodebench@v0.1.4", "hard", "bigcodebench-hard"),
+        ("bigcode/bigcodebench-hard@v0.1.4", "full", "bigcodebench-hard"),
+        ("bigcode/bigcodebench-hard", "hard", "bigcodebench-hard"),
+        ("bigcodebench.parquet", "hard", "bigcodebench-hard"),
+        ("mine.jsonl.gz", "full", "mine"),
+    ],
+)
+def test_hard_tasks_are_named_as_such(
+    model_run: RecordedRun, monkeypatch: pytest.MonkeyPatch, source: str, subset: str, name: str
+) -> None:
+    """Whether the dataset holds the hard tasks alone, or the run chose them."""
+    config = model_run.config | {"dataset": model_run.config["dataset"] | {"subset": subset}}
+    with opened(model_run.model_copy(update={"config": config})) as run:
+        monkeypatch.setitem(run.__dict__, "dataset", run.dataset.model_copy(update={"dataset": source}))
+        assert isinstance(run, ExportedRun)
+        assert run.benchmark == name

@@ -86,6 +86,13 @@ def test_equal_scores_share_a_rank_and_another_revision_is_not_the_published_mod
     assert [rank.published for rank in ranking.ranks] == [None, None]
 
 
+def test_ranks_compare_scores_as_they_are_published(entry, published):
+    """Published figures have one decimal: 50.04 is no better than 50.0, and 50.06 is."""
+    entries = [published("a", 0.5), entry(model="b", pass_at_1=0.5004), entry(model="c", pass_at_1=0.5006)]
+    [ranking] = rankings(entries)
+    assert {rank.entry.model: rank.position for rank in ranking.ranks} == {"c": 1, "a": 2, "b": 2}
+
+
 def test_markdown_tables_are_whole(snapshot):
     """Every line of a table has as many cells as its heading, whatever the names hold; nothing is HTML."""
     text = text_of(snapshot, "leaderboard.md")

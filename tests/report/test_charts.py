@@ -28,6 +28,13 @@ SPECS = {
 }
 
 
+def test_more_lines_than_colours_are_not_drawn():
+    """Two runs of one colour could not be told apart."""
+    points = [{**POINTS[0], "run": f"run {number}"} for number in range(charts.MOST_COLOURS + 1)]
+    assert charts.curve(points, title="score", x_title="k") is None
+    assert charts.curve(points[1:], title="score", x_title="k")
+
+
 def _expressions(part):
     """Every text of a Vega specification that is evaluated: expressions, tests and signals."""
     if isinstance(part, dict):

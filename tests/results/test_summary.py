@@ -31,6 +31,14 @@ def test_scores_ground_truths_domains_and_failures_are_shown(three_tasks):
     assert "Warning" not in text
 
 
+def test_the_title_counts_the_tasks_of_the_smallest_k(tables):
+    """A pass@2 that no task has enough judged samples for would else be a run of no tasks."""
+    tables.task("Demo/1")
+    tables.sample("Demo/1", "pass")
+    tables.sample("Demo/1", "infra_error", index=1)
+    assert text_of(tables, k=(1, 2), title="run").startswith("run: 1 samples of 1 tasks\n")
+
+
 def test_a_long_list_of_ground_truths_is_cut(tables):
     """Twelve tasks are named, the rest is counted."""
     for number in range(20):

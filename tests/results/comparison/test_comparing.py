@@ -64,6 +64,7 @@ def test_unjudged_samples_leave_the_pair_and_are_reported(runs, outcomes):
     assert any("pass@1: 1 of 4 tasks (Demo/1)" in note for note in found.notes)
     assert any("1 samples of a · full · complete were not judged" in note for note in found.notes)
     assert found.rates[0].infra_error_rate == 0.25
+    assert [score.provisional for score in found.scores if score.k == 1] == [True, False]
 
 
 def test_runs_are_restricted_to_common_tasks(runs, outcomes):
@@ -110,6 +111,15 @@ def test_what_else_differs_is_said(runs, outcomes):
     run.recorded.path("execution").with_name("manifest.json").unlink()  # costs a warning, not the comparison
     [*_, note] = [note for note in runs.compare("a", "b", method=QUICK).notes if "harness versions" in note]
     assert note.endswith("b · full · complete: unknown.")
+
+
+def test_tampering_is_not_known_where_nothing_was_checked(runs, outcomes):
+    """A pass that nobody contradicted is no sign of honesty; a run without a pass has nothing to check."""
+    runs.add("checked", outcomes("+-"), judged=[{"integrity": "checked"}])
+    runs.add("unchecked", outcomes("+-"), judged=[{"integrity": None}, {"integrity": None}])
+    runs.add("failed", outcomes("--"))
+    found = runs.compare("checked", "unchecked", "failed", method=QUICK)
+    assert [row.tampered_rate for row in found.rates] == [0.0, None, 0.0]
 
 
 def test_calibrated_and_raw_of_one_run_can_be_compared(runs, outcomes):

@@ -13,6 +13,8 @@ from bigcodeflow.results.comparison.paired_tests import (
     difference_intervals,
     mcnemar,
     mean_interval,
+    paired_interval,
+    score_interval,
     sign_flip_p,
     sign_flip_ps,
 )
@@ -69,6 +71,13 @@ def test_exchanging_the_models_turns_the_interval_round(differences):
     noise = 0.1 * (high - low) + 1.01 / (len(differences) + 2)  # sums are whole numbers
     assert abs(low + other_high) < noise
     assert abs(high + other_low) < noise
+
+
+def test_differences_of_single_samples_have_the_interval_of_comparisons():
+    """Tango's; others have the bootstrap's."""
+    single = [1.0] * 9 + [-1.0] * 2 + [0.0] * 30
+    assert paired_interval(single) == score_interval(9, 2, 41)
+    assert paired_interval([*single, 0.5]) == mean_interval([*single, 0.5])
 
 
 def test_four_tasks_that_all_favour_one_model_prove_nothing():
