@@ -103,7 +103,11 @@ def kill_dask_worker(_service: Service, run: ServedRun) -> None:
     worker.kill()
 
 
-@pytest.mark.parametrize("disturb", [kill_server, kill_worker, kill_flow, kill_dask_worker])
+# Flows and Dask workers are killed by benchmarks/fault_injection.py too, which CI runs.
+@pytest.mark.parametrize(
+    "disturb",
+    [kill_server, kill_worker, *(pytest.param(one, marks=pytest.mark.long) for one in (kill_flow, kill_dask_worker))],
+)
 def test_results_after_a_kill_are_those_of_an_undisturbed_sweep(
     disturb: Callable[[Service, ServedRun], None],
     own_service: Service,

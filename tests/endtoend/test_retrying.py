@@ -59,7 +59,14 @@ def undisturbed(service: Service, samples: Path, tmp_path_factory: pytest.TempPa
     return folders(folder / "store")
 
 
-@pytest.mark.parametrize("failing", STAGES)
+# A stage that asks and a stage that executes; tests/flows/test_failures.py has retries without a worker.
+@pytest.mark.parametrize(
+    "failing",
+    [
+        stage if stage in ("generation", "execution") else pytest.param(stage, marks=pytest.mark.long)
+        for stage in STAGES
+    ],
+)
 def test_retry_runs_the_failed_stage_and_later_ones_only(
     failing: str, service: Service, samples: Path, undisturbed: dict[str, Path], tmp_path: Path
 ) -> None:

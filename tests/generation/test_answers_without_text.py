@@ -59,6 +59,16 @@ def test_an_answer_without_content_is_told(finish: str, ask: Ask) -> None:
     assert any("4 answers hold no text" in line for line in statistics["lines"])
 
 
+def test_an_answer_that_is_reasoning_alone_names_the_server_s_parser(ask: Ask) -> None:
+    """A model without a mark of where its thoughts end has its program taken for a thought."""
+    with model_server([_choice(None, "stop", reasoning_content="def task_func():\n    pass\n")]) as server:
+        table, statistics = ask(server)
+    assert all("def task_func" in row for row in table["reasoning"].to_pylist())
+    [line] = [line for line in statistics["lines"] if "reasoning alone" in line]
+    assert line.startswith("4 answers")
+    assert "--reasoning-parser" in line
+
+
 @pytest.mark.parametrize("tag", ["think", "thinking"])
 def test_thoughts_that_were_cut_off_are_no_program(tag: str, ask: Ask) -> None:
     """A program that the model only thought of is not its answer; the thoughts are kept beside it."""

@@ -193,11 +193,19 @@ def _poor_answers(table: pa.Table, counts: Mapping[str, int]) -> Iterator[str]:
         yield f"{count:,} answers call tools, though none were offered, and hold no text: mend the server's template"
     if count := counts.get("unanswerable"):
         yield f"{count:,} samples can never be answered and count as failed answers: {_first_error(table)}"
-    rows = zip(table["finish_reason"].to_pylist(), table["raw_text"].to_pylist(), strict=True)
-    silent = Counter(reason for reason, text in rows if not str(text).strip())
-    if count := silent["length"]:
+    columns = (table[name].to_pylist() for name in ("finish_reason", "raw_text", "reasoning"))
+    # By the end of the answer, and by whether it was reasoning alone.
+    silent = Counter(
+        (end, bool(thought)) for end, text, thought in zip(*columns, strict=True) if not (text or "").strip()
+    )
+    if count := silent["length", False] + silent["length", True]:
         yield f"{count:,} answers were cut off before their text began: raise generation.sampling.max_tokens"
-    if count := silent["empty"] + silent["other"]:
+    if count := silent["empty", True] + silent["other", True]:
+        yield (
+            f"{count:,} answers arrived as reasoning alone and count as empty: the server's reasoning parser took the "
+            "whole text; start the server with the parser of this model, or without one (vLLM: --reasoning-parser)"
+        )
+    if count := silent["empty", False] + silent["other", False]:
         yield f"{count:,} answers hold no text, though the provider calls them whole"
 
 
