@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 from tests.deployments.files import DEPLOYMENTS
 from tests.remote.docker_engine import engine, import_base, lent
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(3600)]
 
 #: Runs a command in a new container that is started with further options.
 Container = Callable[..., subprocess.CompletedProcess[str]]
