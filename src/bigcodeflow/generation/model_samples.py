@@ -194,17 +194,13 @@ def _poor_answers(table: pa.Table, counts: Mapping[str, int]) -> Iterator[str]:
     if count := counts.get("unanswerable"):
         yield f"{count:,} samples can never be answered and count as failed answers: {_first_error(table)}"
     columns = (table[name].to_pylist() for name in ("finish_reason", "raw_text", "reasoning"))
-    # By the end of the answer, and by whether it was reasoning alone.
     silent = Counter(
         (end, bool(thought)) for end, text, thought in zip(*columns, strict=True) if not (text or "").strip()
     )
     if count := silent["length", False] + silent["length", True]:
         yield f"{count:,} answers were cut off before their text began: raise generation.sampling.max_tokens"
     if count := silent["empty", True] + silent["other", True]:
-        yield (
-            f"{count:,} answers arrived as reasoning alone and count as empty: the server's reasoning parser took the "
-            "whole text; start the server with the parser of this model, or without one (vLLM: --reasoning-parser)"
-        )
+        yield f"{count:,} answers are reasoning alone: mend the server's --reasoning-parser, or start it without one"
     if count := silent["empty", False] + silent["other", False]:
         yield f"{count:,} answers hold no text, though the provider calls them whole"
 
