@@ -138,7 +138,8 @@ def state_of(machine: Machine) -> State:
         mounts=Path("/proc/self/mounts").read_text(),
         system_v=system_v,
         shared_memory=[path.name for path in Path("/dev/shm").iterdir() if TOKEN in path.name],
-        control_groups=[str(path) for path in Path("/sys/fs/cgroup").glob(f"**/bigcodeflow-*-{os.getpid()}-*")],
+        # os.walk passes over those of other processes that go meanwhile.
+        control_groups=[one for one, _, _ in os.walk("/sys/fs/cgroup") if f"-{os.getpid()}-" in Path(one).name],
         descriptors=len(list(Path("/proc/self/fd").iterdir())),
         processes={child.pid for child in psutil.Process().children(recursive=True)},
         names_here=sorted(path.name for path in Path.cwd().iterdir()),

@@ -8,8 +8,9 @@ LIBRARIES = ("pandas", "numpy", "json", "sklearn")
 
 
 def record(
-    store, model, outcomes, *, n_samples=1, usage=(), unjudgeable=(), split="complete", source="x.jsonl", **more
-):
+    store, model, outcomes, *, n_samples=1, usage=(), unjudgeable=(), split="complete", source="x.jsonl",
+    variants=("calibrated",), **more,
+):  # fmt: skip
     """Record a run of a model on tasks of which every third is hard: '1' passes, '0' fails, 'x' was not judged.
 
     Task number n uses the n-th of the four libraries, and so on in a circle.
@@ -22,7 +23,7 @@ def record(
         tables.rows["tasks"][-1]["hard"] = number % 3 == 0
         for index in range(n_samples):
             status = {"1": "pass", "0": "fail", "x": "infra_error"}[outcome]
-            tables.sample(task_id, status, index=index, usage=usage)
+            tables.sample(task_id, status, index=index, usage=usage, variants=variants)
     config = {"dataset": {"split": split, "subset": "full"}, "samples": {"source": source}}
     return store.record(
         tables, model=model, run=more.pop("run", model), split=split, config=config, scored=False, **more

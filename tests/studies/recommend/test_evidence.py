@@ -86,6 +86,17 @@ def test_the_same_answers_have_the_same_rank_on_a_part_of_the_tasks(recorded):
     np.testing.assert_array_equal(found.shares[0], found.shares[1])
 
 
+def test_raw_programs_are_not_set_beside_calibrated_ones(recorded):
+    """They lack imports that calibration adds; where all are raw they are ranked."""
+    raw = [record(recorded, name, "1111", variants=("raw",)) for name in ("r", "s")]
+    assert models(recorded) == ["r", "s"]
+    for name in ("a", "b"):
+        record(recorded, name, "1010")
+    found = evidence_of_store(recorded.root)
+    assert list(found.outcomes.models) == ["a", "b"]
+    assert found.notes == (f"Left out, as they were judged raw alone: {', '.join(raw)}.",)
+
+
 def test_a_model_that_lacks_few_verdicts_is_ranked():
     """Samples that could not be judged take a run out of no ranking; nor is the task lost to the others."""
     shares = np.ones((40, 100))

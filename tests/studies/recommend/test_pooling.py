@@ -9,7 +9,6 @@ from bigcodeflow.studies.recommend.pooling import Outcomes, learnt_weights
 from bigcodeflow.studies.recommend.ranking import Recommender
 
 LIBRARIES = [f"lib{number}" for number in range(10)]
-#: Difficulties of tasks in many places of a normal distribution.
 PLACES = np.random.default_rng(9).standard_normal(2000)
 
 
@@ -116,16 +115,6 @@ def test_more_of_the_same_evidence_narrows_the_interval():
     for name in (max(counts, key=counts.get), min(counts, key=counts.get)):
         widths[name] = np.mean([one.interval.high - one.interval.low for one in found.recommend([name]).models])
     assert list(widths.values()) == sorted(widths.values())
-
-
-def test_the_order_of_tasks_does_not_matter(drawn):
-    """The same outcomes in another order give the same ranking, and rates that differ by chance of the draws alone."""
-    first = recommender(drawn.outcomes).recommend(["lib3"])
-    order = np.random.default_rng(0).permutation(len(drawn.outcomes.task_ids))
-    second = recommender(drawn.outcomes.kept(range(6), list(order))).recommend(["lib3"])
-    assert [one.run for one in first.models] == [one.run for one in second.models]
-    for one, other in zip(first.models, second.models, strict=True):
-        assert one.rate == pytest.approx(other.rate, abs=0.01)
 
 
 def test_probabilities_and_ranks_belong_together(drawn):

@@ -109,10 +109,11 @@ def _is_current(path: Path, store: Store) -> bool:
 def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL) -> Evidence:
     """The evidence in a store's catalog, which the connection uses.
 
-    A model stands once, in its run with most tasks, of several the latest. Controls do not count, nor do runs over
-    contradicted tasks, over variants of tasks, or whose model was asked the prompts of another split, nor a task for a
-    run in which its own solution failed. Models are ranked on the tasks that they have in common: a run of the hard
-    tasks alone is not set beside runs of all of them. Of very many models those that pass most are ranked.
+    A model stands once, in its run with most tasks, of several the latest. Controls do not count, nor do runs that were
+    judged raw alone where others were calibrated, over contradicted tasks, over variants of tasks, or whose model was
+    asked the prompts of another split, nor a task for a run in which its own solution failed. Models are ranked on the
+    tasks that they have in common: a run of the hard tasks alone is not set beside runs of all of them. Of very many
+    models those that pass most are ranked.
 
     Raises:
         ArtifactError: fewer than two models are left.
@@ -125,12 +126,15 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL)
     found = [row for row in rows_of(connection, "recommend/runs") if row["source"] not in CONTROLS]
     sound = [row for row in found if not any(row[mark] for mark in _NO_SCORES)]
     split = selection.split or _split_of_most(sound)
-    chosen = _one_of_each([row for row in sound if row["split"] == split])
+    alike, raw = _of_one_variant([row for row in sound if row["split"] == split])
+    chosen = _one_of_each(alike)
     outcomes = _outcomes(connection, chosen, only_hard=selection.subset == "hard")
     ranked, tasks = common_tasks(outcomes)
-    notes = list(_left_out(found))
+    notes = [*_left_out(found), *raw]
     if others := [place for place in range(len(outcomes.models)) if place not in ranked]:
-        names = shortened([f"{outcomes.models[place]} ({_n_judged(outcomes, place):,})" for place in others])
+        names = shortened(
+            [f"{outcomes.models[place]} ({np.isfinite(outcomes.shares[place]).sum():,})" for place in others]
+        )
         notes.append(f"Not ranked, as they were not judged on the {len(tasks):,} tasks of the others: {names}.")
     if len(ranked) < _FEWEST_MODELS:
         wanted = " · ".join(filter(None, (selection.subset, split)))
@@ -163,6 +167,15 @@ def _left_out(found: Sequence[Row]) -> Iterator[str]:
     for column, reason in _NO_SCORES.items():
         if records := [row["record"] for row in found if row[column]]:
             yield f"Left out, as {reason}: {shortened(records)}."
+
+
+def _of_one_variant(rows: Sequence[Row]) -> tuple[Sequence[Row], list[str]]:
+    """Leave raw programs out, which lack what calibration adds, unless there are no others; a sentence names them."""
+    raw = [row["record"] for row in rows if row["variant"] != "calibrated"]
+    if not raw or len(raw) == len(rows):
+        return rows, []
+    kept = [row for row in rows if row["record"] not in raw]
+    return kept, [f"Left out, as they were judged raw alone: {shortened(raw)}."]
 
 
 def _model(row: Row) -> str:
@@ -226,7 +239,3 @@ def common_tasks(outcomes: Outcomes) -> tuple[list[int], list[int]]:
     ranked = np.flatnonzero(covers[best])
     tasks = np.flatnonzero(judged[ranked].mean(axis=0) >= _LEAST_JUDGED)
     return ranked.tolist(), tasks.tolist()
-
-
-def _n_judged(outcomes: Outcomes, place: int) -> int:
-    return int(np.isfinite(outcomes.shares[place]).sum())

@@ -44,8 +44,7 @@ class TestCases(unittest.TestCase):
             for way in ways:
                 task_func("x", way)
             end = time.monotonic() + seconds
-            while not out.getvalue() and time.monotonic() < end:
-                time.sleep(0.01)
+            while not out.getvalue() and time.monotonic() < end: time.sleep(0.01)
         return out.getvalue()
     def test_bytes(self):
         out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
