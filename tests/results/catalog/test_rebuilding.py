@@ -88,7 +88,7 @@ class TestLeftOut:
 
     @pytest.mark.parametrize(
         ("stage", "remove"),
-        [pytest.param("dataset", shutil.rmtree, marks=pytest.mark.slow), ("execution", remove_table)],
+        [pytest.param("aggregation", shutil.rmtree, marks=pytest.mark.slow), ("execution", remove_table)],
     )
     def test_a_run_whose_artifact_is_gone_is_left_out(self, store, two, stage, remove, caplog):
         """Also one that was copied in part: every view goes on with the other run, a warning and the table tell of it."""
