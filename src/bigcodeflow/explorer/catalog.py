@@ -113,9 +113,9 @@ class ListedRun:
 
     @property
     def series(self) -> tuple[str | None, ...]:
-        """What runs share that ask the same of a model: only their scores may be joined over the nights.
+        """Identify the runs that ask the same of a model: only their scores may be joined over the nights.
 
-        That is model and setting, however the run was started or called, the dataset's content with the selected
+        They share model and setting, however the run was started or called, the dataset's content with the selected
         tasks, and the variant and sanitizer of the score. A later environment or version goes on with a series.
         """
         asked = (self.who, self.setting_key, self.split, self.subset, self.dataset_key)

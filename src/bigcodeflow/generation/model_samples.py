@@ -193,14 +193,12 @@ def _poor_answers(table: pa.Table, counts: Mapping[str, int]) -> Iterator[str]:
         yield f"{count:,} answers call tools, though none were offered, and hold no text: mend the server's template"
     if count := counts.get("unanswerable"):
         yield f"{count:,} samples can never be answered and count as failed answers: {_first_error(table)}"
-    columns = (table[name].to_pylist() for name in ("finish_reason", "raw_text", "reasoning"))
-    silent = Counter(
-        (end, bool(thought)) for end, text, thought in zip(*columns, strict=True) if not (text or "").strip()
-    )
+    rows = zip(*(table[name].to_pylist() for name in ("finish_reason", "raw_text", "reasoning")), strict=True)
+    silent = Counter((end, bool(thought)) for end, text, thought in rows if not (text or "").strip())
     if count := silent["length", False] + silent["length", True]:
         yield f"{count:,} answers were cut off before their text began: raise generation.sampling.max_tokens"
     if count := silent["empty", True] + silent["other", True]:
-        yield f"{count:,} answers are reasoning alone: mend the server's --reasoning-parser, or start it without one"
+        yield f"{count:,} answers are reasoning alone: correct the server's --reasoning-parser, or start it without"
     if count := silent["empty", False] + silent["other", False]:
         yield f"{count:,} answers hold no text, though the provider calls them whole"
 

@@ -40,8 +40,8 @@ class RetentionConfig(SettingsModel):
     older_than_days: float = Field(default=30.0, ge=1, le=36_500)
     """Only what nobody has used for so many days goes."""
     keep_runs_per_name: int = Field(default=0, ge=0, le=100_000)
-    """Of the runs of one name, model, setting and set of tasks, keep the records of so many newest ones; older ones go,
-    and with them artifacts that nothing else needs. 0 keeps every record."""
+    """Keep the records of so many newest runs of each name, model, setting and set of tasks; older ones go, and with
+    them artifacts that nothing else needs. 0 keeps every record."""
     answers: bool = False
     """Also remove models' answers that no recorded run needs. They were paid for, and to ask again costs again."""
     dry_run: bool = True

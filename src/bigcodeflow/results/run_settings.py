@@ -1,4 +1,4 @@
-"""How a run's model was asked and its answers were judged: the setting, by which runs are joined and told apart."""
+"""The setting of a run, by which runs are joined and distinguished: how its model was asked and its answers judged."""
 
 import hashlib
 import json
@@ -90,7 +90,7 @@ def _words(identity: Mapping[str, Any]) -> Iterator[str]:
     if identity["extra_body"]:
         yield "extra_body changed"
     for name, value in {**identity["prompt"], **identity["offline"]}.items():
-        # A prompt's text is too long for a table, and stands in the run's record.
+        # A prompt's text is too long for a table, and is in the run's record.
         yield f"{name} {value}" if name in {"form", "dtype", "max_model_tokens"} else f"{name} changed"
 
 

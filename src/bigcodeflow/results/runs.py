@@ -120,7 +120,7 @@ class RecordedRun(BaseModel):
 
     @property
     def judging(self) -> Mapping[str, Any]:
-        """How its answers were judged, by the names of the settings; None where that is not known."""
+        """Settings of the judging by name; None where one is not known."""
         execution, sanitizing = (self.config.get(name, {}) for name in ("execution", "sanitizing"))
         settings = {name: execution.get(name) for name in ("integrity", "reruns", "fail_fast", "quarantine")}
         return {**(execution.get("limits") or {}), **settings, "safety_policy": sanitizing.get("safety_policy")}
@@ -171,7 +171,7 @@ def recorded_run(store: Store, record: str) -> RecordedRun:
 
 
 class Judge(NamedTuple):
-    """Where a run was executed; None where that is not known, as of imported runs."""
+    """The environment and the judge of a run; None where they are not known, as of imported runs."""
 
     environment_sha: str | None
     """Identity of the environment's libraries and data."""
@@ -180,7 +180,7 @@ class Judge(NamedTuple):
 
 
 def judge_of(run: RecordedRun) -> Judge:
-    """Read where a run was executed, from the manifest of its execution."""
+    """Read the environment and the judge of a run from the manifest of its execution."""
     manifest = run.store.folder(STAGE_FOLDERS["execution"], run.keys.get("execution", "")) / MANIFEST
     try:
         judge = json.loads(manifest.read_bytes())["settings"]["content"]["environment"]
