@@ -32,11 +32,11 @@ CHROMIUM_FLAGS = [
 
 # Servers of the tests are asked directly, also on a machine that has a proxy.
 reach_loopback_directly(os.environ)
-# How long an example takes says how busy the machine is, and nothing about the example.
-settings.register_profile(
-    "any machine", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
+# Checks draw the same examples each time, and fail for what was changed; `--hypothesis-profile search` draws new ones.
+fixed = {"derandomize": True, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("check", max_examples=examples(100), **fixed)
+settings.register_profile("search", settings.get_profile("check"), derandomize=False)
+settings.load_profile("check")
 
 _SLOW_MODULE = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.slow", re.MULTILINE)
 #: Folders in the order in which workers of pytest-xdist take them. The first compares what its own process has open

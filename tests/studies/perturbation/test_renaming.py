@@ -58,7 +58,7 @@ def outcome(program: str, data: int, **named: int) -> object:
     exec(program, space)
     try:
         return space["task_func"](data, **named)  # type: ignore[operator]
-    except (TypeError, ValueError, UnboundLocalError) as error:
+    except (TypeError, ValueError, UnboundLocalError, RecursionError) as error:
         return type(error)
 
 
