@@ -4,6 +4,7 @@ import json
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from threading import Event
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +13,11 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentFlowRunId
 from prefect.client.schemas.objects import State
 
+from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel
 from bigcodeflow.results.runs import recorded_runs
-from bigcodeflow.store import open_store
-from flows.sweep import sweep
+from bigcodeflow.store import ArtifactRef, open_store
+from flows.sweep import sweep, sweep_file
 from tests.flows.observed import prefect, run_id, shown
 from tests.flows.test_failures import write_samples
 from tests.flows.test_reuse import parts
@@ -145,10 +147,22 @@ def _spans(client: SyncPrefectClient, sweep_run: UUID) -> dict[str, tuple[dateti
 
 
 @pytest.mark.slow
-def test_one_asks_while_another_executes(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
+def test_one_asks_while_another_executes(
+    prefect_client: SyncPrefectClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of two models the second is asked before the first is judged; never are two asked, or two judged, at once."""
-    slow = Completion("```python\nimport time\ndef task_func(*given, **named):\n    time.sleep(8)\n```")
-    with model_server([slow]) as server:
+    perform, begun, both_asked = stages.perform, [], Event()
+
+    def ordered(stage: stages.Stage, *given: Any) -> ArtifactRef:
+        if stage.title == "generation":
+            begun.append(stage)
+        if len(begun) == 2:
+            both_asked.set()
+        assert stage.title != "execution" or both_asked.wait(600)
+        return perform(stage, *given)
+
+    monkeypatch.setattr("tasks.stages.perform", ordered)
+    with model_server([Completion("```python\ndef task_func(*given, **named):\n    return 0\n```")]) as server:
         models = tuple(
             SweepModel(model=f"openai:{name}", values={"generation.base_url": server.url("openai")}) for name in "mn"
         )
@@ -179,18 +193,10 @@ def test_a_mistake_is_reported_before_anything_runs(prefect_client: SyncPrefectC
 
 def test_a_file_is_read_when_the_sweep_runs(prefect_client: SyncPrefectClient, tmp_path: Path) -> None:
     """A deployment names the file, so that editing it needs no new deployment; an unknown name is reported."""
-    state = sweep(file="absent", return_state=True)
+    state = sweep_file("absent", return_state=True)
     assert state.is_failed()
     assert state.message == "sweep 'absent' is neither a file nor one of: nightly, starter"
     assert prefect_client.read_flow_run(run_id(state)).name == "sweep absent"
-
-
-def test_a_file_and_a_sweep_that_is_filled_in_are_not_mixed(tmp_path: Path) -> None:
-    """Fields that somebody filled in beside a deployment's file are never left aside in silence."""
-    state = sweep(sweep_in(tmp_path, "oracle"), file="nightly", return_state=True)
-    assert state.is_failed()
-    assert "names the file nightly, and other fields are filled in too" in state.message
-    assert not (tmp_path / "store").exists()
 
 
 def test_the_form_refuses_a_wrong_value(prefect_client: SyncPrefectClient) -> None:

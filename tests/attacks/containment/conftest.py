@@ -114,8 +114,8 @@ class State:
     control_groups: list[str]
     descriptors: int
     processes: set[int]
-    names_here: list[str]
-    """Core dumps would lie in the executor's current folder."""
+    core_dumps: list[str]
+    """In the executor's current folder, where other tests may write files of other names meanwhile."""
     leftovers: list[str]
     hostname: str
 
@@ -142,7 +142,7 @@ def state_of(machine: Machine) -> State:
         control_groups=[one for one, _, _ in os.walk("/sys/fs/cgroup") if f"-{os.getpid()}-" in Path(one).name],
         descriptors=len(list(Path("/proc/self/fd").iterdir())),
         processes={child.pid for child in psutil.Process().children(recursive=True)},
-        names_here=sorted(path.name for path in Path.cwd().iterdir()),
+        core_dumps=sorted(path.name for path in Path.cwd().glob("core*")),
         leftovers=[str(process.pid) for process in psutil.process_iter() if _is_leftover(process)],
         hostname=socket.gethostname(),
     )
