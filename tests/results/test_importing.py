@@ -267,8 +267,17 @@ class TestRuns:
         assert take_in(packed, tmp_path / "store", listener=again).record == first.record == record.stem
         assert again.computed == []
         assert [path.read_bytes() for path in record.parent.iterdir()] == [before]
-        take_in(write(three.parent, PASSES), tmp_path / "store")  # its name and date are equal
-        assert len(recorded_runs(tmp_path / "store")) == 2
+        names = [first.record]
+        for status in (
+            "pass",
+            "fail",
+            "timeout",
+            "pass",
+        ):  # names and dates are equal: the latest is the last that came
+            changed = write(three.parent, [entry(0, status), entry(1), entry(2, "timeout")])
+            names.append(take_in(changed, tmp_path / "store").record)
+        assert names.pop() == names[1]
+        assert [run.record for run in recorded_runs(tmp_path / "store")] == names
 
     def test_the_split_is_stated_or_asked_for(self, three, tmp_path):
         """A name that tells nothing needs --split; then the file's name is the run's."""

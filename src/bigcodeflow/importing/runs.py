@@ -5,6 +5,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from bigcodeflow.importing.reading import ResultsFile, read_results
 from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sample_verdict
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
-from bigcodeflow.results.runs import recorded_runs
+from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
@@ -275,36 +276,48 @@ def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[
     found, config, store = given.results, given.run.config, given.store
     identity = {"sha256": found.sha256, **origin}  # the file may lie elsewhere for another import of it
     key = artifact_key("imported run", 1, {"run": config.name, **given.view, **identity})
-    name = f"{found.evaluated_at.strftime('%Y%m%dT%H%M%S.%f')}-{config.name[:_NAME_LENGTH]}-{key[:12]}"
-    for run in recorded_runs(store.location):
-        if run.record == name and run.keys == {stage: key for stage, key in artifacts.items() if key}:
-            return name
-        same = run.run == config.name and run.imported.get("sha256") == found.sha256
-        if same and run.record != name:
-            other = [one for one in sorted(identity) if run.imported.get(one) != identity[one]]
-            raise SamplesError(
-                f"{found.path}: was imported as {config.name} before, with other {', '.join(other) or 'settings'}, and "
-                "no record is replaced: choose another --name, or delete "
-                f"{store.root / 'runs' / run.record}.json first"
-            )
+    ending = f"-{config.name[:_NAME_LENGTH]}-{key[:12]}"
+    moment, recorded = found.evaluated_at, recorded_runs(store.location)
+    if earlier := next((run for run in recorded if run.record.endswith(ending)), None):
+        if earlier.keys == {stage: key for stage, key in artifacts.items() if key}:
+            return earlier.record
+        moment = earlier.started_at
+    else:
+        _refuse_another_origin(given, identity, recorded)
+        # A file's date is exact to the minute: of several files of one date the last import is the latest run.
+        same = [run.started_at for run in recorded if moment <= run.started_at < moment + timedelta(seconds=1)]
+        moment = max([moment, *(other + timedelta(microseconds=1) for other in same)])
+    name = f"{moment.strftime('%Y%m%dT%H%M%S.%f')}{ending}"
     known = config.model_dump(mode="json")
     # What is not known is null: a default would state how others have evaluated.
     content = {section: known[section] if section in _OWN_SECTIONS else _nulls(known[section]) for section in known}
     content["generation"]["n_samples"] = given.view.get("n_samples")
     content["generation"]["sampling"]["temperature"] = given.view.get("temperature")
     content["execution"]["variants"] = known["execution"]["variants"]
-    moment = found.evaluated_at.isoformat()
     record = {
         "run": config.name,
         "model": given.view["model"],
-        "started_at": moment,
-        "finished_at": moment,
+        "started_at": moment.isoformat(),
+        "finished_at": moment.isoformat(),
         "config": content,
         "artifacts": artifacts,
         "imported": {"file": found.path.name, **identity},
     }
     store.write(f"runs/{name}.json", json.dumps(record, indent=2).encode())
     return name
+
+
+def _refuse_another_origin(given: _Import, identity: Mapping[str, Any], recorded: Iterable[RecordedRun]) -> None:
+    """Refuse a file that was recorded under this name before, and is made of something else now."""
+    found, name = given.results, given.run.config.name
+    for run in recorded:
+        if run.run == name and run.imported.get("sha256") == found.sha256:
+            other = [one for one in sorted(identity) if run.imported.get(one) != identity[one]]
+            raise SamplesError(
+                f"{found.path}: was imported as {name} before, with other {', '.join(other) or 'settings'}, and "
+                "no record is replaced: choose another --name, or delete "
+                f"{given.store.root / 'runs' / run.record}.json first"
+            )
 
 
 def _nulls(value: Any) -> Any:
