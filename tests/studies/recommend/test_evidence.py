@@ -43,6 +43,10 @@ def test_a_model_stands_once(recorded):
     found = evidence_of_store(recorded.root)
     assert [run.model for run in found.runs] == ["b", "org/a"]
     assert found.runs[1].record == last
+    assert found.notes == ()
+    record(recorded, "b", "1100", source="b--bigcodebench-complete--vllm-0.8-1.jsonl")
+    notes = evidence_of_store(recorded.root).notes
+    assert notes == ("Of models with runs in several settings one run counts, that of most tasks: b (vllm-0.8-1).",)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Evidence of a store on its models: one run of each, on the tasks that all of them were judged on."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,7 +131,7 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL)
     chosen = _one_of_each(alike)
     outcomes = _outcomes(connection, chosen, only_hard=selection.subset == "hard")
     ranked, tasks = common_tasks(outcomes)
-    notes = [*_left_out(found), *raw]
+    notes = [*_left_out(found), *raw, *_of_several_settings(alike, chosen)]
     if others := [place for place in range(len(outcomes.models)) if place not in ranked]:
         names = shortened(
             [f"{outcomes.models[place]} ({np.isfinite(outcomes.shares[place]).sum():,})" for place in others]
@@ -198,6 +199,15 @@ def _one_of_each(rows: Sequence[Row]) -> list[Row]:
     for row in sorted(rows, key=lambda row: (row["n_tasks"], row["started_at"], row["record"])):
         best[_model(row)] = row
     return [best[model] for model in sorted(best)]
+
+
+def _of_several_settings(rows: Sequence[Row], chosen: Sequence[Row]) -> Iterator[str]:
+    """Yield a sentence that names the settings that count, where models were asked or judged in several."""
+    settings: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        settings[_model(row)].add(row["setting_key"])
+    if several := [f"{_model(row)} ({row['setting']})" for row in chosen if len(settings[_model(row)]) > 1]:
+        yield f"Of models with runs in several settings one run counts, that of most tasks: {shortened(several)}."
 
 
 def _outcomes(connection: "DuckDBPyConnection", chosen: Sequence[Row], *, only_hard: bool) -> Outcomes:

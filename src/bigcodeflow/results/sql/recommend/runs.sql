@@ -6,7 +6,7 @@ with
 records as (
     select
         record, model, split, split_mismatch, contradicted, task_variants, started_at, generation_key,
-        ground_truth_key, execution_key,
+        ground_truth_key, execution_key, setting, setting_key,
         json_extract_string(config, '$.samples.source') as source
     from runs
 ),
