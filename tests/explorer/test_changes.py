@@ -105,3 +105,14 @@ def test_few_tasks_of_several_samples_are_no_proof(recorded):
     [change] = changes(recorded)
     assert change.n_worse == 2
     assert change.p == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_model_counts_once_whatever_its_settings(explore):
+    """The share that passes a task is a mean over models, and of each over its settings."""
+    for temperature in (0.0, 0.5, 1.0):
+        generation = {"model": "openai:a", "sampling": {"temperature": temperature}}
+        record_night(explore.recorded, "a", {0, 1}, asked={"samples": {"source": "model"}, "generation": generation})
+    record_night(explore.recorded, "b", {1})
+    explore.rebuild()
+    shares = explore.explorer.catalog.version().pass_shares
+    assert [shares[f"Demo/{number}"] for number in range(3)] == [0.5, 0.0, 1.0]

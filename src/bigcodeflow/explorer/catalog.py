@@ -155,8 +155,9 @@ class CatalogVersion:
     def pass_shares(self) -> Mapping[str, float]:
         """The mean over models of a task's share of passing samples, by its id: each series in its latest run."""
         latest = [runs[0] for runs in self.series.values() if runs[0].execution_key and not runs[0].control]
-        chosen = {(run.execution_key, run.variant, run.sanitizer) for run in latest}
-        listed = json.dumps([dict(zip(("artifact", "variant", "sanitizer"), one, strict=True)) for one in chosen])
+        chosen = {(run.who, run.execution_key, run.variant, run.sanitizer) for run in latest}
+        columns = ("model", "artifact", "variant", "sanitizer")
+        listed = json.dumps([dict(zip(columns, one, strict=True)) for one in sorted(chosen, key=str)])
         return {row["task_id"]: row["pass_share"] for row in self.rows("pass_shares", chosen=listed)}
 
     def compute(self) -> None:
