@@ -7,12 +7,11 @@ from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
-from prefect import runtime
 from prefect.logging import get_run_logger
 from prefect.states import Completed
 
 from bigcodeflow.config import RunConfig
-from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.pipeline import sweep_results
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import Resolver
@@ -21,7 +20,7 @@ from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult, Plan
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
 from flows.benchmark import benchmark, judge, moment_and_token, scored
-from flows.hooks import by_config, failing_with_message, reporting_flow
+from flows.hooks import by_config, by_parameters, failing_with_message, reporting_flow
 from tasks.progress import ProgressBar
 from tasks.upkeep_artifacts import show_sweep
 
@@ -32,25 +31,28 @@ STARTER_SWEEP = SweepConfig()
 
 
 def sweep_title(config: SweepConfig) -> str:
-    """What people read: the name of the sweep, or of the file that it is read from."""
-    file = runtime.flow_run.parameters.get("file")
-    return f"sweep {Path(file).stem if file else config.name}"
+    """Return what people read: the name of the sweep."""
+    return f"sweep {config.name}"
 
 
 @reporting_flow("sweep", flow_run_name=by_config(SweepConfig, sweep_title))
-def sweep(config: SweepConfig = STARTER_SWEEP, file: str = "") -> list[MemberResult]:
+def sweep(config: SweepConfig = STARTER_SWEEP) -> list[MemberResult]:
     """Judge every model under every split, subset and setting. What is finished is reused; a failure stops no other.
 
     Args:
-        config: the sweep, filled in here. It stays untouched where a file is named.
-        file: a YAML file with the sweep instead, or the name of a shipped one: starter or nightly. Empty it to run the
-            sweep that is filled in.
+        config: The sweep.
     """
-    if file and config != STARTER_SWEEP:
-        raise ConfigError(
-            f"sweep: names the file {file}, and other fields are filled in too: empty the one that is not meant"
-        )
-    return run_members(load_sweep(file) if file else config)
+    return run_members(config)
+
+
+@reporting_flow("sweep", flow_run_name=by_parameters(lambda file: f"sweep {Path(file).stem}", str))
+def sweep_file(file: str = "starter") -> list[MemberResult]:
+    """Judge every model of a sweep file, which is read when the run begins. What is finished is reused.
+
+    Args:
+        file: A YAML file with the sweep, or the name of a shipped one: starter or nightly.
+    """
+    return run_members(load_sweep(file))
 
 
 def run_members(chosen: SweepConfig) -> list[MemberResult]:
@@ -71,7 +73,7 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
     progress = ProgressBar(f"sweep {config.name}", logger)
 
     def perform(number: int, member: Member) -> MemberResult:
-        logger.info("%s of %s runs: %s", f"{number:,}", total, member.title)
+        logger.info("run %s of %s: %s", f"{number + 1:,}", total, member.title)
         plan = sweep_results.plan_of(member, recorded.get(member.name), resolver).placed(folder)
         if plan.artifacts is None:
             return _run(plan, resolver, turns, config.preset)

@@ -13,7 +13,7 @@ from bigcodeflow.leaderboard.history import change_line
 from bigcodeflow.leaderboard.publishing import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckResult
 from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals
-from bigcodeflow.pipeline.sweep_results import MemberResult, result_rows, summary
+from bigcodeflow.pipeline.sweep_results import OF_PAGES, MemberResult, brief_rows, result_rows, summary
 from bigcodeflow.pipeline.sweeps import SweepConfig
 from bigcodeflow.results.formatting import board_title
 from tasks.explorer_links import linked
@@ -28,7 +28,7 @@ _MOST_ROWS = 500
 def show_sweep(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> None:
     """Attach the table of results, the table of failures where there are any, and the whole as one page."""
     key = artifact_key("sweep", config.name)
-    described = linked(f"Results of sweep {config.name}", config.store)
+    described = linked(f"{summary(results)} · sweep {config.name}", config.store)
     create_table_artifact(result_rows(results), key=key, description=described)
     failures = [{"run": result.name, "why": result.error} for result in results if result.outcome == "failed"]
     if failures:
@@ -36,7 +36,6 @@ def show_sweep(config: SweepConfig, results: Sequence[MemberResult], file: Path)
             f"Runs of sweep {config.name} that failed; run the sweep again for these alone", config.store
         )
         create_table_artifact(failures, key=f"{key}-failures", description=description)
-    described = linked(f"Sweep {config.name}", config.store)
     create_markdown_artifact(sweep_page(config, results, file), key=f"{key}-result", description=described)
 
 
@@ -45,7 +44,7 @@ def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path)
     parts = [
         f"# Sweep {config.name}",
         f"{summary(results)}.",
-        Table.of_records(result_rows(results)).to_markdown(),
+        Table.of_records(brief_rows(results, OF_PAGES)).to_markdown(),
     ]
     failed = [f"- **{result.name}**: {result.error}" for result in results if result.outcome == "failed"]
     if failed:

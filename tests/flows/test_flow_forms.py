@@ -17,13 +17,13 @@ from flows.leaderboard import leaderboard
 from flows.perturbation import perturbation
 from flows.rescore import rescore
 from flows.retention import retention
-from flows.sweep import sweep
+from flows.sweep import sweep, sweep_file
 
 _FULL = (
     *(benchmark, sweep, rescore, check_environment, leaderboard, retention),
     *(audit, cheating, contamination, evolution, perturbation),
 )
-FLOWS = {flow.name: flow for flow in _FULL}
+FLOWS = {flow.name: flow for flow in _FULL} | {"sweep-file": sweep_file}
 SHORT = {flow.name: flow for flow in (ask_a_model, judge_samples, sweep_models)}
 #: What nobody can leave out of a short form.
 NEEDED = {"ask-a-model": ["model"], "judge-samples": [], "sweep-models": ["models"]}

@@ -199,8 +199,12 @@ def _rescore(config: Values) -> RunConfig:
     return rescored(validated(RescoreConfig, config, "config"))
 
 
-def _sweep(config: Values = _NONE, file: str = "") -> SweepConfig:
-    return load_sweep(file) if file else validated(SweepConfig, config, "config")
+def _sweep(config: Values = _NONE) -> SweepConfig:
+    return validated(SweepConfig, config, "config")
+
+
+def _sweep_file(file: str = "starter") -> SweepConfig:
+    return load_sweep(file)
 
 
 _MADE_BY: Mapping[str, Callable[..., RunConfig | SweepConfig]] = MappingProxyType(
@@ -208,6 +212,7 @@ _MADE_BY: Mapping[str, Callable[..., RunConfig | SweepConfig]] = MappingProxyTyp
         "benchmark": _benchmark,
         "rescore": _rescore,
         "sweep": _sweep,
+        "sweep_file": _sweep_file,
         "ask_a_model": asked_run,
         "judge_samples": judged_run,
         "sweep_models": models_sweep,

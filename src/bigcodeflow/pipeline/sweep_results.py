@@ -202,9 +202,13 @@ def result_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
     ]
 
 
-def brief_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
-    """The same in the columns that a terminal has room for; columns that are empty everywhere are left out."""
-    wanted = ("pass@1", "95 % interval", "ground truths", "cost", "time", "done")
+#: Columns that a terminal has room for, and those that a page of the Prefect UI has beside its panel of details.
+_OF_TERMINALS = ("pass@1", "95 % interval", "ground truths", "cost", "time", "done")
+OF_PAGES = ("pass@1", "95 % interval", "cost", "done")
+
+
+def brief_rows(results: Sequence[MemberResult], wanted: Sequence[str] = _OF_TERMINALS) -> list[dict[str, str]]:
+    """Return the same with the run's title and the wanted columns; those that are empty everywhere are left out."""
     rows = [
         {
             "run": title_of(result.model, result.subset, result.split, result.setting),
