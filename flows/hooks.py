@@ -40,7 +40,7 @@ _MAY_BE_MADE_UP = re.compile(rf"({_LETTERS})-[a-z]+(-[a-z]+)*|[A-Z][a-z]+(-[A-Z]
 
 #: What the log of a run that did not finish says, by the type of its last state; of any other it was cancelled.
 _REMEDIES = {
-    StateType.FAILED: "{state}. Mend what the message names, then {remedy}",
+    StateType.FAILED: "{message}\nTo go on once that is fixed, {remedy}",
     StateType.CRASHED: "{state}: the process ended before its work did. To go on, {remedy}",
 }
 _CANCELLED = "Cancelled: sandboxes, workers and requests are stopped. To go on, {remedy}"
@@ -155,7 +155,7 @@ def reporting_flow(
 def log_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
     """Say how to continue a run that failed, was cancelled, or whose process died."""
     remedy = f"{how_to_continue(flow, flow_run)}: finished stages and finished samples are reused."
-    text = _REMEDIES.get(state.type, _CANCELLED).format(state=state.name, remedy=remedy)
+    text = _REMEDIES.get(state.type, _CANCELLED).format(state=state.name, message=state.message, remedy=remedy)
     flow_run_logger(flow_run, flow).log(logging.ERROR if state.type in _REMEDIES else logging.INFO, text)
 
 

@@ -230,6 +230,14 @@ def test_a_mistake_is_one_message_without_a_traceback(
     assert not (tmp_path / "results" / "latest").exists()
 
 
+def test_a_mistake_starts_no_run_on_a_server(bigcodeflow: Command, starter_environment: object) -> None:
+    """It is answered before Prefect is asked: here nothing listens at the server's address."""
+    server = {"PREFECT_API_URL": "http://127.0.0.1:9/api"}
+    done = bigcodeflow("run", "starter", "--set", "samples.source=absent.jsonl", check=False, **server)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: absent.jsonl: cannot be opened")
+
+
 def test_dataset_show_and_validate(bigcodeflow: Command, tmp_path: Path) -> None:
     """Tasks are listed and shown whole; a bad file is named row by row with exit code 1."""
     assert "Starter/0" in bigcodeflow("dataset", "show", "starter").stdout

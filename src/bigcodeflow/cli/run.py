@@ -20,6 +20,7 @@ from bigcodeflow.generation import expand_grid
 from bigcodeflow.generation.model_settings import missing_key
 from bigcodeflow.pipeline import outputs, runs, stages, sweep_results
 from bigcodeflow.pipeline.planning import planned_run
+from bigcodeflow.pipeline.preflight import problems_of
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver, resolve
 from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep, members_of
@@ -129,6 +130,9 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
         else:  # a server of its own would take longer to start than everything else takes
             notices.print("every stage is in the cache: nothing to run")
             artifacts = found
+    # A mistake is answered here, and leaves no failed run on the server; a key may be the server's secret.
+    elif with_prefect and (problems := problems_of([config], lambda _: True)):
+        raise ConfigError("\n".join(problems))
     if with_prefect and artifacts is None:
         if not ui_url:
             _start_own_server()
