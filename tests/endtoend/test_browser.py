@@ -11,6 +11,7 @@ import pytest
 
 from bigcodeflow.environments import InstalledEnvironment
 from tests.endtoend.service import RUN_SECONDS, ServedRun, Service, wait_for
+from tests.flows.test_failures import write_samples
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
@@ -18,26 +19,20 @@ _PAGE_MS = 120_000
 
 
 class RunForm:
-    """The form that starts a run of a deployment; by default of the benchmark, with all settings."""
+    """The form that starts a run of a deployment, in the version of the UI that opens by default."""
 
     def __init__(self, page: Any, service: Service, name: str = "benchmark") -> None:
         self.page = page
-        page.goto(f"{service.address}/deployments/deployment/{service.deployment(f'{name}/{name}')['id']}/run")
+        page.goto(f"{deployment_page(service, name)}/run")
         page.get_by_role("button", name="Submit").wait_for()
 
-    def fill(self, description: str, value: str) -> None:
-        """Give the field with this description a value."""
-        place = (
-            f'//*[starts-with(normalize-space(text()), "{description}")]/following::*[self::textarea or self::input]'
-        )
-        self.page.locator(f"xpath=({place})[1]").fill(value)
+    def fill(self, field: str, value: str) -> None:
+        """Give the field with this label a value."""
+        fill(self.page, field, value)
 
     def choose(self, field: str, value: str) -> None:
-        """Take one of a field's choices."""
-        place = f'//*[starts-with(normalize-space(text()), "{field}")]/following::*[contains(@class, "p-select-button__control")]'
-        self.page.locator(f"xpath=({place})[1]").focus()
-        self.page.keyboard.press("ArrowDown")
-        self.page.locator(".p-select-option").filter(has_text=value).click()
+        """Take a choice of a field."""
+        choose(self.page, field, value)
 
     def submit(self) -> None:
         """Press the button, and press it again while the server is too busy to take the run."""
@@ -48,6 +43,19 @@ class RunForm:
         with self.page.expect_response(lambda answer: answer.url.endswith("/create_flow_run")) as answered:
             self.page.get_by_role("button", name="Submit").click()
         return answered.value.status
+
+
+def deployment_page(service: Service, name: str) -> str:
+    return f"{service.address}/v2/deployments/deployment/{service.deployment(f'{name}/{name}')['id']}"
+
+
+def fill(place: Any, field: str, value: str) -> None:
+    place.get_by_label(re.compile(rf"^{field}( \(Optional\))?$")).first.fill(value)
+
+
+def choose(place: Any, field: str, value: str) -> None:
+    place.get_by_label(f"Select {field}").click()
+    place.get_by_role("option", name=value).click()
 
 
 @pytest.fixture
@@ -81,56 +89,64 @@ def runs_of(service: Service, name: str = "benchmark") -> list[dict[str, Any]]:
     return service.post("/flow_runs/filter", flow_runs=chosen, sort="START_TIME_DESC")
 
 
-def test_run_is_started_and_read_in_the_browser(service: Service, page: Any, screenshots: Path, tmp_path: Path) -> None:
+def test_run_is_started_and_read_in_the_browser(service: Service, page: Any, screenshots: Path) -> None:
     """What is filled in the form is what runs; its page leads to scores, failures and the result."""
+    page.goto(service.address)
+    page.get_by_role("link", name="Deployments").click()
+    page.get_by_role("link", name="benchmark").first.wait_for()
+    assert "/v2/" in page.url, "another version opens by default"
     before = {run["id"] for run in runs_of(service)}
     form = RunForm(page, service)
-    form.fill("Name of the run or the model", "from-the-form")
-    form.fill("Folder for artifacts", str(tmp_path / "store"))
-    form.fill("Folder for the result files", str(tmp_path / "out"))
-    form.fill("Task numbers or ids", "0-5")
+    form.fill("Name", "from-the-form")
+    form.fill("Store", "my-store")
+    form.fill("Out", "my-results")
+    form.fill("Ids", "0-5")
+    page.get_by_role("heading", name="Parameters").scroll_into_view_if_needed()
     page.screenshot(path=screenshots / "form.png")
     form.submit()
     [made] = wait_for(lambda: {run["id"] for run in runs_of(service)} - before, "the run that was submitted")
     run = ServedRun(service, made)
-    page.goto(f"{service.address}/runs/flow-run/{run.id}")
+    state = run.ended("COMPLETED")
+    page.goto(run_page(run))
     page.get_by_text("starter · full · complete · from-the-form").first.wait_for()
-    page.get_by_text("Completed", exact=True).first.wait_for(timeout=RUN_SECONDS * 1000)
-    run.ended("COMPLETED")
-    page.get_by_text("aggregation: starter · full · complete · from-the-form").first.wait_for()
+    page.get_by_role("tab", name="Artifacts").click()
+    page.get_by_text(state["message"]).first.wait_for()
     page.screenshot(path=screenshots / "run.png")
     shown = run.artifacts()
     assert {"scores", "failures", "result", "execution-progress"} <= set(shown)
-    page.goto(f"{service.address}/artifacts/artifact/{shown['result']}")
+    page.goto(f"{service.address}/v2/artifacts/artifact/{shown['result']}")
     page.get_by_role("heading", name="Why samples did not pass").wait_for()
     assert "pass@1" in page.inner_text("body")
+    assert_tables_fit(page)
     page.screenshot(path=screenshots / "result.png")
-    assert (tmp_path / "out" / "report.html").is_file()
+    assert (service.folder / "my-results" / "report.html").is_file()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(run_page(run))
+    page.get_by_role("tab", name="Artifacts").wait_for()
+    page.screenshot(path=screenshots / "run-phone.png")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 @pytest.mark.parametrize(
     ("field", "value", "complaint"),
-    [
-        ("Name of the run or the model", "no good name!", r"config\.name.*no good name!"),
-        ("Samples that compute at the same time", "5000", r"workers.*5000"),
-    ],
+    [("Name", "no good name!", r"name.*no good name!"), ("Ids", "0,999", r"999")],
 )
-def test_bad_input_is_refused_in_the_form(field: str, value: str, complaint: str, service: Service, page: Any) -> None:
+def test_bad_input_is_refused_in_the_form(field: str, value: str, complaint: str, checked: Service, page: Any) -> None:
     """A value outside what is allowed is refused with the field's name when it is submitted, and no run is made."""
-    before = len(runs_of(service))
-    form = RunForm(page, service)
+    before = len(runs_of(checked))
+    form = RunForm(page, checked)
     form.fill(field, value)
     form.submit()
     page.get_by_text(re.compile(complaint)).first.wait_for()
-    assert len(runs_of(service)) == before
+    assert len(runs_of(checked)) == before
 
 
 @pytest.mark.parametrize(
     ("name", "case"),
     [
-        ("ask-a-model", ("PROVIDER:NAME", "openai:gpt-4o", "openai needs a key.*OPENAI_API_KEY")),
-        ("judge-samples", ("Sample file", "/no/such.jsonl", "/no/such.jsonl")),
-        ("sweep-models", ("Name of the sweep", "no good!", "must be letters")),
+        ("ask-a-model", ("model", "openai:gpt-4o", "openai needs a key.*OPENAI_API_KEY")),
+        ("judge-samples", ("samples", "/no/such.jsonl", "/no/such.jsonl")),
+        ("sweep-models", ("name", "no good!", "must be letters")),
     ],
 )
 def test_short_forms_fit_and_say_what_is_missing(
@@ -142,7 +158,6 @@ def test_short_forms_fit_and_say_what_is_missing(
     form = RunForm(page, checked, name)
     if name == "sweep-models":
         page.get_by_role("button", name="Add item").click()
-        page.locator("textarea").nth(1).wait_for()
         page.locator("textarea").first.fill("openai:gpt-4o")
     form.fill(field, value)
     page.screenshot(path=screenshots / f"form-{name}.png")
@@ -159,8 +174,8 @@ def test_short_forms_fit_and_say_what_is_missing(
 def test_a_short_form_runs(checked: Service, page: Any) -> None:
     """Samples are judged from two fields; the typed name is the run's, and its tags say what it is."""
     form = RunForm(page, checked, "judge-samples")
-    page.locator("input").first.fill("my first run")
-    form.fill("Sample file", "oracle")
+    form.fill("Run Name", "my first run")
+    form.fill("samples", "oracle")
     form.choose("preset", "starter")
     form.submit()
     [found] = wait_for(lambda: runs_of(checked, "judge-samples"), "the run that was submitted")
@@ -168,3 +183,74 @@ def test_a_short_form_runs(checked: Service, page: Any) -> None:
     run = checked.get(f"/flow_runs/{found['id']}")
     assert run["name"] == "my first run"
     assert {"samples=oracle", "preset=starter", "subset=full"} <= set(run["tags"])
+
+
+def test_a_sweep_is_started_and_its_table_fits(checked: Service, page: Any, screenshots: Path) -> None:
+    """Its page shows the scores beside the panel of details."""
+    form = RunForm(page, checked, "sweep-models")
+    for number, answers in enumerate(("oracle", "stub")):
+        page.get_by_role("button", name="Add item").click()
+        page.locator("textarea").nth(number).fill(answers)
+    form.choose("preset", "starter")
+    form.submit()
+    [found] = wait_for(lambda: runs_of(checked, "sweep-models"), "the sweep that was submitted")
+    run = ServedRun(checked, found["id"])
+    assert run.ended("COMPLETED")["message"] == "2 runs: 2 ran"
+    [page_of_all] = [one for kind, one in run.artifacts().items() if kind.endswith("-result")]
+    page.goto(f"{checked.address}/v2/artifacts/artifact/{page_of_all}")
+    page.get_by_role("cell", name="100.0 %").first.wait_for()
+    page.screenshot(path=screenshots / "sweep.png")
+    assert_tables_fit(page)
+
+
+def test_a_schedule_that_the_form_saves_starts_runs(checked: Service, page: Any) -> None:
+    """With the parameters that were filled in there."""
+    before = {run["id"] for run in runs_of(checked, "judge-samples")}
+    page.goto(deployment_page(checked, "judge-samples"))
+    page.get_by_role("button", name="Schedule", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    fill(dialog, "Value", "1")
+    fill(dialog, "samples", "stub")
+    dialog.get_by_label("Select preset").click()
+    page.get_by_role("option", name="starter").click()
+    dialog.get_by_role("button", name="Save").click()
+    deployment = checked.deployment("judge-samples/judge-samples")["id"]
+    [schedule] = wait_for(lambda: checked.get(f"/deployments/{deployment}/schedules"), "the saved schedule")
+    try:
+
+        def started() -> list[str]:
+            runs = [run for run in runs_of(checked, "judge-samples") if run["id"] not in before]
+            return [run["id"] for run in runs if run["state_type"] == "COMPLETED"]
+
+        [first, *_] = wait_for(started, "a scheduled run", RUN_SECONDS)
+    finally:
+        checked.asked("DELETE", f"/deployments/{deployment}/schedules/{schedule['id']}")
+    assert "samples=stub" in checked.get(f"/flow_runs/{first}")["tags"]
+
+
+def test_a_failed_run_is_retried_from_its_page(service: Service, page: Any, tmp_path: Path) -> None:
+    """Its page names the mistake; when that is corrected, Retry goes on with the same run."""
+    file = tmp_path / "mine.jsonl"
+    config = {"samples": {"source": str(file)}, "store": str(tmp_path / "store"), "out": str(tmp_path / "out")}
+    run = service.run(config | {"dataset": {"ids": "0-2"}})
+    run.ended("FAILED")
+    page.goto(run_page(run))
+    page.get_by_text(f"{file}: cannot be opened").first.wait_for()
+    write_samples(file)
+    page.get_by_role("button", name="Open menu").first.click()
+    page.get_by_role("menuitem", name="Retry").click()
+    page.get_by_role("button", name="Retry").click()  # asks once more
+    wait_for(lambda: run.state["type"] != "FAILED", "the retry")
+    run.ended("COMPLETED")
+
+
+def run_page(run: ServedRun) -> str:
+    return f"{run.service.address}/v2/runs/flow-run/{run.id}"
+
+
+def assert_tables_fit(page: Any) -> None:
+    """No table is wider than its place, where it would run below the panel beside it."""
+    widths = "[...document.querySelectorAll('table')].map(one => one.scrollWidth - one.parentElement.clientWidth)"
+    found = page.evaluate(widths)
+    assert found
+    assert max(found) <= 1
