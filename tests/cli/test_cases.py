@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(900)]
 
 _CASES = ROOT.parent / "shared" / "cases"
 _ROBUST_PASSES = {r"^│ (calibrated|raw) +│ robust +│ pass@1 │ 100\.0 %": 2}
-_WITH_GROUND_TRUTHS = {r"147 of 148 pass .*; not judgeable here: BigCodeBench/13": 3, r"^recorded .*-my-model-": 3}
+_WITH_GROUND_TRUTHS = {r"147 of 148 pass .*; not judgeable here: BigCodeBench/13": 3, r"^recorded .*-my-model-": 2}
 _KEPT = {r"'acme/coder-1', 'stop', 0\.25\), \('acme/coder-1', 'length', 0\.25\)": 2, r"\(False,\), \(True,\)": 2}
 #: Patterns that lines of a case's output match, each with the number of these lines.
 EXPECTED = {
@@ -25,7 +25,7 @@ EXPECTED = {
     "02-proxy-in-the-environment": {
         r"^exit code 0 after": 4,
         r"Traceback': 0$": 3,
-        r"^requests that went to the proxy: 0": 1,
+        r"^requests that went to the proxy: , such as": 1,
         r"still running": 0,
     },
     "03-future-import-in-brackets": _ROBUST_PASSES,
@@ -40,7 +40,7 @@ EXPECTED = {
         r'"temperature": ': 1,
         r"temperature.*: 1e-05$": 2,
     },
-    "25-long-model-paths": {r'"model": ".*checkpoint-1000"': 1, r'"model": ".*checkpoint-2000"': 1},
+    "25-long-model-paths": {r'"model": ".*checkpoint-1000--main"': 1, r'"model": ".*checkpoint-2000--main"': 1},
 }
 
 
