@@ -124,6 +124,13 @@ def test_the_whole_model_is_told_where_a_file_name_is_cut() -> None:
         assert agreed(Path("x"), claims)["model"] == model_name(config)
 
 
+def test_files_of_two_models_are_told_apart_by_their_folders() -> None:
+    """Only where the file's own name could be any model's; the names of result files stay the sample file's."""
+    configs = [run_of(**{"samples.source": f"/data/{name}.jsonl"}) for name in ("a/output", "b/output", "b/gpt-4o")]
+    assert [model_name(config) for config in configs] == ["a--output", "b--output", "gpt-4o"]
+    assert [file_stem(config) for config in configs] == ["output", "output", "gpt-4o"]
+
+
 def test_a_file_of_other_content_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Samples of one setting from two stores: both are there, and it is said; the same ones again change nothing."""
     config = run_of(out=str(tmp_path / "out"))

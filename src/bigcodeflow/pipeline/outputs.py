@@ -37,6 +37,10 @@ _MODEL_LENGTH = 88
 _BENCHMARK = "bigcode/bigcodebench"
 #: Samples of any source, where only the settings beside it count.
 _ANY = SamplesConfig(source="oracle")
+#: Names of sample files that say nothing of the model.
+_ANY_MODELS = frozenset(
+    {"answers", "completions", "generations", "output", "outputs", "predictions", "responses", "samples", "solutions"}
+)
 
 logger = logging.getLogger(__name__)
 
@@ -166,10 +170,14 @@ def _identity_of_name(config: RunConfig, provider: str, temperature: str) -> dic
 
 
 def model_name(config: RunConfig) -> str:
-    """The model as the original's file names state it, but whole: what stands before '--bigcodebench'."""
+    """Return the model as the original's file names state it, but whole: all before '--bigcodebench'.
+
+    Of a sample file whose name could be any model's, such as output.jsonl, the folder says which model it is.
+    """
     if config.samples.source == "model":
         return _whole_model(config)
-    return file_stem(config).partition("--bigcodebench")[0]
+    name = file_stem(config).partition("--bigcodebench")[0]
+    return f"{user_path(config.samples.source).absolute().parent.name}--{name}" if name in _ANY_MODELS else name
 
 
 def run_title(config: RunConfig) -> str:
