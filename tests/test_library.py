@@ -69,8 +69,9 @@ def test_the_package_offers_what_the_api_lists() -> None:
 
 @pytest.mark.sandbox
 def test_each_function_returns_the_table_of_its_stage(
-    config: bcf.RunConfig, starter_environment: object, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, starter_environment: object, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    config = config_in(tmp_path)  # a store in which nothing is there yet
     tables = {
         "TASKS": bcf.load_tasks(config),
         "SAMPLES": bcf.generate(config),
