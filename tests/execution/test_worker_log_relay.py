@@ -57,7 +57,9 @@ class CostlyBackend:
 
 def test_what_a_backend_says_at_its_end_comes_back() -> None:
     """Such as what its cloud sandboxes have cost; a worker without the backend says nothing."""
-    with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster, Client(cluster) as client:
+    # By default Dask asks for the machine's own address, which a machine without a network has not.
+    local = {"host": "127.0.0.1", "protocol": "tcp://", "dashboard_address": None}
+    with LocalCluster(n_workers=1, processes=False, **local) as cluster, Client(cluster) as client:
         client.register_plugin(BackendPlugin("mine", SimpleNamespace(), CostlyBackend))
         assert list(client.run(close_backend, "mine").values()) == [["it cost 3 cents"]]
         assert list(client.run(close_backend, "another").values()) == [[]]
