@@ -1,8 +1,11 @@
 """No text that a model writes ends what reads it outside the sandbox, and none is read for long."""
 
+import ast
 import json
 import logging
+import re
 from contextlib import suppress
+from re import _constants, _parser  # type: ignore[attr-defined] # the only reader of patterns that there is
 
 import pyarrow as pa
 import pytest
@@ -23,6 +26,7 @@ from bigcodeflow.results.inspection.samples import SampleDetail
 from bigcodeflow.sanitizing import find_risks, sanitize, sanitize_samples, syntax_error
 from bigcodeflow.sanitizing.findings import assess
 from bigcodeflow.sanitizing.statements import placeholder
+from tests.conftest import ROOT
 from tests.doubles.degenerate_texts import GOOD, answers_within, degenerate_texts
 
 _PROMPT = "import os\nfrom random import choice\ndef task_func(x):"
@@ -182,6 +186,26 @@ def test_what_the_parser_needs_minutes_for_is_refused(text: str) -> None:
 def test_what_is_merely_long_is_parsed(text: str) -> None:
     """Long names and strings are Python."""
     assert parse(text).body
+
+
+def test_no_pattern_repeats_a_lookahead_possessively() -> None:
+    """Such a pattern finds nothing in Python 3.11.2, which Debian 12 has; an atomic group works there."""
+    assert _repeats_lookahead(_parser.parse(r"a(?:(?!b)(?:c|d))*+"))
+    patterns = 0
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"[*+?}]\+", node.value):
+                with suppress(re.error):
+                    assert not _repeats_lookahead(_parser.parse(node.value, re.VERBOSE)), (path, node.lineno)
+                    patterns += 1
+    assert patterns >= 10
+
+
+def _repeats_lookahead(part: object) -> bool:
+    if isinstance(part, tuple) and part[0] == _constants.POSSESSIVE_REPEAT and "ASSERT" in repr(part):
+        return True
+    inner = part.data if isinstance(part, _parser.SubPattern) else part
+    return isinstance(inner, list | tuple) and any(_repeats_lookahead(each) for each in inner)
 
 
 @pytest.mark.slow
