@@ -130,8 +130,9 @@ def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tamper
     failed, class_failed = _frame(outcome, "module_failed"), _frame(outcome, "class_failed")
     if failed:
         kind = _kind(item, failed)
-        is_text_refused = kind == "syntax" and failed["phase"] == "compile"
-        return "syntax_error" if is_text_refused else _STATUSES.get(kind, "fail"), kind
+        # A NUL byte is a ValueError before Python 3.11.4.
+        is_refused = failed["phase"] == "compile" and (kind == "syntax" or "ValueError" in failed["exception"].split())
+        return ("syntax_error", "syntax") if is_refused else (_STATUSES.get(kind, "fail"), kind)
     if not item.expected_tests:
         return "fail", "no_tests"  # an empty run would pass by having failed nothing
     if all(test["outcome"] == "pass" for test in tests) and not class_failed:

@@ -175,13 +175,19 @@ class _RequestLoop:
             grace = f"{self._policy.grace_seconds:.0f} s at most; Ctrl-C again ends at once"
             self._notify(f"{kept}; waiting for {waited:,} requests under way, which are paid for ({grace})")
         before = self._progress.replies
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._policy.grace_seconds):
-                while self._progress.in_flight:
-                    self._changed.clear()
-                    await self._changed.wait()
+        ended = asyncio.create_task(self._all_ended())
+        try:  # in Python 3.11.2, asyncio.timeout cancels a task that is being cancelled for good
+            await asyncio.wait({ended}, timeout=self._policy.grace_seconds)
+        finally:
+            ended.cancel()
         came = self._progress.replies - before
         self._notify(f"{came:,} of {waited:,} came and are kept; {_GO_ON}" if waited else f"{kept}; {_GO_ON}")
+
+    async def _all_ended(self) -> None:
+        """Wait until no request is under way."""
+        while self._progress.in_flight:
+            self._changed.clear()
+            await self._changed.wait()
 
     def _obstacle(self, now: float) -> tuple[float, str]:
         """Seconds until the next request may go, infinite where another must end first; and what is waited for."""
