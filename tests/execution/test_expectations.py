@@ -67,7 +67,7 @@ def test_equal_programs_have_equal_keys_whatever_was_measured(
     row = next(row for row in rows if row["task_id"] == "BigCodeBench/461")
     lists = {"libs": [], "domains": [], "expected_tests": ["test_a"]}
     tasks = pa.Table.from_pylist([row | lists | {"position": 461, "hard": False}], schema=TASKS)
-    flags = dict.fromkeys(("syntax_ok", "blocked", "omitted_setup", "placeholder", "truncated"), False)
+    flags = dict.fromkeys(("syntax_ok", "blocked", "omitted_setup", "placeholder", "truncated", "shortened"), False)
     solution = {"task_id": row["task_id"], "sample_index": 0, "sanitizer": "none", "syntax_error": "", "findings": []}
     solution["solution"] = row["complete_prompt"] + row["canonical_solution"]
     solutions = pa.Table.from_pylist([solution | flags], schema=SOLUTIONS)

@@ -114,7 +114,7 @@ def _planned(
     programs: list[str], task: dict[str, Any], truth: dict[str, Any], environment: InstalledEnvironment
 ) -> list[Planned]:
     empty = {field.name: [] if pa.types.is_list(field.type) else "" for field in SOLUTIONS}
-    flags = dict.fromkeys(("syntax_ok", "blocked", "omitted_setup", "placeholder", "truncated"), False)
+    flags = dict.fromkeys(("syntax_ok", "blocked", "omitted_setup", "placeholder", "truncated", "shortened"), False)
     rows = [
         empty | flags | {"task_id": task["task_id"], "sample_index": number, "sanitizer": "none", "solution": program}
         for number, program in enumerate(programs)

@@ -87,18 +87,18 @@ RECORDED_KEYS = {
     "model": {
         "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
         "generation": "29e6790419a1ffa68a1dac9ced3fcf202d39db7e890a8aa6bd8ad71e60fcd7ed",
-        "sanitizing": "08620d23134aaec81927cc8b0c7df0fad437ebb83e325d7a13fe43d993a3faff",
+        "sanitizing": "6f1b6c625c4cb09534b8abed05515f48e6aecce14e7d75e1a364ce520f39c434",
         "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
-        "execution": "6ad1f4218610455eb782d468f946bbc5f9f773777ab8f64a13e5bfc95bbd1b1c",
-        "aggregation": "f471955dc8e35bb5b768f07fe7da822e803f6ec14aae7d571411893ea7c93c06",
+        "execution": "9f144db656efd18dec69439838e42f32b52a2cd5a52b8557e217e6bc2520f05e",
+        "aggregation": "f711a6f5bf5b781c0e6b5e06435f09d4b46b31d0e0e1b55727611c5082c9a82a",
     },
     "recorded": {
         "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
         "generation": "fdc7a9cba0a49e29498c9b65ad3ebd1cf7925a97ce5118967a37125453960830",
-        "sanitizing": "4020fae2203657d8502e7ebb03d238ab8da82cfca83409a29d3b6573ebc39cc9",
+        "sanitizing": "c921e14fc8c494290646b49b7a66164aec86b91ff1203a8a0e0f3e42390c0dad",
         "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
-        "execution": "57d5fe24f16064f1997bfe3ebaec9918c0625b6e9a405e228c6f47864dcb2f3a",
-        "aggregation": "257373595a9f5ac732b470477d3cc6e532b0e98d1cb794380b9db14a247731dd",
+        "execution": "55121cdea08dfe65b1c15d9c8643db06e7713416d95032afb131a4296771326c",
+        "aggregation": "a8fa46a57d8460247fd374438de89c69c96e82e78c250078b2edf3aa6ae01e36",
     },
 }
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.sanitizing import syntax_error
-from bigcodeflow.sanitizing.statements import omitted_setup, placeholder
+from bigcodeflow.sanitizing.statements import omitted_setup, placeholder, shortened
 from tests.examples import examples
 from tests.sanitizing.conftest import layouts
 
@@ -45,6 +45,7 @@ def test_any_text_gets_an_answer(program: str) -> None:
     assert isinstance(syntax_error(program), str)
     assert isinstance(placeholder(program, "task_func"), bool)
     assert isinstance(omitted_setup(program, _PROMPT, "task_func"), bool)
+    assert isinstance(shortened(program, program[:9], "task_func"), bool)
 
 
 @pytest.mark.parametrize(
@@ -94,3 +95,26 @@ def test_last_definition_decides_and_a_missing_one_is_no_placeholder() -> None:
     assert not placeholder("def task_func(): pass\ndef task_func(): return 1", "task_func")
     assert placeholder("task_func = lambda x: None", "task_func")
     assert not placeholder("def other(): pass", "task_func")
+
+
+_WHOLE = "import math\ndef task_func(x):\n    y = math.sqrt(x)\n    return y"
+
+
+@pytest.mark.parametrize(
+    ("answer", "solution", "is_short"),
+    [
+        (_WHOLE, _WHOLE, False),
+        (f"Here:\n```python\n{_WHOLE}\n```\nIt prints 2: `print(task_func(4))`", _WHOLE, False),
+        (f"{_WHOLE}<|endoftext|>", _WHOLE, False),
+        (f"{_WHOLE}<|endoftext|>", _WHOLE.removesuffix("\n    return y"), True),
+        (_WHOLE, _WHOLE.removeprefix("import math\n"), True),
+        (f"{_WHOLE}\n\ntask_func(4)\nx = 5\n", _WHOLE, False),
+        ("def task_func(\n    x,\n) -> int:\n    # None\n\n    return x", "def task_func(\n    x,\n) -> int:\n    return x", False),
+        (f"{_WHOLE[:-10]}\n</think>\n{_WHOLE}", _WHOLE, False),
+        (f"{_WHOLE}\n```\nShorter:\n```\n{_WHOLE[:-4]}", _WHOLE[:-12], True),
+        ("No code.", "", False),
+    ],
+)  # fmt: skip
+def test_a_solution_that_lacks_code_of_its_answer_is_marked(answer: str, solution: str, is_short: bool) -> None:  # noqa: FBT001
+    """Lines of the function, and imports that it needs; not what only shows it, comments, or a draft before it."""
+    assert shortened(answer, solution, "task_func") is is_short

@@ -114,6 +114,7 @@ SOLUTIONS = _schema(
     _column("omitted_setup", pa.bool_(), "uses imports or constants of code_prompt without stating them"),
     _column("placeholder", pa.bool_(), "the entry point's body does no work"),
     _column("truncated", pa.bool_(), "the answer was cut off by the token limit"),
+    _nullable("shortened", pa.bool_(), "lacks code of the answer that it needs; null: of a version that did not look"),
 )
 
 #: Grain: one row a task, sample_index, variant and sanitizer. Ground truths carry sanitizer "none".

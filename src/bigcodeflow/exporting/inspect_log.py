@@ -34,7 +34,17 @@ _SAMPLE_FACTS = ("entry_point", "libs", "domains", "hard", "test", "code_prompt"
 _ANSWER_FACTS = ("provider", "finish_reason", "seed", "cost_usd", "latency_seconds")
 _VERDICT_FACTS = (
     *("status", "failure_kind", "tests_expected", "tests_run", "attempts", "flaky", "integrity", "backend"),
-    *("environment_sha", "exit", "stdout", "stderr", "blocked", "omitted_setup", "placeholder", "truncated"),
+    *(
+        "environment_sha",
+        "exit",
+        "stdout",
+        "stderr",
+        "blocked",
+        "omitted_setup",
+        "placeholder",
+        "truncated",
+        "shortened",
+    ),
 )
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _SQL = Path(__file__).with_name("sql")
 _ROWS_AT_ONCE = 2_000
+#: Columns that tables of earlier versions lack, where they are null.
+_LATER_COLUMNS = {"solutions": "SELECT NULL::BOOLEAN AS shortened WHERE false UNION ALL BY NAME"}
 
 
 @cache
@@ -60,7 +62,8 @@ def views(connection: "DuckDBPyConnection", **paths: Path) -> Iterator["DuckDBPy
 
     try:
         for name, path in paths.items():
-            connection.execute(f"CREATE OR REPLACE TEMP VIEW source_{name} AS FROM {duckdb_source([path])}")
+            rows = f"{_LATER_COLUMNS.get(name, '')} FROM {duckdb_source([path])}"
+            connection.execute(f"CREATE OR REPLACE TEMP VIEW source_{name} AS {rows}")
         yield connection
     except duckdb.Error as error:
         files = ", ".join(str(path) for path in paths.values())

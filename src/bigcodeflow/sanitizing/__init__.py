@@ -13,12 +13,12 @@ from bigcodeflow.sanitizing.findings import Safety, assess, find_risks, unreadab
 from bigcodeflow.sanitizing.grammar import syntax_error
 from bigcodeflow.sanitizing.parity import parity_solution
 from bigcodeflow.sanitizing.robust import robust_solution
-from bigcodeflow.sanitizing.statements import missing_program, omitted_setup, placeholder
+from bigcodeflow.sanitizing.statements import missing_program, omitted_setup, placeholder, shortened
 
 __all__ = ["VERSION", "find_risks", "missing_program", "sanitize", "sanitize_samples", "syntax_error"]
 
 #: Bump to invalidate artifacts: whenever a solution, a finding or a mark can come out differently.
-VERSION: int = 4
+VERSION: int = 5
 #: Marks of a sample that no model answered: it is not executed.
 _UNANSWERED = {"blocked": True, "findings": [{"line": 1, "rule": "unanswered", "detail": "no model answered"}]}
 Progress = Callable[[int, int], None]
@@ -93,6 +93,7 @@ def _columns(text: str, config: SanitizingConfig, *, entry_point: str, code_prom
     safety = assess(solution, config.safety_policy, setup=f"{code_prompt}\n    pass\n")
     omits = omitted_setup(solution, code_prompt, entry_point)
     marks = {"omitted_setup": omits, "placeholder": placeholder(solution, entry_point)}
+    marks["shortened"] = shortened(text, solution, entry_point)
     return _row(solution, syntax_error(solution), safety) | marks
 
 
@@ -109,4 +110,5 @@ def _row(solution: str, error: str, safety: Safety) -> dict[str, Any]:
         "blocked": safety.blocked,
         "omitted_setup": False,
         "placeholder": False,
+        "shortened": False,
     }

@@ -7,6 +7,7 @@ import symtable
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.sanitizing.grammar import parse_or_none
@@ -21,6 +22,15 @@ _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, 
 _YOUR_CODE = re.compile(
     r"(?:your|rest of the|actual) (?:code|implementation|logic)|to ?do\b|implement (?:this|here|me)", re.IGNORECASE
 )
+
+#: Lines of an answer that bind names for the whole program, and the names in these.
+_BINDING = re.compile(
+    r"^(?:(?:from [\w.]+ )?import (.+)|(?:async )?(?:def|class) (\w+)|(\w+)(?: ?: ?[^=\n]+)? ?= )", re.MULTILINE
+)
+_NAME = re.compile(r"\w+")
+#: Where an end mark, a tag or a fence may begin that is glued to a line, and how many such places are looked at.
+_GLUED = re.compile(r"[`<\[~◁\uff5c]")
+_MOST_GLUED = 20
 
 
 @dataclass(frozen=True)
@@ -196,6 +206,50 @@ def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
     given = {name for item in prompt for name in item.binds} - {entry_point}
     stated = {name for item in statements for name in item.binds}
     return bool({name for item in statements for name in item.needs} & given - stated)
+
+
+@untrusted_text.fails_alone(lambda *_: False)
+def shortened(answer: str, solution: str, entry_point: str) -> bool:
+    """Tell if a solution lacks code of its answer that its entry point needs.
+
+    That is a line of the entry point's function, however often the answer states that function, or a name that the
+    solution needs, no statement of it binds, and a line of the answer does.
+    """
+    kept = {line.strip() for line in solution.split("\n")}
+    bodies = list(_bodies(answer, entry_point))
+    if bodies and all(any(not _is_kept(line, kept) for line in body) for body in bodies):
+        return True
+    statements = statements_of(solution) or []
+    if any(item.has_star_import for item in statements):
+        return False
+    needed = {name for item in statements for name in item.needs} - ALWAYS_BOUND
+    lacking = needed - {name for item in statements for name in item.binds}
+    stated = (name for groups in _BINDING.findall(answer) for name in _NAME.findall(" ".join(groups)))
+    return not lacking.isdisjoint(stated)
+
+
+def _bodies(answer: str, entry_point: str) -> Iterator[list[str]]:
+    """Yield the lines of each function of this name in an answer, without its header, comments and blank lines."""
+    header = re.compile(rf"([ \t]*)(?:async[ ]+)?def[ ]+{re.escape(entry_point)}\b")
+    body: list[str] | None = None
+    indent = 0
+    for line in answer.split("\n"):
+        text = line.strip()
+        if body is not None and text and len(line) - len(line.lstrip()) <= indent and text[0] not in ")]}":
+            yield body
+            body = None
+        if body is not None and text and text[0] not in "#)]}":
+            body.append(text)
+        elif body is None and (found := header.match(line)):
+            body, indent = [], len(found[1])
+    if body is not None:
+        yield body
+
+
+def _is_kept(line: str, kept: set[str]) -> bool:
+    """Tell if a line stands in the solution, but for an end mark or a fence that is glued to it."""
+    ends = (found.start() for found in islice(_GLUED.finditer(line), _MOST_GLUED))
+    return line in kept or any(line[:end].rstrip() in kept for end in ends)
 
 
 @untrusted_text.fails_alone(lambda *_: "")

@@ -32,7 +32,7 @@ _OPTIONAL: tuple[tuple[str, str, pa.Schema, str], ...] = (
 )
 _VALUES_SHOWN = 40
 _IDENTITY = ("task_id", "sample_index", "variant", "sanitizer")
-_FLAGS = ("blocked", "omitted_setup", "placeholder", "truncated")
+_FLAGS = ("blocked", "omitted_setup", "placeholder", "truncated", "shortened")
 _MOST_COMPARED_LINES = 5_000
 _VERDICT_COLUMNS = (
     "status", "failure_kind", "tests", "module_trace", "tests_expected", "tests_run", "wall_seconds", "cpu_seconds",

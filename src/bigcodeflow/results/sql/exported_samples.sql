@@ -16,7 +16,7 @@ samples as (
 ),
 
 solutions as (
-    select task_id, sample_index, sanitizer, solution, blocked, omitted_setup, placeholder, truncated
+    select task_id, sample_index, sanitizer, solution, blocked, omitted_setup, placeholder, truncated, shortened
     from source_solutions
 ),
 

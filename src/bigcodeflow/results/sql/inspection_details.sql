@@ -14,7 +14,8 @@ samples as (
 
 solutions as (
     select
-        task_id, sample_index, sanitizer, solution, syntax_error, findings, blocked, omitted_setup, placeholder, truncated
+        task_id, sample_index, sanitizer, solution, syntax_error, findings, blocked, omitted_setup, placeholder, truncated,
+        shortened
     from source_solutions
 ),
 

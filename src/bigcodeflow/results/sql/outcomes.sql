@@ -15,6 +15,7 @@ flags as (
                 case when omitted_setup then 'omitted_setup' end,
                 case when placeholder then 'placeholder' end,
                 case when truncated then 'truncated' end,
+                case when shortened then 'shortened' end,
                 case when len(findings) > 0 then 'safety_finding' end
             ],
             lambda flag: flag is not null
