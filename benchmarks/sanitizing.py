@@ -1,11 +1,13 @@
 """Seconds that sanitizing takes on one core, and how many recorded answers come out as the original's did.
 
     python benchmarks/sanitizing.py ../shared/data/samples/*/*_calibrated*.jsonl.gz
-    python benchmarks/sanitizing.py --differences ../shared/data/samples/*/*_calibrated*.jsonl.gz
+    python benchmarks/sanitizing.py --differences ../shared/data/samples/*/*_calibrated*.jsonl.gz [--write FOLDER]
+    bigcodeflow evaluate --samples FOLDER/robust/FILE …    # and parity/FILE, then bigcodeflow compare
 
 Every file holds `task_id`, `raw_solution` and, as the original made it, `solution`. Prints a Markdown table, or what
-robust mode makes of each answer where parity makes another program of it. Exit code 1: robust lost an entry point, or
-made a program that does not compile of an answer whose parity solution does.
+robust mode makes of each answer where parity makes another program of it; --write keeps both programs of these.
+Exit code 1: robust lost an entry point, or made a program that does not compile of an answer whose parity solution
+does.
 """
 
 import argparse
@@ -51,9 +53,10 @@ def row(name: str, texts: list[str], expected: list[str] | None = None) -> str:
     return f"| {name} | {len(texts):,} | {parity_seconds:.2f} | {robust_seconds:.2f} | {agreement} |"
 
 
-def differences(path: Path) -> bool:
-    """Print how robust differs from parity, answer by answer, and whether it lost none."""
+def differences(path: Path, folder: Path | None) -> bool:
+    """Print how robust differs from parity, answer by answer, and tell whether it lost none."""
     lost = differing = 0
+    kept = [(folder / mode / path.name.removesuffix(".gz")).open("w") for mode in _MODES] if folder else []
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for answer in map(json.loads, file):
             parity, robust = (sanitize(answer["raw_solution"], entry_point=_ENTRY_POINT, mode=mode) for mode in _MODES)
@@ -63,6 +66,8 @@ def differences(path: Path) -> bool:
             if not breaks and _tree(parity) == _tree(robust):
                 continue
             differing += 1
+            for own, solution in zip(kept, (parity, robust), strict=False):
+                own.write(json.dumps({"task_id": answer["task_id"], "solution": solution}) + "\n")
             print(f"## {answer['task_id']}{': lost' if loses else ''}{': ' if breaks else ''}{breaks}")
             print(*difflib.unified_diff(parity.split("\n"), robust.split("\n"), lineterm="", n=0), sep="\n")
     print(f"# {path.name}: {differing:,} programs differ, {lost:,} are worse")
@@ -78,9 +83,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, help="sample files, JSONL.gz")
     parser.add_argument("--differences", action="store_true", help="print what robust makes otherwise than parity")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="sample files of both for each of these answers")
     arguments = parser.parse_args()
     if arguments.differences:
-        kept = [differences(path) for path in arguments.files]
+        for mode in _MODES if arguments.write else ():
+            (arguments.write / mode).mkdir(parents=True)
+        kept = [differences(path, arguments.write) for path in arguments.files]
         raise SystemExit(0 if all(kept) else 1)
     print("| answers | number | parity, CPU s | robust, CPU s | equal to the original |")
     print("|---|---:|---:|---:|---:|")

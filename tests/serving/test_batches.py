@@ -96,7 +96,7 @@ def test_a_lone_surrogate_fails_its_program_and_nothing_else(shared_service: Ser
     body = json.dumps({"items": [item("a", "WORD = '\ud800'\n" + RIGHT)]})
     answer = shared_service.client.post("/v1/batches", content=body, headers={"Content-Type": "application/json"})
     verdict = lines_of(answer.text)["a"]["verdict"]
-    assert verdict["status"] == "fail"
+    assert (verdict["status"], verdict["failure_kind"]) == ("syntax_error", "syntax")
     assert "surrogates not allowed" in verdict["module_trace"]
 
 
