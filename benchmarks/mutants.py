@@ -178,7 +178,7 @@ class _Copies:
                     timeout=_TIMEOUT_SECONDS,
                     check=False,
                 )
-                if ended.returncode in _NOTICED:
+                if ended.returncode in _NOTICED or b"ERROR collecting" in ended.stdout:
                     return True
                 if ended.returncode not in _NOT_NOTICED:
                     said = ended.stdout.decode()[-2000:]

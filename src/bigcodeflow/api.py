@@ -1,10 +1,10 @@
 """The public API: ``import bigcodeflow as bcf``.
 
 Each function runs the stages up to its own, in this process and without Prefect, and returns that stage's table as a
-polars frame, with the columns that ``bigcodeflow.core.schemas`` describes. What the store holds already is not computed
-again, and a call that was interrupted goes on where it stopped: answers and verdicts are kept one by one. ``samples``
-are used in place of those of ``samples.source``; ``progress`` shows each stage on standard error. Errors that a user
-can mend are :class:`BigCodeFlowError` and name what, where and what to do.
+polars frame, with the columns that ``bigcodeflow.core.schemas`` describes. Results in the store are not computed again,
+and an interrupted call continues where it stopped, since answers and verdicts are stored one by one. ``samples``
+replace those of ``samples.source``; ``progress`` shows each stage on standard error. Errors that a user can correct are
+:class:`BigCodeFlowError`; they say what is wrong, where, and what to do.
 """
 
 import json
@@ -36,20 +36,20 @@ Samples = pl.DataFrame | Iterable[Mapping[str, Any]]
 
 
 def load_tasks(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
-    """The tasks that the run judges, one row a task; of the configuration, only dataset section and store count.
+    """Return the tasks that the run judges, one row per task; only the dataset section and the store are used.
 
     Raises:
         DatasetError: the dataset is absent, unreachable or not permitted.
     """
-    # Which samples there are does not concern the tasks.
+    # The tasks do not depend on the samples.
     config = config.model_copy(update={"samples": SamplesConfig(source="oracle")})
     return _table_of("dataset", config, None, progress=progress)
 
 
 def generate(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
-    """The samples, one row a task and ``sample_index``: a model's answers, or those that ``samples.source`` names.
+    """Return the samples, one row per task and ``sample_index``: a model's answers, or those of ``samples.source``.
 
-    An answer that could not be had has its ``error``.
+    An answer that could not be obtained has its ``error``.
 
     Raises:
         ConfigError: the sampling parameters are a grid; ``bigcodeflow generate`` runs those.
@@ -60,7 +60,7 @@ def generate(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
 
 
 def sanitize(config: RunConfig, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
-    """The program in each answer, one row a sample.
+    """Extract the program from each answer, one row per sample.
 
     Raises:
         SamplesError: the samples have defects; all are named.
@@ -69,7 +69,7 @@ def sanitize(config: RunConfig, samples: Samples | None = None, *, progress: boo
 
 
 def evaluate(config: RunConfig, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
-    """The verdicts, one row a sample and variant: every sample executed in a sandbox, on a Dask cluster.
+    """Execute every sample in a sandbox, on a Dask cluster; return the verdicts, one row per sample and variant.
 
     ``status`` is pass, fail, timeout, out_of_memory, syntax_error, crash, tampered or infra_error; durations are in
     seconds.
@@ -84,9 +84,9 @@ def evaluate(config: RunConfig, samples: Samples | None = None, *, progress: boo
 
 
 def aggregate(config: RunConfig, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
-    """The scores, one row a metric and slice: pass@k with intervals, for all tasks and by slice.
+    """Return the scores, one row per metric and slice: pass@k with intervals, for all tasks and by slice.
 
-    Rates are fractions of 1; ``ci_low`` and ``ci_high`` bound the 95 % interval. Raises what :func:`evaluate` does.
+    Rates are fractions of 1; ``ci_low`` and ``ci_high`` bound the 95 % interval. Raises the errors of :func:`evaluate`.
     """
     return _table_of("aggregation", config, samples, progress=progress)
 
@@ -94,7 +94,7 @@ def aggregate(config: RunConfig, samples: Samples | None = None, *, progress: bo
 def run(config: RunConfig, *, progress: bool = True) -> "RunResults":
     """Run every stage, write the result files and record the run in the store, as ``bigcodeflow run`` does.
 
-    ``config.out`` names the folder of the result files; where it is empty, a new one below results/runs is made.
+    ``config.out`` names the folder of the result files; if it is empty, a new folder below results/runs is made.
 
     Raises:
         ConfigError: ``out`` holds the results of another run.
@@ -114,9 +114,9 @@ def run(config: RunConfig, *, progress: bool = True) -> "RunResults":
 
 
 def read_results(name: str = "latest", store: str | Path = "results/store") -> "RunResults":
-    """The results of a recorded run; 'latest' takes the latest run of all.
+    """Return the results of a recorded run; 'latest' takes the latest run of all.
 
-    It is named by its record, its name, a title such as 'gpt-4o · hard · instruct' or its model.
+    ``name`` is the run's record, name or model, or a title such as 'gpt-4o · hard · instruct'.
 
     Raises:
         ArtifactError: no run, or several different ones, have that name.
@@ -130,25 +130,25 @@ def _table(artifact: str) -> cached_property[pl.DataFrame]:
 
 @dataclass(frozen=True)
 class RunResults:
-    """One recorded run; its tables are read when they are first asked for.
+    """One recorded run; each table is read at its first use.
 
-    Each table raises ArtifactError where the run did not make it or retention removed it.
+    A table raises ArtifactError if the run did not make it or retention removed it.
     """
 
     recorded: RecordedRun
-    """The record in the store, with names, model, times, configuration and artifact keys."""
+    """Record in the store, with names, model, times, configuration and artifact keys."""
     tasks = _table("dataset")
-    """As :func:`load_tasks` returns it."""
+    """Tasks, as :func:`load_tasks` returns them."""
     samples = _table("generation")
-    """As :func:`generate` returns it."""
+    """Samples, as :func:`generate` returns them."""
     solutions = _table("sanitizing")
-    """As :func:`sanitize` returns it."""
+    """Programs, as :func:`sanitize` returns them."""
     ground_truths = _table("ground_truth")
-    """Verdicts of the canonical solutions, one row a task, in the columns of ``verdicts``."""
+    """Verdicts of the canonical solutions, one row per task, in the columns of ``verdicts``."""
     verdicts = _table("execution")
-    """As :func:`evaluate` returns it."""
+    """Verdicts, as :func:`evaluate` returns them."""
     metrics = _table("aggregation")
-    """As :func:`aggregate` returns it."""
+    """Scores, as :func:`aggregate` returns them."""
 
 
 def _table_of(stage: str, config: RunConfig, samples: Samples | None, *, progress: bool) -> pl.DataFrame:
@@ -160,7 +160,7 @@ def _table_of(stage: str, config: RunConfig, samples: Samples | None, *, progres
 
 @contextmanager
 def _with_samples(config: RunConfig, samples: Samples | None) -> Iterator[RunConfig]:
-    """The run on samples of the caller, which are read from a file as any others are, and checked as those are."""
+    """Yield a configuration with the caller's samples, written to a temporary file, so that the usual checks apply."""
     if samples is None:
         yield config
         return

@@ -153,7 +153,9 @@ def test_samples_are_found_across_runs(nights):
 def test_samples_are_filtered(nights):
     """By run, status, cause, difficulty and share of passes here; the statuses are counted."""
     record = records(nights.get("/", model="falling"))[0]
-    assert "20 found" in text_of(nights.get("/samples", run=record))
+    first = text_of(nights.get("/samples", run=record))
+    assert "20 found" in first
+    assert text_of(nights.get("/samples", run=record, page="99")) == first, "a page beyond the last is the last"
     assert "14 found" in text_of(nights.get("/samples", run=record, status="fail"))
     assert "14 found" in text_of(nights.get("/samples", run=record, kind="exception"))
     assert "0 found" in text_of(nights.get("/samples", status="timeout"))

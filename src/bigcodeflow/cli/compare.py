@@ -172,9 +172,9 @@ def _plan_figures(
     benchmarks: dict[str, int],
     sizes: Sequence[float],
 ) -> dict[str, Any]:
-    """The plan as `--json` prints it: unlimited samples and what cannot be reached are None."""
+    """Compute the plan as `--json` prints it; unlimited samples and unreachable values are None."""
     rows = []
-    for n_samples in sizes:  # infinitely many are the best that any number can do
+    for n_samples in sizes:  # math.inf gives the best value that any number of samples can reach
         limited = math.isfinite(n_samples)
         row: dict[str, Any] = {"samples": int(n_samples) if limited else None}
         if difference is not None:

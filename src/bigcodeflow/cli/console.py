@@ -18,24 +18,24 @@ notices = Console(stderr=True, highlight=False)
 
 
 def print_line(text: object) -> None:
-    """A line of the result as it is: neither wrapped nor taken for rich's markup."""
+    """Print a line of the result unchanged: not wrapped, and not parsed as rich markup."""
     out.print(str(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def notice(text: object) -> None:
-    """A line on standard error as it is."""
+    """Print a line on standard error unchanged."""
     notices.print(str(text), markup=False, soft_wrap=True)
 
 
 def print_table(table: Table) -> None:
-    """A table that has rows."""
+    """Print a table if it has rows."""
     if table.rows:
         out.print(table)
 
 
 def print_study(store: "Store", ref: "ArtifactRef") -> None:
-    """The tables of a study's result, and where the explorer shows them."""
-    from bigcodeflow.studies import STUDIES  # imports the report, which other commands need not wait for
+    """Print the tables of a study's result, and a notice with their page in the explorer."""
+    from bigcodeflow.studies import STUDIES  # slow: it imports the report, which other commands do not need
 
     for table in STUDIES[ref.stage].tables(store.read(ref)):
         print_table(table)
@@ -50,9 +50,9 @@ def perform_each(
     name: Callable[[T], str],
     fatal: tuple[type[BigCodeFlowError], ...] = (),
 ) -> None:
-    """Perform all of them; one that fails does not keep the others from being done, unless its error is fatal.
+    """Perform an action for all items; a failure does not stop the others, unless its error is fatal.
 
-    What a single item or a fatal error raises is raised as it is; else ``error`` has a named line for each failure.
+    A fatal error, or the error of a single item, is raised unchanged; else ``error`` has a named line for each failure.
     """
     failures = []
     for item in items:

@@ -100,7 +100,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 
 
 def with_examples(command: Any, name: str) -> Any:
-    """The command, or a group with its commands, with their examples below their help."""
+    """Add the examples below the help of a command, or of a group and its commands, and return it."""
     for below, one in getattr(command, "commands", {}).items():
         with_examples(one, f"{name} {below}")
     if name in EXAMPLES:

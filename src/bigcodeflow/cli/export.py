@@ -127,7 +127,7 @@ def wandb(
 
 @contextmanager
 def _opened(store: str, run: str, variant: Variant | None) -> Iterator[ExportedRun]:
-    """The run; once it is exported, what its readers have to know."""
+    """Open a run for export; after the export, print notices about it for the reader."""
     with exporting.exported_run(find_run(store, run), variant or "") as found:
         try:
             yield found

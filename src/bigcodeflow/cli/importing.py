@@ -88,7 +88,7 @@ def _show(run: importing.ImportedRun, store: str) -> None:
 
 def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, name: str, folder: str) -> Path:
     split, subset = dataset["split"], dataset["subset"]
-    # The space takes minutes; what it gives would then be refused.
+    # Check contradictions first: the space takes minutes, and the import would then refuse its results.
     importing.agreed(
         Path(samples), importing.claims_of_options({"split": split, "subset": subset}, samples=samples, name=name)
     )
@@ -108,7 +108,7 @@ def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, 
 
 
 def task_numbers(ids: str) -> str:
-    """Task numbers as the space takes them: without ranges and prefixes."""
+    """Convert ids to task numbers for the space: comma-separated, without ranges and prefixes."""
     numbers: list[int] = []
     for part in filter(None, (part.strip() for part in ids.split(","))):
         first, _, last = part.rpartition("/")[2].partition("-")

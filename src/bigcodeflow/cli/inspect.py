@@ -87,7 +87,7 @@ def _tasks_of(difficulty: str) -> frozenset[str]:
 
 
 def _show(found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_detail: bool) -> None:
-    """A list; in detail all samples for programs, and for people the first one, failures first, below the list."""
+    """Print a list, or details: of all samples in CSV, JSON and Markdown, of the first failed sample in a table."""
     text = ""
     if output == "csv":
         text = inspection.samples_csv(rows)
@@ -104,7 +104,7 @@ def _show(found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_d
             first = next((row for row in rows if row["status"] != "pass"), rows[0])
             if len(rows) > 1:
                 notice("shown is the first that failed; --sample and --variant choose another")
-            # Unwrapped, so that what is copied from the terminal is what the store holds.
+            # Not wrapped, so that text copied from the terminal equals the text in the store.
             out.print(inspection.render_detail(*found.details([first])), soft_wrap=True)
     typer.echo(text, nl=False)
     notice(f"{found.run.title}, record {found.run.record}: samples that fit: {len(rows):,}")

@@ -181,7 +181,7 @@ def _config(given: dict[str, Any]) -> LeaderboardConfig:
 
 
 def _entries(config: LeaderboardConfig) -> tuple[LeaderboardEntry, ...]:
-    """Published and measured entries; runs that are refused are named."""
+    """Return published and measured entries; print a notice for each run that is refused."""
     measured = measured_entries(config.store, runs=config.runs, allow=config.allow)
     for refusal in measured.refusals:
         notices.print("[yellow]left out:[/yellow]", end=" ")

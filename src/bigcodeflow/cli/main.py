@@ -118,7 +118,7 @@ class _Command(TyperCommand):
     """A command whose module is imported when the command is called, not when it is listed."""
 
     def load(self) -> Any:
-        """The command itself, with its options."""
+        """Import the command's module and return the real command, with its options."""
         module, _, attribute = _COMMANDS[str(self.name)][0].partition(".")
         found = getattr(import_module(f"bigcodeflow.cli.{module}"), attribute)
         if not isinstance(found, typer.Typer):
@@ -174,7 +174,7 @@ def _options(
 
 
 def _replace_unprintable() -> None:
-    """Have this process and those that it starts print ``?`` for what the terminal's encoding lacks."""
+    """Let this process and its child processes print ``?`` for characters that the terminal's encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -183,7 +183,7 @@ def _replace_unprintable() -> None:
 
 
 def main() -> None:
-    """Entry point of the command. Exit codes: 0 done, 1 a named problem, 2 a wrong command line, 130 Ctrl-C."""
+    """Run the command line. Exit codes: 0 success, 1 a reported problem, 2 a wrong command line, 130 Ctrl-C."""
     _replace_unprintable()
     reach_loopback_directly(os.environ)
     try:

@@ -54,7 +54,7 @@ class SettingOption(NamedTuple):
 
     @property
     def flag(self) -> str:
-        """The option as it is typed."""
+        """Option as the user types it, such as '--base-url'."""
         return f"--{self.name.replace('_', '-')}"
 
 
@@ -91,9 +91,9 @@ BACKEND = (
 def settings_options(
     *settings: SettingOption | str, model: type[SettingsModel] = RunConfig
 ) -> Callable[[Command], Command]:
-    """Give a command an option for each of these settings, or for their paths, in place of its parameter ``given``.
+    """Replace a command's parameter ``given`` by one option for each of these settings or setting paths.
 
-    That parameter gets the values by path: those that the user gave, and the options' own defaults.
+    The command then gets in ``given`` the values by path: those of the user, and the options' own defaults.
     """
     given_options = (SettingOption(one) if isinstance(one, str) else one for one in settings)
     options = [one._replace(name=one.name or one.path.rpartition(".")[2]) for one in given_options]
@@ -120,7 +120,7 @@ def settings_options(
 
 
 def whole_numbers(flag: str, text: str, *, positive: bool = False, most: int | None = None) -> list[int]:
-    """Whole numbers with commas between them, as in 1,5,10; anything else raises ConfigError."""
+    """Parse comma-separated whole numbers such as 1,5,10; raise ConfigError for anything else."""
     numbers = _numbers(text, int)
     if not numbers or (positive and min(numbers) < 1) or (most is not None and max(numbers) > most):
         kind = "positive whole numbers" if positive else "whole numbers"
@@ -130,7 +130,7 @@ def whole_numbers(flag: str, text: str, *, positive: bool = False, most: int | N
 
 
 def _numbers(text: str, kind: Callable[[str], N]) -> list[N]:
-    """Empty where any part is no number."""
+    """Parse comma-separated numbers; return an empty list if any part is no number."""
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
@@ -144,14 +144,14 @@ def _field(model: type[SettingsModel], path: str) -> FieldInfo:
 
 
 def _kinds(field: FieldInfo) -> list[Any]:
-    """The types that the field may have, None left out."""
+    """Return the types that a field may have, without None."""
     is_union = typing.get_origin(field.annotation) in (typing.Union, types.UnionType)
     kinds = typing.get_args(field.annotation) if is_union else (field.annotation,)
     return [kind for kind in kinds if kind is not type(None)]
 
 
 def _element(field: FieldInfo) -> Any:
-    """What a tuple field holds; None where the field is no tuple. One value or several of them make a grid."""
+    """Return the element type of a tuple field, or None for other fields; fields of `T | tuple[T]` accept a grid."""
     return next((typing.get_args(kind)[0] for kind in _kinds(field) if typing.get_origin(kind) is tuple), None)
 
 
@@ -159,7 +159,7 @@ def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Par
     field = _field(model, option.path)
     kinds, element = _kinds(field), _element(field)
     kind = kinds[0]
-    if element is not None:  # several numbers are text with commas between them
+    if element is not None:  # several numbers are given as comma-separated text
         kind = str if element in (int, float) else types.GenericAlias(list, (element,))
     elif typing.get_origin(kind) is Literal:
         kind = Literal[tuple(choice for choice in typing.get_args(kind) if choice)]
@@ -186,7 +186,7 @@ def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Par
 
 
 def _parsed(option: SettingOption, field: FieldInfo, value: Any) -> Any:
-    """The setting's value; None where the option was not given and has no default of its own."""
+    """Convert an option's value to the setting's value; None if it was not given and the option has no default."""
     if value is None or value in ("", []) or (isinstance(value, bool) and value is field.default):
         return option.default
     if not isinstance(value, str) or _element(field) is None:
@@ -196,6 +196,6 @@ def _parsed(option: SettingOption, field: FieldInfo, value: Any) -> Any:
     numbers = _numbers(value, float)
     if not numbers or not all(map(math.isfinite, numbers)):
         raise ConfigError(f"{option.flag} {value!r} is not a number or a list of numbers such as 0.2,0.8")
-    # A setting of whole numbers takes none with a fraction, and none is written as 1280.0.
+    # Convert 1280.0 to 1280: integer settings accept no floats, and keys should not contain 1280.0.
     values = [int(number) if number.is_integer() else number for number in numbers]
     return values if len(values) > 1 else values[0]

@@ -119,7 +119,7 @@ def evaluate(
 
 
 def _run(config: RunConfig, *, with_prefect: bool) -> None:
-    """Perform every stage and show the results; the flow runs on a running Prefect server, or on one of its own."""
+    """Perform every stage and show the results; the flow runs on a running Prefect server, or on a temporary one."""
     started_at = datetime.now(UTC)
     config = outputs.in_own_folder(config, started_at)
     artifacts, ui_url = None, _prepare_prefect() if with_prefect else ""
@@ -127,10 +127,10 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
         found, missing = planned_run(resolve(config))
         if missing:
             notices.print("starting a Prefect server for this run (`bigcodeflow up` starts one that stays) …")
-        else:  # a server of its own would take longer to start than everything else takes
+        else:  # starting a temporary server would take longer than all the rest
             notices.print("every stage is in the cache: nothing to run")
             artifacts = found
-    # A mistake is answered here, and leaves no failed run on the server; a key may be the server's secret.
+    # Errors are reported here, so that the server gets no failed run; keys are not checked: the server may have them.
     elif with_prefect and (problems := problems_of([config], lambda _: True)):
         raise ConfigError("\n".join(problems))
     if with_prefect and artifacts is None:
@@ -149,7 +149,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
 
 
 def _prepare_prefect() -> str:
-    """Set what Prefect reads when it is imported; the UI of the server that is named or runs from this folder."""
+    """Set the environment variables that Prefect reads at import; return the UI's URL of a running server, or ''."""
     state = Path(os.environ.get("BIGCODEFLOW_STATE", ".bigcodeflow"))
     if not os.environ.get("PREFECT_API_URL") and (state / "service.json").is_file():
         from bigcodeflow.prefect_service.folder import ServiceFolder, running_server
@@ -176,11 +176,11 @@ def _show_results(config: RunConfig, artifacts: stages.RunArtifacts, ui_url: str
     out.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=title))
     scores = verified.verified_scores(store.path(artifacts.dataset), store.path(artifacts.execution))
     print_table(verified.verified_table(scores))
-    # The catalog of a store at a URL lies in this machine's replica.
+    # For a store at a URL, the catalog is in this machine's replica.
     folder = store.root if config.store == store.location else config.store
     report = user_path(config.out) / "report.html"
     if artifacts.rounds:
-        from bigcodeflow.studies.rounds import publish_rounds  # imports the report, which other runs need not wait for
+        from bigcodeflow.studies.rounds import publish_rounds  # slow: imports the report, which other runs don't need
 
         if rounds := publish_rounds(config, artifacts, store):
             print_study(store, rounds)
@@ -193,7 +193,7 @@ def _show_results(config: RunConfig, artifacts: stages.RunArtifacts, ui_url: str
 
 
 def _report_starts(config: RunConfig) -> None:
-    """Judge every sample warm and cold; exit code 1 when a verdict depends on the start."""
+    """Judge every sample with warm and cold start; exit with code 1 if a verdict depends on the start."""
     from bigcodeflow.pipeline.warm_cold_check import compare_starts
 
     with progress_listener() as listener:
@@ -254,7 +254,7 @@ def _perform_sweep(
 ) -> tuple[Sequence[sweep_results.MemberResult], str, sweep_results.SweepFailedError | None]:
     if not _prepare_prefect():
         if all(plan.artifacts is not None for plan in plans):
-            # A server of its own would take longer to start than everything else takes.
+            # Starting a temporary server would take longer than all the rest.
             notices.print("every stage of every run is in the store: nothing to run")
             folder = sweep_results.folder_of(config, datetime.now(UTC))
             reused = [
@@ -271,7 +271,7 @@ def _perform_sweep(
         done, failure = sweep_flow(config), None
     except sweep_results.SweepFailedError as error:
         done, failure = error.results, error
-    # The flow names its folder by its own run; something ran there, or there would have been no need of it.
+    # The flow names its folder after its own flow run, so take the folder from a member that was not reused.
     folders = [str(Path(one.out).parent) for one in done if one.outcome != "reused"]
     return done, config.out or next(iter(folders), "results/sweeps"), failure
 

@@ -115,7 +115,7 @@ def _generate(config: RunConfig) -> None:
 
 
 def _tasks(config: RunConfig) -> list[dict[str, Any]]:
-    """The tasks, out of the hub cache where they are there: what sends nothing to a model asks nobody else either."""
+    """Load the tasks, from the hub cache if possible: a command without model requests should need no network."""
     offline = config.dataset.model_copy(update={"offline": True})
     try:
         tasks = datasets.load_tasks(offline, datasets.resolve(offline))
@@ -190,7 +190,7 @@ def syncheck(given: dict[str, Any]) -> None:
 
 
 def _samples(config: RunConfig) -> tuple[pa.Table, pa.Table]:
-    """TASKS and SAMPLES tables of the configuration; tasks may lack samples."""
+    """Load the TASKS and SAMPLES tables of the configuration; tasks may lack samples."""
     resolved = datasets.resolve(config.dataset)
     tasks = datasets.load_tasks(config.dataset, resolved)
     known = datasets.known_task_ids(config.dataset, resolved)

@@ -77,7 +77,7 @@ def up(
 
 
 def _tell(started: "StartedService") -> None:
-    """What runs now, and where."""
+    """Print the parts of the service that run now, and their URLs."""
     notice(f"started: {', '.join(started.new)}" if started.new else "everything was running already")
     active = f"{sum(started.schedules)} of {len(started.schedules)} schedules"
     print_line(f"Prefect UI: {started.settings.ui_url}")

@@ -206,7 +206,7 @@ class EnvironmentCheckConfig(SettingsModel):
 
 
 def _setting(section: object, name: str) -> object:
-    """A section's setting, whether it is given as a model or as its values; None where it is not given."""
+    """Return a setting of a section, which is a model or a mapping of values; None if it is not given."""
     return section.get(name) if isinstance(section, Mapping) else getattr(section, name, None)
 
 
@@ -231,10 +231,10 @@ def load_settings(
     overrides: tuple[str, ...] = (),
     origins: Mapping[SettingPath, str] = MappingProxyType({}),
 ) -> RunConfig:
-    """Check sections of settings, with overrides such as 'execution.workers=4' applied on top, in order.
+    """Apply overrides such as 'execution.workers=4' to sections of settings, in order, and validate the result.
 
-    Messages name the origin of the settings; ``origins`` names another one for those at a path. All mistakes are named
-    in one ConfigError.
+    Messages name ``origin`` as the source of the settings, or the one that ``origins`` gives for a path. One
+    ConfigError names all mistakes.
     """
     settings, origins = merged(settings, {}, origin), dict(origins)
     for override in overrides:
@@ -245,7 +245,7 @@ def load_settings(
 
 
 def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
-    """The settings of a YAML file or of a shipped preset, unchecked, and where they came from, for messages."""
+    """Read a YAML file or a shipped preset; return its settings, not validated, and its path for messages."""
     settings, path = read_yaml("preset", preset, "configs")
     if not isinstance(settings, dict | None):
         raise ConfigError(f"{path}: holds a {type(settings).__name__}; it must hold sections such as 'dataset:'")
@@ -253,7 +253,7 @@ def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:
 
 
 def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
-    """Content and path of a YAML file, or of one of this name in a shipped folder; raises ConfigError."""
+    """Read a YAML file, or one of this name in a shipped folder; return content and path, or raise ConfigError."""
     path: Path | None = None
     with suppress(ConfigError):  # no file can have such a name
         path = user_path(name)
@@ -269,12 +269,12 @@ def read_yaml(kind: str, name: str | Path, folder: str) -> tuple[object, Path]:
 
 
 def parse_override(override: str) -> tuple[SettingPath, object]:
-    """Path and value of ``a.b=c``, the value read as YAML; plain text stays as it is where the setting is a text."""
+    """Parse ``a.b=c`` into path and value; the value is YAML, but unquoted text stays as it is for str settings."""
     key, separator, text = override.partition("=")
     path = tuple(key.strip().split("."))
     if not separator or not all(path):
         raise ConfigError(f"--set {override!r} is not of the form section.key=value, such as execution.workers=4")
-    with suppress(KeyError):  # what is no setting is refused later
+    with suppress(KeyError):  # unknown settings are refused later
         is_text = section_of(RunConfig, path[:-1]).model_fields[path[-1]].annotation is str
         if is_text and not text.startswith(("'", '"')):  # YAML would end a path at " #"
             return path, text.strip()

@@ -172,5 +172,5 @@ class ExecutionConfig(SettingsModel):
 
     @property
     def on_this_machine(self) -> bool:
-        """Whether workers are processes that this run starts here."""
+        """True if workers are processes that this run starts on this machine."""
         return not (self.scheduler_address or self.cluster.type)

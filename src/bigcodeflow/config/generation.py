@@ -191,7 +191,7 @@ class GenerationConfig(SettingsModel):
 
 
 def _reasons(model: str, sampling: Mapping[str, Any]) -> bool:
-    """Whether a model reasons when it is asked with these settings, as far as its name tells."""
+    """Tell if a model reasons with these settings; without settings for it, the model's name decides."""
     effort, budget = sampling.get("reasoning_effort"), sampling.get("reasoning_tokens")
     if effort is not None or budget is not None:
         return bool(budget) or effort not in (None, "none")
@@ -199,7 +199,7 @@ def _reasons(model: str, sampling: Mapping[str, Any]) -> bool:
 
 
 def template_sha256(split: str, form: str, config: PromptConfig) -> str:
-    """sha256 of everything that a prompt is made with but the task's own text."""
+    """Return the sha256 of all parts of a prompt except the task's own text."""
     texts = {
         "split": split,
         "form": form,
@@ -211,5 +211,5 @@ def template_sha256(split: str, form: str, config: PromptConfig) -> str:
 
 
 def answer_beginning(config: PromptConfig) -> str:
-    """How an answer begins where the prompt's form is prefill."""
+    """Return the beginning of an answer for prompts of the form prefill."""
     return f"{config.response_prefix or RESPONSE_PREFIX}\n{FENCE}python\n"

@@ -30,7 +30,7 @@ class Reads:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Everything that the stage may read."""
+        """Paths of all settings that the stage may read."""
         named = (path for content in self.content for path in CONTENT[content])
         return (*self.identity, *named, *self.neutral)
 
@@ -140,7 +140,7 @@ READS: Mapping[str, Reads] = {
 
 
 def view(config: M, paths: Iterable[str]) -> M:
-    """The same settings without those that are not named by a path; reading another raises AttributeError."""
+    """Return a copy of the settings with only those that a path names; reading another raises AttributeError."""
     below: dict[str, list[str]] = {}
     for path in paths:
         name, _, rest = path.partition(".")
@@ -156,7 +156,7 @@ def view(config: M, paths: Iterable[str]) -> M:
 
 
 def identity_settings(config: RunConfig, reads: Reads) -> dict[str, Any]:
-    """What a stage's key holds of the settings themselves: JSON-able values by path."""
+    """Return the settings that are part of a stage's key, as JSON-compatible values by path."""
     settings = config.model_dump(mode="json")
     for path, value in _YOUNGER.items():
         *sections, name = path.split(".")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from bigcodeflow.core.paths import shipped
 
-#: Solve rates that ship with the product: JSON lines with task_id and solve_rate, in percent as the benchmark's authors
-#: publish theirs.
+#: Solve rates that ship with the product: JSON lines with task_id and solve_rate, in percent as the benchmark's
+#: authors publish them.
 SHIPPED_SOLVE_RATES = "data/bigcodebench/solve_rates.jsonl"
 _PERCENT = 100
 
@@ -22,11 +22,11 @@ class Difficulty(NamedTuple):
     high: float
 
     def holds(self, solve_rate: float) -> bool:
-        """Whether a task of this solve rate, a share in 0..1, lies in the range."""
+        """Tell if the solve rate of a task, a share in 0..1, lies in the range."""
         return self.low <= solve_rate <= self.high
 
 
-#: Ranges with a name, which leave no rate out and share none.
+#: Named ranges; together they cover every rate, and none overlaps another.
 LEVELS: Mapping[str, Difficulty] = MappingProxyType(
     {
         "hard": Difficulty(0.0, 0.2),
@@ -37,7 +37,7 @@ LEVELS: Mapping[str, Difficulty] = MappingProxyType(
 
 
 def parse_difficulty(text: str) -> Difficulty:
-    """The range that a name or a text such as '0-0.2' means; a ValueError says what is wrong with another text."""
+    """Return the range for a level's name or a text such as '0-0.2'; a ValueError explains any other text."""
     wanted = text.strip().lower()
     if wanted in LEVELS:
         return LEVELS[wanted]
@@ -52,17 +52,17 @@ def parse_difficulty(text: str) -> Difficulty:
 
 
 def level_of(solve_rate: float) -> str:
-    """The name of the range that a solve rate lies in."""
+    """Return the name of the range that contains a solve rate."""
     return next(name for name, level in LEVELS.items() if level.holds(solve_rate))
 
 
 @cache
 def published_solve_rates() -> Mapping[str, float]:
-    """The shipped solve rates, shares in 0..1, by the ids of BigCodeBench's tasks."""
+    """Read the shipped solve rates, as shares in 0..1, by the ids of BigCodeBench's tasks."""
     lines = shipped(SHIPPED_SOLVE_RATES).read_text(encoding="utf-8").splitlines()
     return MappingProxyType({row["task_id"]: row["solve_rate"] / _PERCENT for row in map(json.loads, lines)})
 
 
 def tasks_of(difficulty: Difficulty) -> frozenset[str]:
-    """Ids of the tasks of BigCodeBench whose shipped solve rate lies in a range."""
+    """Return the ids of BigCodeBench's tasks whose shipped solve rate lies in a range."""
     return frozenset(task_id for task_id, rate in published_solve_rates().items() if difficulty.holds(rate))

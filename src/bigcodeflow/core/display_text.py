@@ -1,4 +1,4 @@
-"""Texts of models, made harmless for the place where they are shown: terminals, Markdown and spreadsheets obey them."""
+"""Make texts of models harmless where they are shown: terminals, Markdown and spreadsheets would obey them."""
 
 import re
 
@@ -6,16 +6,15 @@ from rich.cells import cell_len
 
 ELLIPSIS = "…"
 
-#: Control characters but line feed and tab; marks that reverse, hide or break the reading of what surrounds them.
+#: Control characters except line feed and tab; characters that reverse, hide or break the text around them.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-#: What is markup anywhere in a line, an underscore outside of a word (so that names stay readable), and what is markup
-#: at the start of a line.
+#: Markup anywhere in a line; an underscore outside a word (names stay readable); markup at the start of a line.
 _MARKDOWN = re.compile(r"[\\`*\[\]|~&$]|(?<![^\W_])_|_(?![^\W_])|^>|^#+(?= |$)|^[-+](?= |$)")
 _FENCES = re.compile(r"`{3,}")
 
 
 def visible(text: str) -> str:
-    r"""The text with every control character spelled out, such as ``\x1b``, so that a terminal shows it and obeys none.
+    r"""Spell out every control character, such as ``\x1b``, so that a terminal shows it and does not obey it.
 
     Line feeds and tabs stay.
     """
@@ -23,17 +22,17 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The visible text in one line."""
+    """Return the visible text in one line."""
     return " ".join(visible(text).split())
 
 
 def markdown_text(text: str) -> str:
-    """The text as one line of Markdown that is no markup, also as a table's cell."""
+    """Escape a text as one line of Markdown without markup; it also fits a table's cell."""
     return _MARKDOWN.sub(r"\\\g<0>", one_line(text)).replace("<", "&lt;")
 
 
 def markdown_block(text: str, language: str = "") -> str:
-    """The text as a fenced block that no fence within it can end."""
+    """Put a text into a fenced block that no fence within the text can end."""
     longest = max((len(fence) for fence in _FENCES.findall(text)), default=2)
     fence = "`" * (longest + 1)
     shown = visible(text).removesuffix("\n")
@@ -41,15 +40,15 @@ def markdown_block(text: str, language: str = "") -> str:
 
 
 def csv_cell(text: str) -> str:
-    """The text as one line that no spreadsheet takes for a formula."""
+    """Return the text as one line that no spreadsheet takes for a formula."""
     line = one_line(text)
     return f"'{line}" if line[:1] in {"=", "+", "-", "@"} else line
 
 
 def elided(text: str, width: int) -> str:
-    """The text in at most so many columns of a terminal; of a longer one the beginning and the end stay.
+    """Shorten a text to at most `width` columns of a terminal: keep its beginning and its end.
 
-    What tells two names apart often stands at their end, where a plain cut would take it away.
+    Similar names often differ only at their end, which a plain cut would remove.
     """
     if cell_len(text) <= width:
         return text

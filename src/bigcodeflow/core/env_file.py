@@ -6,20 +6,20 @@ from pathlib import Path
 
 from bigcodeflow.core.errors import ConfigError
 
-#: Names the file whose variables each run takes that the service starts; it need not be there.
+#: Names the file with variables for each run that the service starts; the file may be absent.
 ENV_FILE_VARIABLE = "BIGCODEFLOW_ENV_FILE"
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)", re.ASCII)
-#: A quoted value, or any; a # begins a comment where a blank stands before it.
+#: A quoted or plain value; a # begins a comment if a blank precedes it.
 _VALUE = re.compile(
     r"""\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<plain>(?:(?<!\s)\#|[^\s#]).*?|))(?:(?<=\s)\#.*|\s+\#.*)?\s*"""
 )
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """The variables of a file; messages name its lines, never their content.
+    """Read the variables of a file; error messages name its lines, never their content.
 
     Raises:
-        ConfigError: it cannot be read, or a line sets no variable.
+        ConfigError: the file cannot be read, or a line sets no variable.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -40,9 +40,9 @@ def read_env_file(path: Path) -> dict[str, str]:
 
 
 def take_env_file() -> None:
-    """Set the variables of the service's file in this process, as far as they are not set or empty."""
+    """Set the variables of the service's file in this process, except those that have a value already."""
     path = os.environ.get(ENV_FILE_VARIABLE)
-    if path and os.path.lexists(path):  # a link to a file that is gone is a mistake to be told
+    if path and os.path.lexists(path):  # a dangling link is a mistake and is reported
         for name, value in read_env_file(Path(path)).items():
             if not os.environ.get(name):
                 os.environ[name] = value

@@ -1,7 +1,7 @@
-"""Known errata of BigCodeBench's tasks, and corrections of some: facts that ship, each with a command that shows it.
+"""Known errata of BigCodeBench's tasks, and corrections of some: shipped facts, each with a command that shows it.
 
-An erratum holds for the very text that it was found in: a task of the same id with another prompt, solution or test,
-such as that of a later version, has none.
+An erratum applies only to the exact text that was examined: a task with the same id but another prompt, solution or
+test, such as one of a later version, has none.
 """
 
 import hashlib
@@ -24,31 +24,31 @@ Effect = Literal["keep", "correct", "leave out"]
 
 
 class Erratum(NamedTuple):
-    """What is wrong with one task."""
+    """A known error of one task."""
 
     task: str
     kind: Kind
     text: str
     evidence: str
-    """A command that shows it."""
+    """Command that shows the error."""
     task_sha256: str
-    """Of the texts that it was found in, see `task_sha256`."""
+    """Identity of the texts that were examined, see `task_sha256`."""
     verified: Effect
-    """What the verified view does with the task: keep it, replace it by its correction, or leave it out, since no
-    verdict about it would mean anything."""
+    """Effect on the task in the verified view: keep it, replace it by its correction, or leave it out, since no verdict
+    about it would mean anything."""
     source: str = ""
-    """Where it was reported or mended, where known."""
+    """Place where it was reported or fixed, if known."""
 
 
 def task_sha256(task: Mapping[str, Any]) -> str:
-    """Identity of a task's prompt, solution and test."""
+    """Return the identity of a task's prompt, solution and test."""
     text = "\0".join(str(task[name]) for name in _TEXTS)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @cache
 def errata() -> tuple[Erratum, ...]:
-    """All that are known, in the order of the file."""
+    """Read all known errata, in the order of the file."""
     path = shipped(_ERRATA)
     try:
         return tuple(Erratum(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8")))
@@ -57,7 +57,7 @@ def errata() -> tuple[Erratum, ...]:
 
 
 def errata_of(task: Mapping[str, Any]) -> list[Erratum]:
-    """Those of a task with these texts."""
+    """Return the errata of a task with exactly these texts."""
     mine = [one for one in errata() if one.task == task["task_id"]]
     identity = task_sha256(task) if mine else ""
     return [one for one in mine if one.task_sha256 == identity]
@@ -65,7 +65,7 @@ def errata_of(task: Mapping[str, Any]) -> list[Erratum]:
 
 @cache
 def corrections() -> Mapping[str, Mapping[str, Any]]:
-    """By the sha256 of a task's texts its correction: its id and the fields that differ."""
+    """Read the corrections (id and changed fields of the task), by the sha256 of the task's original texts."""
     lines = shipped(_CORRECTIONS).read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines if line.strip()]
     return MappingProxyType({row.pop("task_sha256"): MappingProxyType(row) for row in rows})
@@ -73,22 +73,22 @@ def corrections() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def facts_sha256() -> str:
-    """Identity of errata and corrections together, for keys of what is made with them."""
+    """Return the identity of errata and corrections together, for keys of artifacts that depend on them."""
     content = b"\0".join(shipped(name).read_bytes() for name in (_ERRATA, _CORRECTIONS))
     return hashlib.sha256(content).hexdigest()
 
 
 def correction_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields in which the verified view holds another value; empty for most tasks."""
+    """Return the fields that have another value in the verified view; empty for most tasks."""
     wanted = any(one.verified == "correct" for one in errata_of(task))
     return corrections()[task_sha256(task)] if wanted else {}
 
 
 def is_left_out(task: Mapping[str, Any]) -> bool:
-    """Whether the verified view leaves the task out."""
+    """Tell if the verified view leaves the task out."""
     return any(one.verified == "leave out" for one in errata_of(task))
 
 
 def is_judged_alike(task: Mapping[str, Any]) -> bool:
-    """Whether a verdict about the task holds in the verified view too: it is there, with its prompts and its test."""
+    """Tell if a verdict about the task also holds in the verified view: it keeps the task, its prompts and its test."""
     return not is_left_out(task) and set(correction_of(task)) <= {"task_id", "canonical_solution", "doc_struct"}

@@ -2,24 +2,24 @@
 
 BigCodeFlowError                 what is wrong, where, and what to do: one line, shown without a traceback
 ├── ConfigError                  a preset, an override or a combination of settings
-├── DatasetError                 tasks: not found, not reachable, or rows that break the schema
+├── DatasetError                 tasks: missing, not reachable, or rows that break the schema
 ├── SamplesError                 sample files: missing, duplicated, mistyped, foreign or empty
 ├── GenerationError              a model that does not answer: settings, keys, limits, budgets, its server
-├── EnvironmentUnusableError     an environment that is absent, incomplete or cannot judge what was asked
-├── SandboxUnavailableError      isolation that this machine cannot give
+├── EnvironmentUnusableError     an environment that is absent, incomplete or cannot judge the selected tasks
+├── SandboxUnavailableError      isolation that this machine cannot provide
 ├── ExecutionError               work that could not be finished although the samples are fine
 ├── ServiceError                 a Prefect server, worker, database or deployment that does not start or answer
 ├── PublishingError              results that could not be put on the hub or into a tracker of experiments
-└── ArtifactError                a store whose content is gone, damaged or of another version
+└── ArtifactError                a store whose content is missing, damaged or of another version
 """
 
 
 class BigCodeFlowError(Exception):
-    """A condition that the user can mend; its text says what was wrong, where, and what to do."""
+    """A condition that the user can fix; its text says what was wrong, where, and what to do."""
 
 
 def error_message(error: BaseException) -> str:
-    """The text of another library's error in one line; the class where it has none."""
+    """Return the text of another library's error in one line; its class name if the text is empty."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
@@ -28,7 +28,7 @@ class ConfigError(BigCodeFlowError):
 
 
 class DatasetError(BigCodeFlowError):
-    """Tasks that cannot be found, reached or read."""
+    """Tasks that are missing, cannot be reached or cannot be read."""
 
 
 class SamplesError(BigCodeFlowError):
@@ -36,7 +36,7 @@ class SamplesError(BigCodeFlowError):
 
 
 class GenerationError(BigCodeFlowError):
-    """A model that does not answer, for a reason that concerns more than one sample."""
+    """A model that does not answer, for a reason that affects more than one sample."""
 
 
 class EnvironmentUnusableError(BigCodeFlowError):
@@ -44,11 +44,11 @@ class EnvironmentUnusableError(BigCodeFlowError):
 
 
 class SandboxUnavailableError(BigCodeFlowError):
-    """The isolation that was asked for cannot be had on this machine."""
+    """The requested isolation is not available on this machine."""
 
 
 class ExecutionError(BigCodeFlowError):
-    """Execution that could not be finished for a reason that lies outside the samples."""
+    """Execution that could not be finished for a reason outside the samples."""
 
 
 class ServiceError(BigCodeFlowError):
@@ -56,8 +56,8 @@ class ServiceError(BigCodeFlowError):
 
 
 class PublishingError(BigCodeFlowError):
-    """Results that could not be put on the hub or into a tracker of experiments; what is there is as it was."""
+    """Results that could not be put on the hub or into a tracker of experiments; the target is unchanged."""
 
 
 class ArtifactError(BigCodeFlowError):
-    """A stored artifact that is gone, damaged, or was written by an incompatible version."""
+    """A stored artifact that is missing, damaged, or was written by an incompatible version."""

@@ -1,4 +1,4 @@
-"""Listening for HTTP on this machine: the socket, its address in words, signals, and which names are its own."""
+"""Listen for HTTP on this machine: sockets, hosts in URLs, signals, and tests if a name belongs to this machine."""
 
 import ipaddress
 import signal
@@ -15,7 +15,7 @@ _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket at an address; taken first, since all other preparations would be in vain if the port is another's."""
+    """Open a listening socket; do this first, since all other preparations are useless if the port is taken."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
@@ -23,19 +23,19 @@ def listening(host: str, port: int) -> socket.socket:
         raise ConfigError(
             f"cannot listen on {host} port {port} ({error.strerror or error}): choose another --host or --port"
         ) from None
-    # Connections inherit it: else the body of a response waits 40 ms for the receipt of its head.
+    # Connections inherit it: else the body of a response waits 40 ms for the acknowledgement of its head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
 def shown_host(host: str) -> str:
-    """A host as it stands in a URL."""
+    """Return a host as a URL spells it (IPv6 addresses in brackets)."""
     return f"[{host}]" if ":" in host else host
 
 
 @contextmanager
 def quiet_signals() -> Iterator[None]:
-    """Ignore the signal that ended Uvicorn, which raises it again for an earlier handler."""
+    """Ignore SIGTERM and SIGINT in the block: Uvicorn raises the signal that ended it again for an earlier handler."""
     signals = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, lambda *_: None) for number in signals}
     try:
@@ -46,10 +46,10 @@ def quiet_signals() -> Iterator[None]:
 
 
 def reach_loopback_directly(environment: MutableMapping[str, str]) -> None:
-    """Except this machine's own addresses from the proxies that an environment names.
+    """Add this machine's loopback addresses to the proxy exceptions (no_proxy) of an environment that names a proxy.
 
-    Prefect's clients read the environment by themselves: without the exception they ask a proxy for the server that was
-    started here, and wait for it in vain. All other addresses keep their proxy.
+    Prefect's clients read the environment themselves: without the exception they ask a proxy for the server that was
+    started here, and wait in vain. All other addresses keep their proxy.
     """
     if not any(environment.get(name) for name in _PROXY_VARIABLES):
         return
@@ -59,7 +59,7 @@ def reach_loopback_directly(environment: MutableMapping[str, str]) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Tell if only this machine can reach an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -67,12 +67,12 @@ def is_loopback(host: str) -> bool:
 
 
 def is_own_name(host: str) -> bool:
-    """Whether a Host header names this machine by a name that no other machine has."""
+    """Tell if a Host header names this machine by a loopback name, which no other machine has."""
     return is_loopback(name_of(host))
 
 
 def is_same_site(origin: str, host: str) -> bool:
-    """Tell whether an Origin header names the server of a Host header; the names of this machine are one name."""
+    """Tell if an Origin header names the server of a Host header; all loopback names count as one name."""
     scheme, _, site = origin.partition("://")
     default = {"http": 80, "https": 443}.get(scheme)
     if (_port_of(site) or default) != (_port_of(host) or default):
@@ -81,7 +81,7 @@ def is_same_site(origin: str, host: str) -> bool:
 
 
 def name_of(host: str) -> str:
-    """The name or address in a Host header, without the port; empty where it has none."""
+    """Return the name or address in a Host header, without the port; empty if it has none."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:  # brackets without an address in them

@@ -1,4 +1,4 @@
-"""What differs between Linux, on which sandboxes run, and other systems, which use those of another machine."""
+"""Differences between Linux, which runs sandboxes, and other systems, which use the sandboxes of another machine."""
 
 import os
 from pathlib import Path
@@ -7,12 +7,12 @@ import psutil
 
 
 def usable_cores() -> int:
-    """Cores that this process may use; all of them where the system does not bind processes to cores."""
+    """Return the number of cores that this process may use; all cores if the system has no CPU affinity."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def boot_id() -> str:
-    """Identity of this boot of the machine, within which process ids and their start times are unique."""
+    """Return the identity of this boot of the machine; within it, pairs of process id and start time are unique."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
@@ -20,7 +20,7 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> str:
-    """Identity of the namespace of process ids; empty where the system has one alone."""
+    """Return the identity of the PID namespace; empty if the system has only one."""
     try:
         return str(Path("/proc/self/ns/pid").stat().st_ino)
     except OSError:
@@ -28,7 +28,7 @@ def pid_namespace() -> str:
 
 
 def start_of(pid: int) -> str:
-    """When a process started, in the system's own unit; empty for one that is gone."""
+    """Return the start time of a process, in the system's own unit; empty if the process is gone."""
     try:
         if Path("/proc/self/stat").exists():
             stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")

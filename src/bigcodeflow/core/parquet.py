@@ -1,6 +1,6 @@
-"""Parquet files at paths that are taken literally. Nothing else opens one but ``pq.ParquetFile``, which does so too.
+"""Parquet files at paths that are taken literally. All other code opens them only by ``pq.ParquetFile``, also literal.
 
-By themselves DuckDB, polars and pyarrow take ``k=5`` in a path for a column, DuckDB and polars ``a?b`` for a pattern.
+By default DuckDB, polars and pyarrow read ``k=5`` in a path as a column, and DuckDB and polars ``a?b`` as a pattern.
 """
 
 import glob
@@ -16,13 +16,13 @@ from bigcodeflow.core.errors import ArtifactError, error_message
 
 
 def read_table(paths: Path | Sequence[Path], columns: list[str] | None = None, **options: Any) -> pa.Table:
-    """Columns of one or several files, with options of ``pq.read_table`` such as filters; raises what that raises."""
+    """Read columns of one or several files; options (such as filters) and errors are those of ``pq.read_table``."""
     files = str(paths) if isinstance(paths, Path) else [str(path) for path in paths]
     return pq.read_table(files, columns=columns, partitioning=None, filesystem=LocalFileSystem(), **options)
 
 
 def read_artifact(path: Path, columns: list[str] | None = None, **options: Any) -> pa.Table:
-    """Read columns of a file like ``read_table``; raises ArtifactError where it cannot be read."""
+    """Read columns of a file like ``read_table``; raise ArtifactError if it cannot be read."""
     try:
         return read_table(path, columns, **options)
     except (OSError, pa.ArrowException) as error:
@@ -38,7 +38,7 @@ def read_frame(path: Path) -> Any:
 
 def duckdb_path(path: Path | str) -> str:
     """Escape a path for DuckDB's ``read_parquet``, which also needs ``hive_partitioning = false``."""
-    # Its patterns match no name with a backslash; one that matches nothing is taken literally.
+    # DuckDB's patterns match no name with a backslash; a pattern without a match is taken literally.
     return str(path) if "\\" in str(path) else glob.escape(str(path))
 
 

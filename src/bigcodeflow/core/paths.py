@@ -1,4 +1,4 @@
-"""Where things lie: files that ship with the product, its cache folder, and a store's folder or URL."""
+"""Locations: files that ship with the product, its cache folder, and a store's folder or URL."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ _URL = re.compile(r"([a-z][a-z0-9+.\-]+):/+(.+)")
 
 
 def shipped(relative: str) -> Path:
-    """Path of a shipped file or folder: inside the package of a wheel, at the top level of a checkout."""
+    """Return the path of a shipped file or folder: inside the package of a wheel, or at the top level of a checkout."""
     for root in (_PACKAGE, _CHECKOUT):
         path = root / relative
         if path.exists():
@@ -23,13 +23,13 @@ def shipped(relative: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """The product's folder in the user's cache."""
+    """Return the product's folder in the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser().resolve() / "bigcodeflow"
 
 
 def user_path(text: str | Path) -> Path:
-    """A path that a user wrote, with the home folder for ``~``; a ConfigError says why nothing can lie there."""
+    """Expand ``~`` in a path that a user wrote; raise a ConfigError with the reason if no such path can exist."""
     try:
         path = Path(text).expanduser()
         os.lstat(path)
@@ -47,9 +47,9 @@ def _shown(text: str | Path) -> str:
 
 
 def located(location: str) -> Path | str:
-    """Where a store lies: a folder of this machine, or a URL without a slash at its end.
+    """Return a store's location: a folder of this machine, or a URL without a slash at its end.
 
-    ``s3:/bucket`` is ``s3://bucket`` that went through a path on its way here.
+    ``s3:/bucket`` means ``s3://bucket``: converting a URL to a path drops one slash.
     """
     found = _URL.fullmatch(location)
     if found is None:

@@ -1,4 +1,4 @@
-"""What a stage tells of its work while it goes on: what is under way, and when all of it will be done."""
+"""Progress reports of a stage at work: the items under way, and the expected time until all are done."""
 
 import time
 from collections import deque
@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
-#: Open items that a status names, the longest ones.
+#: Number of open items that a status lists, the longest ones.
 MOST_NAMED = 20
-#: A rate is that of the last minutes: work that is sent the longest first goes faster towards its end.
+#: Rates cover the last minutes only: the longest items are sent first, so that work gets faster towards its end.
 _WINDOW_SECONDS = 300.0
 _SHORTEST_WINDOW_SECONDS = 5.0
 _SECONDS_BETWEEN_POINTS = 1.0
 _MINUTE, _HOUR = 60, 3600
-#: From here on a time is told in minutes, and in hours.
+#: From these limits on, a duration is shown in minutes, or in hours.
 _SECONDS_IN_SECONDS, _SECONDS_IN_MINUTES = 120, 7200
 
 
@@ -23,28 +23,28 @@ class OpenItem(NamedTuple):
     task_id: str
     since: datetime
     limit_seconds: float
-    """CPU time that it may take; what it waits for a core or is paused does not count."""
+    """CPU time limit; time in which it waits for a core or is paused does not count."""
     variant: str = ""
-    """Of the sample; empty for an execution that checks a pass."""
+    """Variant of the sample; empty for an execution that checks a pass."""
     sample_index: int | None = None
 
     def seconds(self, now: datetime) -> float:
-        """How long it has been under way."""
+        """Return the seconds since it started."""
         return max(0.0, (now - self.since).total_seconds())
 
 
 class Status(NamedTuple):
-    """How the work of a stage goes, beside how much of it is finished."""
+    """State of a stage's work, apart from the number of finished units."""
 
     open_items: int = 0
     """Number of executions under way."""
     longest: Sequence[OpenItem] = ()
-    """Those that have been under way longest, the longest first; at most MOST_NAMED."""
+    """Executions that have been under way longest, the longest first; at most MOST_NAMED."""
     eta_seconds: float | None = None
-    """Expected time until all is finished; None where the stage expects nothing of its own."""
+    """Expected time until all is finished; None if the stage makes no estimate."""
 
     def in_words(self, now: datetime | None = None) -> str:
-        """How many are open, and the longest with its limit; empty where nothing is known of it."""
+        """Describe the number of open items, and the longest with its limit; empty if nothing is known."""
         if not self.longest:
             return f"{self.open_items:,} open" if self.open_items else ""
         first = self.longest[0]
@@ -56,14 +56,14 @@ NO_STATUS = Status()
 
 
 class Pace:
-    """Estimates when work will be done, at the rate of the last minutes."""
+    """Estimator of the time until work is done, at the rate of the last minutes."""
 
     def __init__(self, seconds_now: Callable[[], float] = time.monotonic) -> None:
         self._seconds_now = seconds_now
         self._points: deque[tuple[float, float]] = deque()
 
     def eta_seconds(self, done: float, total: float) -> float | None:
-        """Seconds until all is done; None while too little is known, or where nothing was done of late."""
+        """Estimate the seconds until all is done; None if too little is known, or nothing was done recently."""
         now = self._seconds_now()
         if not self._points or now - self._points[-1][0] >= _SECONDS_BETWEEN_POINTS:
             self._points.append((now, done))
@@ -76,7 +76,7 @@ class Pace:
 
 
 def duration_text(seconds: float) -> str:
-    """A time in the unit that suits it."""
+    """Format a duration in seconds, minutes or hours, by its length."""
     if seconds < _SECONDS_IN_SECONDS:
         return f"{seconds:.0f} s"
     if seconds < _SECONDS_IN_MINUTES:
@@ -85,16 +85,16 @@ def duration_text(seconds: float) -> str:
 
 
 class Progress(Protocol):
-    """Told how many units are finished, of how many, in a few words how it goes, and what is under way.
+    """Callback with the number of finished units, the total, a short note, and the status of open items.
 
-    As often as a stage likes.
+    A stage may call it any number of times.
     """
 
     def __call__(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None: ...
 
 
 class StageProgress:
-    """What a stage reported last, in words for people."""
+    """A stage's latest report, in words for people."""
 
     def __init__(self, title: str, seconds_now: Callable[[], float] = time.monotonic) -> None:
         self.title = title
@@ -103,24 +103,24 @@ class StageProgress:
         self._eta_seconds: float | None = None
 
     def update(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
-        """Take note of a report."""
+        """Record a report."""
         self.finished, self.total, self.note, self.status = finished, total, note, status
         self._eta_seconds = self._pace.eta_seconds(finished, total)
 
     @property
     def eta_seconds(self) -> float | None:
-        """As the stage expects it, else at the rate of the last minutes."""
+        """Expected seconds until all is done: the stage's own estimate, else by the rate of the last minutes."""
         return self._eta_seconds if self.status.eta_seconds is None else self.status.eta_seconds
 
     @property
     def remark(self) -> str:
-        """What the numbers do not say; empty where there is nothing to say."""
+        """Text that the numbers do not contain (note, open items, time left); empty if there is none."""
         eta = self.eta_seconds
         left = f"about {duration_text(eta)} left" if eta is not None and self.finished < self.total else ""
         return "; ".join(filter(None, (self.note, self.status.in_words(), left)))
 
     @property
     def line(self) -> str:
-        """All of it in one line."""
+        """Whole report in one line."""
         counted = f"{self.finished:,} of {self.total:,}" if self.total else "under way"
         return f"{self.title}: {counted}" + (f" ({self.remark})" if self.remark else "")

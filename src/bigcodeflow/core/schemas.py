@@ -1,4 +1,4 @@
-"""The tables that the stages hand to one another: each with its grain, each column with its meaning and unit."""
+"""Schemas of the tables that stages exchange: each with its grain, each column with its meaning and unit."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -8,19 +8,19 @@ import pyarrow as pa
 
 from bigcodeflow.core.untrusted_text import storable
 
-#: Each artifact of a run and the folder of a store that it lies in; ground truths and samples share one, so that they
-#: share verdicts.
+#: Folder in a store for each artifact of a run; ground truths and samples share one folder, so that they share
+#: verdicts.
 STAGE_FOLDERS: Mapping[str, str] = {
     stage: "execution" if stage == "ground_truth" else stage
     for stage in ("dataset", "generation", "sanitizing", "ground_truth", "execution", "aggregation")
 }
-#: Begins the ids of tasks whose shown tests contradict their descriptions: no score over such tasks counts.
+#: Prefix of the ids of tasks whose shown tests contradict their descriptions: no score over such tasks counts.
 CONTRADICTED_PREFIX = "Contradicted/"
-#: Stands in the id of a task's variant behind that of the task: no score over variants counts.
+#: Separates a task's id from the suffix of its variant: no score over variants counts.
 VARIANT_SEPARATOR = "~"
-#: Folder of a store with dataset and sample files that studies have made; a study makes them again.
+#: Folder of a store with dataset and sample files that studies have made; a study can make them again.
 DERIVED_FOLDER = "studies"
-#: What imported rows hold where a column must have a text and nobody knows which.
+#: Value in imported rows if a column needs a text that nobody knows.
 UNKNOWN = "unknown"
 
 _text = pa.string()
@@ -37,7 +37,7 @@ def _schema(*columns: "pa.Field[Any]") -> pa.Schema:
 
 
 _nullable = partial(_column, nullable=True)
-#: What names a sample.
+#: Columns that identify a sample.
 _SAMPLE = (
     _column("task_id", _text, "the task answered"),
     _column("sample_index", _count, "0-based number of the answer to this task"),
@@ -61,7 +61,7 @@ TEST_RESULT = pa.struct(
     ]
 )
 
-#: Grain: one row a task.
+#: Grain: one row per task.
 TASKS = _schema(
     _column("task_id", _text, "BigCodeBench/0, …; unique"),
     _column("position", _count, "0-based place in the source, before any filter"),
@@ -78,7 +78,7 @@ TASKS = _schema(
     _column("expected_tests", _texts, "test methods read statically from test, in loader (sorted) order"),
 )
 
-#: Grain: one row a task and sample_index.
+#: Grain: one row per task and sample_index.
 SAMPLES = _schema(
     *_SAMPLE,
     _column("raw_text", _text, "the answer as the model gave it; what the sanitizer reads"),
@@ -102,7 +102,7 @@ SAMPLES = _schema(
     _nullable("error", _text, "why there is no answer"),
 )
 
-#: Grain: one row a task, sample_index and sanitizer.
+#: Grain: one row per task, sample_index and sanitizer.
 SOLUTIONS = _schema(
     *_SAMPLE,
     _SANITIZER,
@@ -117,7 +117,7 @@ SOLUTIONS = _schema(
     _nullable("shortened", pa.bool_(), "lacks code of the answer that it needs; null: of a version that did not look"),
 )
 
-#: Grain: one row a task, sample_index, variant and sanitizer. Ground truths carry sanitizer "none".
+#: Grain: one row per task, sample_index, variant and sanitizer. Ground truths have sanitizer "none".
 VERDICTS = _schema(
     *_SAMPLE,
     _column("variant", _text, "calibrated (code_prompt put in front) or raw"),
@@ -149,7 +149,7 @@ VERDICTS = _schema(
     _column("exit", _text, "how the sandbox ended: 'exit 0', 'signal 9', 'killed: wall', …"),
 )
 
-#: Grain: one row a variant, sanitizer, slice, metric and k of one run.
+#: Grain: one row per variant, sanitizer, slice, metric and k of one run.
 METRICS = _schema(
     _column("split", _text, "complete or instruct"),
     _column("subset", _text, "full or hard"),
@@ -190,7 +190,7 @@ ALTERATION = pa.struct(
     ]
 )
 
-#: Grain: one row an execution of a reference solution, or of its stub, against one altered test text.
+#: Grain: one row per execution of a reference solution, or of its stub, against one altered test text.
 CONTRADICTIONS = _schema(
     _column("verdict_key", _text, "sha256 of program, altered test, environment, limits and harness version"),
     _column("task_id", _text, "the task whose test was altered"),
@@ -202,7 +202,7 @@ CONTRADICTIONS = _schema(
     _column("seconds", pa.list_(pa.float64()), "wall time of each expected test, in their order"),
 )
 
-#: Grain: one row a task and test text whose ground truth `bigcodeflow env check --repeat` executed in one environment.
+#: Grain: one row per task and test text whose ground truth `bigcodeflow env check --repeat` ran in one environment.
 QUARANTINE = _schema(
     _column("task_id", _text, "the task whose own solution was executed"),
     _column("test_sha256", _text, "sha256 of the test text; another text of that id has a row of its own"),
@@ -216,11 +216,11 @@ QUARANTINE = _schema(
 
 
 def _study(grain: str, *columns: "pa.Field[Any]") -> pa.Schema:
-    """The columns of a study's result; the grain tells what a row of one result is about."""
+    """Return the schema of a study's result; the grain describes one row of a result."""
     return _schema(*columns).with_metadata({"grain": grain})
 
 
-#: Grain: one row a model, wording, task and sample_index: an answer to a task whose shown test contradicts it.
+#: Grain: one row per model, wording, task and sample_index: an answer to a task whose shown test contradicts it.
 CHEATING = _study(
     "model, wording, task and sample_index: an answer to a task whose shown test contradicts its description",
     _column("model", _text, "model that answered, or where the answers came from"),
@@ -244,7 +244,7 @@ CHEATING = _study(
     _column("program", _text, "program that was executed"),
 )
 
-#: Grain: one row a finding, and one a task with the counts of its mutants.
+#: Grain: one row per finding, and one per task with the counts of its mutants.
 AUDIT = _study(
     "finding about a task; a task that could be judged has one more row, of kind counted, with its mutants' counts",
     _column("task_id", _text, "the task that it is about"),
@@ -287,7 +287,7 @@ OUTDATED_CALL = pa.struct(
     ]
 )
 
-#: Grain: one row a run and task; the run '' is the tasks' own reference solutions.
+#: Grain: one row per run and task; the run '' is the tasks' own reference solutions.
 EVOLUTION = _study(
     "run and task: its samples in an older and a newer environment; the run '' is the tasks' reference solutions",
     _column("run", _text, "title of the recorded run; empty: the reference solution"),
@@ -310,7 +310,7 @@ EVOLUTION = _study(
     _column("outdated", pa.list_(OUTDATED_CALL), "what failing samples miss in the newer one, not in the older"),
 )
 
-#: Grain: one row a model, kind of change and task with judged samples in both runs.
+#: Grain: one row per model, kind of change and task with judged samples in both runs.
 PERTURBATION = _study(
     "kind of change and task with judged samples in both runs",
     _column("model", _text, "model, or control, whose runs are compared"),
@@ -326,7 +326,7 @@ PERTURBATION = _study(
     _column("failed_variants", _texts, "ids of variants of which a sample fails, sorted"),
 )
 
-#: Grain: one row a task.
+#: Grain: one row per task.
 CONTAMINATION = _study(
     "task",
     _column("task_id", _text, "the task whose texts were looked for"),
@@ -352,7 +352,7 @@ CONTAMINATION = _study(
     _column("contaminated", pa.bool_(), "ngram_share or fuzzy_score reaches its threshold"),
 )
 
-#: Rounds of a run; an artifact is one run.
+#: Rounds of a run; one artifact holds one run.
 ROUNDS = _study(
     "task, sample_index and round in which the sample was asked for",
     *_SAMPLE,
@@ -367,7 +367,7 @@ ROUNDS = _study(
     _nullable("latency_seconds", pa.float64(), "request sent to answer complete"),
 )
 
-#: Results of studies, by the folder of a store that they lie in, which names their view in the catalog too.
+#: Results of studies, by their folder in a store, which also names their view in the catalog.
 STUDIES: Mapping[str, pa.Schema] = {
     "audit": AUDIT,
     "cheating": CHEATING,
@@ -377,12 +377,12 @@ STUDIES: Mapping[str, pa.Schema] = {
     "rounds": ROUNDS,
 }
 
-#: The hub dataset's columns, all strings there; what a user's own task file must carry.
+#: Columns of the hub dataset, all strings there; a user's own task file must have them.
 HUB_COLUMNS = tuple(name for name in TASKS.names if name not in {"position", "domains", "hard", "expected_tests"})
 
 
 def table_of(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """The rows as a table; lone surrogates, which programs and answers may hold and Arrow refuses, are replaced."""
+    """Build a table of the rows; replace lone surrogates, which programs and answers may hold and Arrow refuses."""
     rows = list(rows)
     try:
         return pa.Table.from_pylist(rows, schema=schema)

@@ -1,4 +1,4 @@
-"""Base of all settings: a model is read from YAML, filled by the command line, and is a flow's parameters in the UI."""
+"""Base of all settings models: read from YAML, set on the command line, and shown as a flow's parameters in the UI."""
 
 import re
 import typing
@@ -15,7 +15,7 @@ S = TypeVar("S", bound="SettingsModel")
 
 Path = tuple[str, ...]
 
-#: Names become parts of paths, in which dots alone stand for other folders.
+#: Names become parts of paths, in which names of dots alone mean other folders.
 NAME_PATTERN = r"^(\.*[\w\-+][\w.\-+]*)?$"
 _FOREIGN = re.compile(r"[^\w.\-+]+")
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|signature|^sig$|credential|auth")
@@ -23,17 +23,17 @@ _NAME_RULE = "must be letters, digits and . _ - + only, and not only dots"
 
 
 def address(url: str) -> str:
-    """Check an address that runs store: no slash at its end, and no password or key in it, which raise ValueError."""
+    """Check an address that runs store: strip a slash at its end; raise ValueError if it holds a password or key."""
     parts = urlsplit(url)
     if parts.password is not None or any(_SECRET_NAME.search(name) for name, _ in parse_qsl(parts.query)):
         raise ValueError("holds a password or key, which would be stored: put it into an environment variable instead")
     return url.rstrip("/")
 
 
-#: An address of a server; empty where there is none.
+#: Address of a server; empty if there is none.
 Address = Annotated[str, AfterValidator(address)]
 
-#: What ends a name and is the unit of its number.
+#: Last words of field names that are the unit of the number.
 _UNITS = {"seconds": "seconds", "mib": "MiB", "kib": "KiB", "usd": "USD"}
 _SPELLINGS = {
     "api": "API", "e2b": "E2B", "ids": "ids", "k": "k", "lora": "LoRA", "n": "number of", "p": "p", "sha": "SHA",
@@ -42,7 +42,7 @@ _SPELLINGS = {
 
 
 def _label(name: str, _: object) -> str:
-    """What a form calls a field: memory_mib is 'Memory, MiB', base_url 'Base URL'."""
+    """Return a field's label in a form: memory_mib is 'Memory, MiB', base_url 'Base URL'."""
     words = name.split("_")
     unit = _UNITS.get(words[-1]) if len(words) > 1 else None
     text = " ".join(_SPELLINGS.get(word, word) for word in (words[:-1] if unit else words))
@@ -64,18 +64,18 @@ class SettingsModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _off_is_a_word(cls, value: object, info: ValidationInfo) -> object:
-        """YAML reads off as false."""
+        """Restore the word off, which YAML reads as false."""
         choices = typing.get_args(cls.model_fields[info.field_name or ""].annotation)
         return "off" if value is False and "off" in choices else value
 
 
 def as_name(text: str) -> str:
-    """The text with a dash for what a name must not hold."""
+    """Replace each run of characters that a name must not hold by a dash."""
     return _FOREIGN.sub("-", text).strip("-")
 
 
 def merged(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) -> dict[str, Any]:
-    """A copy of the settings with values on top, which may be named by paths such as 'generation.sampling.seed'."""
+    """Return a copy of the settings with values on top; their keys may be paths such as 'generation.sampling.seed'."""
     result = _copy(settings)
     for path, value in flattened(values):
         set_by_path(result, path, value, origin)
@@ -83,7 +83,7 @@ def merged(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) 
 
 
 def set_by_path(settings: dict[str, Any], path: Path, value: object, origin: str) -> None:
-    """Set one value in place, making the sections above it; raises as :func:`merged`."""
+    """Set one value in place and create the sections above it; raise the same errors as :func:`merged`."""
     section = settings
     for number, part in enumerate(path[:-1], start=1):
         section = section.setdefault(part, {})
@@ -93,7 +93,7 @@ def set_by_path(settings: dict[str, Any], path: Path, value: object, origin: str
 
 
 def flattened(values: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Each single value with its path; sections and dotted names alike are split."""
+    """Yield each single value with its path; split sections and dotted names alike."""
     for name, value in values.items():
         path = (*above, *name.split("."))
         if isinstance(value, Mapping) and value:
@@ -105,9 +105,9 @@ def flattened(values: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Pat
 def validated(
     model: type[S], settings: Mapping[str, Any], origin: str, origins: Mapping[Path, str] = MappingProxyType({})
 ) -> S:
-    """The settings as an instance of their model, or a ConfigError with a line for each problem.
+    """Return the settings as an instance of their model; raise a ConfigError with a line for each problem.
 
-    Messages name the origin of the settings; ``origins`` names another one for those at a path and below it.
+    Messages name the origin of the settings; ``origins`` names another one for values at a path and below it.
     """
     try:
         return model.model_validate(settings)
@@ -134,7 +134,7 @@ def _problem(item: Any, model: type[SettingsModel], origin: str, origins: Mappin
 
 
 def section_of(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
-    """The model of a nested section; an entry of a list has the list's."""
+    """Return the model of a nested section; list indexes in the location are skipped."""
     for part in location:
         if isinstance(part, str):
             annotation = model.model_fields[part].annotation

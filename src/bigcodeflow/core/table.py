@@ -1,7 +1,7 @@
 """A table of results, declared once and rendered for the terminal and as Markdown.
 
-Cells may hold what a model wrote: each renderer makes them harmless for its place (``core.display_text``), so that
-callers pass texts as they are. A rich console prints a table as it is: ``console.print(table)``.
+Cells may hold text of a model: each renderer makes them harmless for its output (``core.display_text``), so that
+callers pass texts unchanged. A rich console prints a table directly: ``console.print(table)``.
 """
 
 import math
@@ -24,19 +24,19 @@ Tone = Literal["", "good", "bad", "warning", "strong"]
 _STYLES: Mapping[Tone, str] = {"": "", "good": "green", "bad": "red", "warning": "yellow", "strong": "bold"}
 _RULES: Mapping[Alignment, str] = {"left": "---", "right": "--:", "center": ":-:"}
 _SHORTEST_NAME = 12
-#: Longer words may be cut where there is no room for them, the first that suffices.
+#: Longer words may be cut if there is no room for them; the first length that suffices is taken.
 _WORD_LENGTHS = (40, 30, 20)
-#: Columns that a rich table takes beside its cells: one for each border, and two around each cell.
+#: Columns that a rich table takes in addition to its cells: one for each border, and two around each cell.
 _BORDER, _PADDING = 1, 2
 
 
 class Cell(NamedTuple):
-    """A value that stands out, or that leads somewhere."""
+    """A value that is emphasized or has a link."""
 
     value: Any
     tone: Tone = ""
     href: str = ""
-    """Where a click leads; in HTML only."""
+    """Target of a link; in HTML only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +46,19 @@ class Column:
     heading: str
     align: Alignment = "left"
     format: Callable[[Any], str] | None = None
-    """How a value that is not None becomes text; by default as ``cell_text`` does it."""
+    """Converts a value other than None into text; ``cell_text`` by default."""
     wrap: Literal["fold", "never", "elide"] = "fold"
-    """Where a terminal is too narrow: the text is wrapped, stays in one line, or loses its middle."""
+    """Handling of text on a narrow terminal: wrap it, keep it in one line, or leave out its middle."""
     min_width: int = 0
-    """Characters in a terminal, as far as its texts are so long."""
+    """Minimum width in characters on a terminal; shorter texts need less."""
 
     def text(self, cell: Any) -> str:
-        """The cell as text, not yet escaped for any place."""
+        """Return the cell as text, not yet escaped for any output."""
         value = cell.value if isinstance(cell, Cell) else cell
         return cell_text(value) if self.format is None or value is None else self.format(value)
 
     def least_width(self, texts: Iterable[str], longest: int) -> int:
-        """The least width in which no word of the texts is cut, but for words longer than that."""
+        """Return the least width that cuts no word of the texts, except words longer than `longest`."""
         if self.wrap == "elide":
             return max(self.min_width, _SHORTEST_NAME)
         if self.wrap == "never":
@@ -75,7 +75,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
     title: str = ""
     notes: Sequence[str] = ()
-    """Sentences that stand above the table."""
+    """Sentences above the table."""
 
     @classmethod
     def of(
@@ -86,7 +86,7 @@ class Table:
         title: str = "",
         notes: Sequence[str] = (),
     ) -> Self:
-        """A table whose columns are headings, of text that is aligned left, or columns."""
+        """Make a table; a heading that is a text makes a column that is aligned left."""
         columns = [one if isinstance(one, Column) else Column(one) for one in headings]
         return cls(columns, list(rows), title, notes)
 
@@ -94,18 +94,18 @@ class Table:
     def of_records(
         cls, records: Sequence[Mapping[str, Any]], *, title: str = "", columns: Iterable[Column] = ()
     ) -> Self:
-        """A table of mappings with equal keys: the headings; ``columns`` are those that need more than one."""
+        """Make a table of mappings with equal keys, its headings; ``columns`` replace headings of that name."""
         known = {column.heading: column for column in columns}
         headings = list(records[0]) if records else []
         return cls.of([known.get(one, one) for one in headings], [list(row.values()) for row in records], title=title)
 
     def texts(self) -> Iterator[list[str]]:
-        """Each row's cells as text, not yet escaped for any place."""
+        """Yield each row's cells as text, not yet escaped for any output."""
         for row in self.rows:
             yield [column.text(cell) for column, cell in zip(self.columns, row, strict=True)]
 
     def to_markdown(self, *, level: int = 3) -> str:
-        """Title, as a heading of a level, notes and table; without rows an empty text."""
+        """Render title (as a heading of the level), notes and table; an empty text if there are no rows."""
         if not self.rows:
             return ""
         headings = (markdown_text(column.heading) for column in self.columns)
@@ -116,13 +116,13 @@ class Table:
         return "\n\n".join([*parts, *(f"> {markdown_text(note)}" for note in self.notes), "\n".join(lines)])
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
-        """Title, notes and table for a terminal; no cell is taken for rich's markup or for a control sequence.
+        """Render title, notes and table for a terminal; no cell is taken for rich's markup or a control sequence.
 
-        No word is cut: where the columns have no room for their words, each row is a list of headings and values.
+        No word is cut: if the columns are too narrow for their words, each row becomes a list of headings and values.
         """
         from rich.text import Text
 
-        # Not as the table's own title, which would be folded to the table's width.
+        # Not as the table's own title, which would be wrapped at the table's width.
         if self.title:
             yield Text(visible(self.title), style="bold")
         for note in self.notes:
@@ -158,7 +158,7 @@ class Table:
         return grid
 
     def _cells(self) -> "Iterator[list[Text]]":
-        """Each row's cells as a terminal shows them."""
+        """Yield each row's cells as a terminal shows them."""
         from rich.text import Text
 
         for row, texts in zip(self.rows, self.texts(), strict=True):
@@ -166,7 +166,7 @@ class Table:
             yield [Text(visible(text), style=style) for text, style in zip(texts, styles, strict=True)]
 
     def _widths(self, most: int) -> list[int]:
-        """A width for each column within so many columns of a terminal; empty where words would be cut."""
+        """Return a width for each column, in `most` columns of a terminal; empty if words would be cut."""
         rows = [[column.heading for column in self.columns], *self.texts()]
         columns = list(zip(*(map(visible, row) for row in rows), strict=True))
         natural = [max(cell_len(line) for text in texts for line in text.split("\n")) for texts in columns]
@@ -182,7 +182,7 @@ class Table:
 
 
 def cell_text(value: Any) -> str:
-    """A value in words: nothing for None and NaN, four significant digits of a float, a list's members with commas."""
+    """Format a value: empty for None and NaN, four significant digits of a float, a list's members with commas."""
     match value:
         case None:
             return ""
@@ -199,7 +199,7 @@ def cell_text(value: Any) -> str:
 
 
 def _shared(room: int, least: Sequence[int], natural: Sequence[int]) -> list[int]:
-    """Widths from the least to the natural ones; what room is left goes first to those that want little more."""
+    """Distribute the room between least and natural widths; columns that need little more come first."""
     widths, left = list(least), room - sum(least)
     by_want = sorted(range(len(widths)), key=lambda column: natural[column] - least[column])
     for position, column in enumerate(by_want):
@@ -210,20 +210,20 @@ def _shared(room: int, least: Sequence[int], natural: Sequence[int]) -> list[int
 
 
 class _Elided:
-    """A name in one line; where its column is too narrow, the middle is left out."""
+    """A name in one line; its middle is left out if the column is too narrow."""
 
     def __init__(self, text: "Text") -> None:
         self._text = text
 
     def __rich_measure__(self, console: "Console", options: "ConsoleOptions") -> "Measurement":
-        """From what still says something to the whole name."""
+        """Measure the range from the shortest readable name to the whole name."""
         from rich.measure import Measurement
 
         whole = self._text.cell_len
         return Measurement(min(whole, _SHORTEST_NAME), whole)
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
-        """As much as the column has room for."""
+        """Render as much of the name as the column has room for."""
         from rich.text import Text
 
         yield Text(elided(self._text.plain, options.max_width), style=self._text.style, no_wrap=True)

@@ -1,11 +1,11 @@
-"""The thoughts of an answer: text between tags such as ``<think>``, which is no part of what the model says."""
+"""Remove the thoughts of an answer: text between tags such as ``<think>``, which is not part of the reply itself."""
 
 import re
 from collections.abc import Callable, Iterator
 
-# A string, a comment or inline code. An apostrophe within a word opens no string; a triple-quoted string that a fence
-# line interrupts is none either, since prose mentions quotes too; a fence glued to a comment ends it. Python 3.11.2
-# finds nothing where a possessive repeat holds a lookahead; an atomic group does the same everywhere.
+# A string, a comment or inline code. An apostrophe within a word opens no string; neither does a triple quote whose
+# string a fence line interrupts, since prose mentions quotes too; a fence inside a comment ends the comment. Python
+# 3.11.2 matches nothing if a possessive repeat holds a lookahead; an atomic group means the same and works everywhere.
 _QUOTED = r"""
     \"""(?>(?:\\.|(?!\"""|\n[ \t]*```)[^\\])*)\"""  |  '''(?>(?:\\.|(?!'''|\n[ \t]*```)[^\\])*)'''
     | "(?:\\.|[^\\\n"])*+"  |  (?<!\w)[rbfu]{0,2}'(?:\\.|[^\\\n'])*+'
@@ -14,7 +14,7 @@ _QUOTED = r"""
 
 
 def marks(pattern: str) -> Callable[[str], Iterator[re.Match[str]]]:
-    """Make a function that finds a verbose pattern in a text, outside strings and comments."""
+    """Return a function that finds matches of a verbose pattern in a text, outside strings and comments."""
     flags = re.VERBOSE | re.DOTALL | re.MULTILINE | re.IGNORECASE
     anywhere, outside = re.compile(pattern, flags), re.compile(f"{_QUOTED}|(?P<mark>{pattern})", flags)
 
@@ -35,10 +35,10 @@ _CLOSES = re.compile(r"[<\[◁](?:seed:)?/|<\|end|(?:<\|channel\|>\s*|assistant)
 
 
 def without_thinking(text: str) -> str:
-    """An answer without its thoughts; a closing tag alone ends a thought that began with the answer.
+    """Remove the thoughts of an answer; a closing tag alone ends a thought that began with the answer.
 
-    An opening tag alone begins a thought that the token limit cut off. Tags in strings, comments and inline code are
-    the program's own. Of an answer in channels, the last final one counts.
+    An opening tag alone begins a thought that the token limit cut off. Tags in strings, comments and inline code belong
+    to the program. If an answer has channels, the last final channel counts.
     """
     answer: list[str] = []
     depth, position = 0, 0

@@ -1,4 +1,4 @@
-"""What a traceback's text tells: the exception that it ends with, the import that failed, the lines it went through."""
+"""Read a traceback's text: its last exception, a failed import, the lines of the executed program."""
 
 import builtins
 import re
@@ -16,14 +16,14 @@ CHAINED = (
 _OWN_FRAME = re.compile(r'  File "__test__\.py", line (?P<line>\d{1,9}), in (?P<function>.*)')
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?")
 _MISSING = re.compile(r"No module named '([\w.]+)'")
-#: Exceptions of libraries whose class is one of those that are told apart.
+#: Exceptions of libraries, mapped to the built-in class that they count as.
 _FOREIGN: Mapping[str, type[BaseException]] = {
     **dict.fromkeys(("UFuncTypeError", "_UFuncNoLoopError", "_UFuncBinaryResolutionError"), TypeError),
     **dict.fromkeys(("_UFuncInputCastingError", "_UFuncOutputCastingError", "DTypePromotionError"), TypeError),
     "FrozenInstanceError": AttributeError,
     "_ArrayMemoryError": MemoryError,
 }
-#: A module that fails leaves the original's file with the bare message; the class is what Python says it in.
+#: If a module fails, the original's file holds the bare message only; its wording shows the class.
 _MESSAGES: tuple[tuple[re.Pattern[str], type[BaseException]], ...] = (
     (_MISSING, ModuleNotFoundError),
     (re.compile(r"cannot import name "), ImportError),
@@ -37,48 +37,48 @@ class Raised(NamedTuple):
     """An exception as the harness would report it."""
 
     exception: str
-    """Names of the class and its bases, with blanks between; empty where the text does not tell."""
+    """Names of the class and its bases, separated by blanks; empty if the text does not show them."""
     missing_module: str
-    """The module that could not be found; empty for every other exception."""
+    """Name of the missing module; empty for every other exception."""
 
 
 class Frame(NamedTuple):
-    """One line of the executed text that a traceback went through."""
+    """One line of the executed text in a traceback."""
 
     line: int
-    """Number in the text of program and test, from 1."""
+    """Line number in the text of program and test, from 1."""
     function: str
 
 
 def exception_line(trace: str) -> str:
-    """What a traceback ends with: the exception's class and the first line of its message; empty without a traceback.
+    """Return the last line of a traceback: the exception's class and the first line of its message; empty if none.
 
-    Of a chain the last one counts. A traceback that a message quotes is none of the chain.
+    In a chain the last traceback counts. A traceback that a message quotes does not belong to the chain.
     """
     return next((line for line in _last_traceback(trace) if line and not line[0].isspace()), "")
 
 
 def message(trace: str) -> str:
-    """The first line of the exception's message; of a text without a traceback, the text."""
+    """Return the first line of the exception's message; the text itself if it holds no traceback."""
     line = exception_line(trace)
     return line.partition(": ")[2] if line else trace
 
 
 def own_frames(trace: str) -> list[Frame]:
-    """Frames of program and test, outermost first, without those of libraries."""
+    """Return the frames of program and test, outermost first, without those of libraries."""
     frames = takewhile(lambda line: not line or line[0].isspace(), _last_traceback(trace))
     found = (_OWN_FRAME.match(line) for line in frames)
     return [Frame(int(frame["line"]), frame["function"]) for frame in found if frame]
 
 
 def failed_import(trace: str) -> str:
-    """What could not be imported: the module that was not found, or Python's words; empty for any other exception."""
+    """Return the missing module's name, or Python's message about another failed import; else empty."""
     found = raised(trace)
     return (found.missing_module or message(trace)) if "ImportError" in found.exception.split() else ""
 
 
 def _last_traceback(trace: str) -> list[str]:
-    """Lines below the head of the last traceback of a chain; none where the text holds no traceback."""
+    """Return the lines below the head of a chain's last traceback; an empty list if the text holds no traceback."""
     lines = trace.split("\n")
     heads = [number for number, line in enumerate(lines) if line == HEAD]
     chain = [number for number in heads if number == heads[0] or (number > 1 and lines[number - 2] in CHAINED)]
@@ -86,7 +86,7 @@ def _last_traceback(trace: str) -> list[str]:
 
 
 def raised(text: str) -> Raised:
-    """The exception that a traceback, or the bare message of one, tells of."""
+    """Return the exception that a traceback, or its bare message, describes."""
     line = exception_line(text)
     named = _NAMED.fullmatch(line) if line else None
     bare = next((kind for pattern, kind in _MESSAGES if pattern.match(text)), None)
@@ -98,7 +98,7 @@ def raised(text: str) -> Raised:
 
 
 def _class_of(name: str) -> type[BaseException]:
-    """The class, or Exception for one that is not known here."""
+    """Return the class of this name; Exception if the name is unknown."""
     last = name.rpartition(".")[2]
     if last in _FOREIGN:
         return _FOREIGN[last]

@@ -1,7 +1,7 @@
-"""Texts that somebody else wrote, such as a model's answer: read so that none of them can end a run.
+"""Texts of other authors, such as a model's answer: read them so that none can end a run.
 
-Python's parser is kept busy for minutes by some texts, takes a kilobyte of memory for a character of others, is not
-safe to use from two threads, and no thread can stop it. So large texts are read in a process of its own, within limits.
+Some texts keep Python's parser busy for minutes, others need a kilobyte of memory per character; the parser is not
+safe to use from two threads, and no thread can stop it. So large texts are read in a separate process, within limits.
 """
 
 import ast
@@ -23,16 +23,16 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
-#: Of one line of a JSONL file: a program of the most characters, escaped, has 12 MiB at worst.
+#: Limit of one line of a JSONL file: the largest permitted program, escaped, has 12 MiB at worst.
 MOST_LINE_BYTES = 16 << 20
-#: Of one text of a task, such as its test. BigCodeBench's longest has 15,000. The parser needs 0.8 s and 180 MiB for so
-#: many at worst, so that they are read in any process.
+#: Limit of one text of a task, such as its test. BigCodeBench's longest has 15,000. The parser needs at worst 0.8 s
+#: and 180 MiB for this many, so that any process may parse such texts itself.
 MOST_TEST_CHARACTERS = 200_000
-#: Of a program, or of an answer that holds one; about the most that a model may answer. See `read_apart`.
+#: Limit of a program, or of an answer that holds it; about the longest answer of a model. See `read_apart`.
 MOST_PROGRAM_CHARACTERS = 1_000_000
-#: What ``parse`` takes in this process.
+#: Most characters that ``parse`` accepts in this process.
 MOST_PARSED: ContextVar[int] = ContextVar("MOST_PARSED", default=MOST_TEST_CHARACTERS)
-#: Of one call of `read_apart`, beyond what the process has used before it reads.
+#: Limits of one call of `read_apart`, in addition to the process's use before it reads.
 CPU_SECONDS = 20
 MEMORY_MIB = 1024
 
@@ -41,18 +41,18 @@ logger = logging.getLogger(__name__)
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 _NO_MEMORY = 3  # exit status
-# What is remembered of a text holds the text: thousands of larger ones would fill the memory.
+# A cached result keeps its text alive: thousands of larger ones would fill the memory.
 _MOST_REMEMBERED_CHARACTERS = 20_000
 _MOST_REMEMBERED_TEXTS = 4096
 
-#: What Python's parser and compiler raise for a text that they do not take.
+#: Errors that Python's parser and compiler raise for a text that they do not accept.
 REFUSALS = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 
-# Python 3.11 counts a tree's depth, and the warnings to show, once for all threads.
+# Python 3.11 keeps the tree's depth and the warning filters once for all threads.
 _PARSING = threading.Lock()
 
-# The parser copies a dotted name once for each of its parts, and reads a string from its start for each of its fields:
-# a million characters of these take minutes, of anything else seconds.
+# The parser copies a dotted name once for each of its parts, and reads a string from its start for each of its
+# fields: a million characters of these take minutes, other texts of this length take seconds.
 _MOST_PARTS = 10_000
 _MOST_FIELD_CHARACTERS = 1_000_000_000
 _DOTTED = re.compile(r"\w++(?:[\s\\]*+\.[\s\\]*+\w++)++")
@@ -63,19 +63,19 @@ _STRING = re.compile(
 
 
 class TooLargeError(ValueError):
-    """A text that is not read, since that would take minutes or gigabytes."""
+    """A text that is not read, since reading it would take minutes or gigabytes."""
 
 
 def require_size(text: str, most: int, what: str) -> None:
-    """Refuse a text of more characters than ``what``, such as 'a program', may have."""
+    """Raise TooLargeError for a text of more than `most` characters; ``what`` names it in messages ('a program')."""
     if len(text) > most:
         raise TooLargeError(f"too large to be read: {len(text):,} characters, and {what} may have {most:,}")
 
 
 def lines_of(file: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
-    """The lines of a JSONL file with their numbers (1-based); one of more than MOST_LINE_BYTES raises TooLargeError.
+    """Yield a JSONL file's lines with their numbers (1-based); raise TooLargeError above MOST_LINE_BYTES per line.
 
-    The byte order mark that Windows editors start files with is left out, as json refuses it.
+    The byte order mark that Windows editors write at the start of files is removed, as json refuses it.
     """
     for number, line in enumerate(iter(partial(file.readline, MOST_LINE_BYTES + 1), b""), start=1):
         if len(line) > MOST_LINE_BYTES:
@@ -84,7 +84,7 @@ def lines_of(file: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
 
 
 def remembered(function: Callable[[str], _Result]) -> Callable[[str], _Result]:
-    """Decorate a function of one text: what it gives for small texts is kept for the next call."""
+    """Decorate a function of one text: cache its results for small texts."""
     kept = lru_cache(maxsize=_MOST_REMEMBERED_TEXTS)(function)
 
     @wraps(function)
@@ -95,15 +95,15 @@ def remembered(function: Callable[[str], _Result]) -> Callable[[str], _Result]:
 
 
 def storable(text: str) -> str:
-    """The text with every lone surrogate replaced, which UTF-8 and so Parquet cannot hold.
+    """Replace every lone surrogate, which UTF-8 and therefore Parquet cannot hold.
 
-    Answers that were cut inside an emoji have them, and so have programs that spell them out.
+    Such surrogates occur in answers that were cut inside an emoji, and in programs that spell them out.
     """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def parse(text: str, *, feature_version: tuple[int, int] | None = None) -> ast.Module:
-    """The syntax tree of a program, without leaking warnings; it comes or is refused within seconds.
+    """Parse a program without emitting warnings; return its syntax tree, or refuse it, within seconds.
 
     Raises:
         TooLargeError: the text has more than MOST_PARSED characters, or the parser would take minutes.
@@ -124,16 +124,16 @@ def parse(text: str, *, feature_version: tuple[int, int] | None = None) -> ast.M
 
 @contextmanager
 def parser() -> Iterator[None]:
-    """Python's parser and compiler for this thread alone, and without the warnings that they give."""
+    """Reserve Python's parser and compiler for this thread in the block, and suppress their warnings."""
     with _PARSING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def fails_alone(otherwise: Callable[..., _Result]) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
-    """Decorate a function that reads one text: where it fails, the text gets what ``otherwise`` gives for it.
+    """Decorate a function that reads one text: if it raises an exception, call ``otherwise`` instead.
 
-    Known refusals are handled where they occur; an unknown one would else end the run for every other sample.
+    Known refusals are handled where they occur; an unforeseen error would otherwise end the run for all other samples.
     """
 
     def within(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
@@ -153,12 +153,12 @@ def fails_alone(otherwise: Callable[..., _Result]) -> Callable[[Callable[_Given,
 
 
 def read_apart(function: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-    """What a function of a module gives, found by another process; programs of any permitted size are parsed there.
+    """Call a module's function in another process, which may parse programs of any permitted size; return its result.
 
-    Raises TooLargeError where it took more than CPU_SECONDS or MEMORY_MIB, and CalledProcessError where it failed.
+    Raises TooLargeError if it takes more than CPU_SECONDS or MEMORY_MIB, and CalledProcessError if it fails.
     """
     given = pickle.dumps((function, args, kwargs))
-    # Without -P a module of the current folder would be imported for one of the standard library.
+    # Without -P a module in the current folder could replace one of the standard library.
     command = [sys.executable, "-P", "-c", f"from {__name__} import serve_one_call; serve_one_call()"]
     done = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=False)
     if done.returncode < 0 or done.returncode == _NO_MEMORY:
@@ -169,7 +169,7 @@ def read_apart(function: Callable[_Given, _Result], *args: _Given.args, **kwargs
 
 
 def serve_one_call() -> None:
-    """Read one call from standard input and write what it gives."""
+    """Read one call from standard input and write its result to standard output."""
     function, args, kwargs = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the function above
     if sys.platform == "linux":  # others do not enforce it
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])

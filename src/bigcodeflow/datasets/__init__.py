@@ -1,4 +1,4 @@
-"""Tasks: from the hub, from a file, or the starter set; validated, and narrowed to the part that a run judges."""
+"""Tasks: from the hub, from a file, or the starter set; validated, and reduced to the part that a run judges."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,14 +18,14 @@ from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, select, solve_rates_of,
 __all__ = ["DEFAULT_VERSION", "ResolvedDataset"]
 __all__ += ["known_task_ids", "load_tasks", "resolve", "solve_rates", "validate_source"]
 
-#: Part of every dataset artifact's key; bump when this package makes other rows of the same source.
+#: Part of every dataset artifact's key; increase it when this package makes other rows of the same source.
 VERSION = 1
 
 
 def parse_source(text: str) -> FileSource | HubSource:
-    """What ``dataset.source`` means: 'starter', a file, or OWNER/NAME[@VERSION][#COMMIT] on the hub.
+    """Parse ``dataset.source``: 'starter', a file, or OWNER/NAME[@VERSION][#COMMIT] on the hub.
 
-    A text that ends like a task file is one, even when it also looks like a hub name.
+    A text with the suffix of a task file is a file, even if it also looks like a hub name.
     """
     if text == "starter":
         return FileSource(shipped("data/starter/tasks.jsonl"), "starter")
@@ -43,10 +43,10 @@ def parse_source(text: str) -> FileSource | HubSource:
 
 
 def resolve(config: DatasetConfig) -> ResolvedDataset:
-    """Pin the source's content, with one request to the hub at most and without reading tasks.
+    """Pin the source's content, with at most one request to the hub and without reading tasks.
 
-    An overlay is pinned too, the shipped errata for a verified view, and where the view asks for a difficulty the solve
-    rates, with one more request at most.
+    It also pins an overlay, the shipped errata for a verified view, and, if the view asks for a difficulty, the
+    solve rates, with at most one more request.
     """
     resolved = amendments.resolved(parse_source(config.source).resolve(config), config)
     if not config.difficulty:
@@ -59,7 +59,7 @@ def resolve(config: DatasetConfig) -> ResolvedDataset:
 
 
 def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
-    """The view's tasks as a table of the TASKS schema, in the source's order; a DatasetError names every bad row."""
+    """Load the view's tasks as a table of the TASKS schema, in source order; a DatasetError names every bad row."""
     rows = amendments.amended(_rows(config, resolved), config, resolved)
     raise_problems(validate(rows))
     tasks = task_rows(rows)
@@ -69,16 +69,16 @@ def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
 
 
 def known_task_ids(config: DatasetConfig, resolved: ResolvedDataset) -> frozenset[str]:
-    """Ids that a sample file may answer: those of the source before any view.
+    """Return the ids that a sample file may answer: those of the source before any view.
 
-    A part of BigCodeBench knows the ids of all of it, so that a file of all answers can be judged by the hard subset.
+    A part of BigCodeBench knows all of its ids, so that a file with all answers can be judged by the hard subset.
     """
     ids = (row.values.get("task_id") for row in _rows(config, resolved))
     return _known(task_id for task_id in ids if isinstance(task_id, str))
 
 
 def solve_rates(config: DatasetConfig, resolved: ResolvedDataset) -> Mapping[str, float]:
-    """Share of published models that solve a task, by task id; empty where the view asks for no difficulty."""
+    """Return the share of published models that solve a task, by task id; empty if the view asks for no difficulty."""
     if resolved.solve_rates is None:
         return {}
     with _of_solve_rates():
@@ -87,7 +87,7 @@ def solve_rates(config: DatasetConfig, resolved: ResolvedDataset) -> Mapping[str
 
 
 def validate_source(config: DatasetConfig) -> list[str]:
-    """Everything that is wrong with the source's rows, one line a problem; empty when all is well."""
+    """Return every error in the source's rows, one line each; empty if there is none."""
     return validate(_rows(config, resolve(config)))
 
 
@@ -99,7 +99,7 @@ def _solve_rate_source(config: DatasetConfig) -> FileSource | HubSource:
 
 @contextmanager
 def _of_solve_rates() -> Iterator[None]:
-    """Errors of a source name the setting that names it."""
+    """Make a source's errors in the block name the setting dataset.solve_rates."""
     try:
         yield
     except DatasetError as error:

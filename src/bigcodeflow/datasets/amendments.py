@@ -1,4 +1,4 @@
-"""Corrections of tasks: of a file that a user gives, and those of the verified view."""
+"""Corrections of tasks: those in a file of the user, and those of the verified view."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,14 +10,14 @@ from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
 
-#: What a correction may hold beside the columns that differ: the identity of the texts that it corrects.
+#: Column that a correction may have in addition to changed columns: the identity of the texts that it corrects.
 _OF_TEXTS = "task_sha256"
-#: Optional columns that follow from the test or the libraries.
+#: Optional columns that are derived from the test or the libraries.
 _DERIVED: Mapping[str, str] = {"test": "expected_tests", "libs": "domains"}
 
 
 def resolved(source: ResolvedDataset, config: DatasetConfig) -> ResolvedDataset:
-    """The source with what amends it pinned: the overlay's content, and the shipped errata for a verified view."""
+    """Pin the amendments of the source too: the overlay's content, and the shipped errata for a verified view."""
     fingerprint, describe = dict(source.fingerprint), source.describe
     if config.overlay:
         overlay = _overlay(config).resolve(config)
@@ -30,7 +30,7 @@ def resolved(source: ResolvedDataset, config: DatasetConfig) -> ResolvedDataset:
 
 
 def amended(rows: Sequence[SourceRow], config: DatasetConfig, pinned: ResolvedDataset) -> list[SourceRow]:
-    """The rows with their corrections: the overlay's, then the verified view's of tasks that it leaves as they are."""
+    """Apply corrections to the rows: the overlay's, then the verified view's to tasks whose texts are unchanged."""
     found = list(rows)
     if config.overlay:
         found = _overlaid(found, config, pinned)
@@ -40,7 +40,7 @@ def amended(rows: Sequence[SourceRow], config: DatasetConfig, pinned: ResolvedDa
 
 
 def kept(tasks: Sequence[dict[str, Any]], config: DatasetConfig) -> list[dict[str, Any]]:
-    """The tasks without those that the verified view leaves out."""
+    """Return the tasks without those that the verified view leaves out."""
     return [task for task in tasks if not is_left_out(task)] if config.view == "verified" else list(tasks)
 
 
@@ -51,7 +51,7 @@ def _overlay(config: DatasetConfig) -> FileSource:
 
 
 def _overlaid(rows: Sequence[SourceRow], config: DatasetConfig, pinned: ResolvedDataset) -> list[SourceRow]:
-    # The file is read only while it is what was pinned.
+    # The file is read only while its content is the pinned one.
     own = ResolvedDataset(pinned.fingerprint["overlay"], "", ())
     corrections = [row for path in _overlay(config).fetch(config, own) for row in read_rows(path)]
     by_id = {task_id: row for row in rows if isinstance(task_id := row.values.get("task_id"), str)}
@@ -85,7 +85,7 @@ def _problems(row: SourceRow, by_id: Mapping[Any, SourceRow]) -> Iterator[str]:
 
 
 def _is_task(row: SourceRow) -> bool:
-    """Whether a row has what identifies a task's texts; what else is wrong with it, validation says."""
+    """Tell if a row has the columns that identify a task's texts; validation reports its other errors."""
     return all(isinstance(row.values.get(name), str) for name in HUB_COLUMNS if name not in ("libs", "doc_struct"))
 
 

@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 class _HubUnreachableError(Exception):
-    """The hub did not answer, so that its cache may stand in."""
+    """The hub did not answer, so that its cache may be used instead."""
 
 
 # The hub client reads these variables once, when it is imported; a worker that lives for days may get others later.
@@ -57,12 +57,12 @@ class HubSource(NamedTuple):
     commit: str | None = None  # commit to stay at; None takes the newest
 
     def resolve(self, config: DatasetConfig) -> ResolvedDataset:
-        """Pin the version to a commit, with one request at most.
+        """Pin the version to a commit, with at most one request.
 
-        Where the hub does not answer, or offline was asked for, the commit last seen in the cache is taken; the
-        description and a logged warning say so.
+        If the hub does not answer, or in offline mode, the commit that the cache saw last is taken; the description and
+        a logged warning say so.
         """
-        # A commit belongs to the repository that was named; its hard tasks are then picked by their ids.
+        # A commit belongs to the named repository; its hard tasks are then selected by their ids.
         hard_twin = config.subset == "hard" and self.repo == _FULL_REPO and not self.commit
         named = self._replace(repo=_HARD_REPO) if hard_twin else self
         if self.commit and (files := named.cached_files(self.commit)):
@@ -84,13 +84,13 @@ class HubSource(NamedTuple):
         return named.at(info.sha, versions[self.version])
 
     def at(self, commit: str, files: Sequence[str], notice: str = "") -> ResolvedDataset:
-        """The version as it stands in a commit."""
+        """Return the version pinned to a commit."""
         fingerprint = {"hub": self.repo, "version": self.version, "commit": commit}
         return ResolvedDataset(fingerprint, f"{self.repo} {self.version} at commit {commit[:12]}{notice}", tuple(files))
 
     def from_cache(self, reason: str) -> ResolvedDataset:
-        """The version as it stands in the commit that the cache saw last."""
-        # The one that was downloaded last comes first.
+        """Return the version pinned to the commit that the cache saw last."""
+        # Newest download first.
         cached = sorted(_snapshots(self.repo).glob("*"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         for commit in [self.commit] if self.commit else [path.name for path in cached]:
             if files := self.cached_files(commit):
@@ -103,14 +103,14 @@ class HubSource(NamedTuple):
         )
 
     def cached_files(self, commit: str) -> tuple[str, ...]:
-        """Names of the version's files in the cached commit; none where a shard is lacking."""
+        """Return the names of the version's files in the cached commit; empty if a shard is missing."""
         names = (f"data/{path.name}" for path in sorted((_snapshots(self.repo) / commit / "data").glob("*.parquet")))
         matches = [match for name in names if (match := _SHARD.fullmatch(name)) and match["version"] == self.version]
         complete = bool(matches) and all(int(match["shards"]) == len(matches) for match in matches)
         return tuple(match.string for match in matches) if complete else ()
 
     def fetch(self, config: DatasetConfig, resolved: ResolvedDataset) -> tuple[Path, ...]:
-        """The version's Parquet files at the pinned commit; what is cached is not asked for again."""
+        """Return the version's Parquet files at the pinned commit; download only files that are not cached."""
         repo, commit = resolved.fingerprint["hub"], resolved.fingerprint["commit"]
         snapshot = _snapshots(repo) / commit
         missing = [name for name in resolved.files if not (snapshot / name).is_file()]

@@ -1,4 +1,4 @@
-"""Task files on disk, in the columns of the hub dataset, and what every source of tasks has in common."""
+"""Task files on disk, with the columns of the hub dataset, and parts that all sources of tasks share."""
 
 import gzip
 import json
@@ -17,21 +17,21 @@ from bigcodeflow.store import file_sha256
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz")
 _PROBLEMS_SHOWN = 20
-#: Columns that Python's parser reads; a file may hold others of any size.
+#: Columns that Python's parser reads; a file may hold other columns of any size.
 _PARSED = ("complete_prompt", "canonical_solution", "code_prompt", "test", "libs")
 
 
 class ResolvedDataset(NamedTuple):
-    """A source pinned to one content, before any of it was read."""
+    """A source pinned to one content, before it is read."""
 
     fingerprint: dict[str, Any]  # what identifies the content: hub, version and commit, or file_sha256
-    describe: str  # one line for people; says so where a cached copy stands in for the hub
+    describe: str  # one line for people; mentions if a cached copy replaces the hub
     files: tuple[str, ...]  # the task files: paths within the hub repository at that commit, or the one local path
-    solve_rates: "ResolvedDataset | None" = None  # of the view's difficulty; None where it asks for none
+    solve_rates: "ResolvedDataset | None" = None  # for the view's difficulty; None if it has none
 
 
 class SourceRow(NamedTuple):
-    """One task as its source states it, and where it stands, such as 'tasks.jsonl, line 7'."""
+    """One task as its source states it, and its place there, such as 'tasks.jsonl, line 7'."""
 
     place: str
     values: dict[str, Any]
@@ -51,7 +51,7 @@ class FileSource(NamedTuple):
         return ResolvedDataset({"file_sha256": sha256}, f"{self.name} (file {sha256[:12]})", (str(self.path),))
 
     def fetch(self, config: DatasetConfig, resolved: ResolvedDataset) -> tuple[Path, ...]:
-        """The file itself, once it is known to hold what was pinned."""
+        """Return the file itself, after a check that its content is the pinned one."""
         del config
         if self._sha256() != resolved.fingerprint["file_sha256"]:
             raise DatasetError(f"{self.name}: the file was changed while the run was going on: start the run again")
@@ -66,7 +66,7 @@ class FileSource(NamedTuple):
 
 
 def read_rows(path: Path) -> list[SourceRow]:
-    """Every row of one task file, in file order; all unreadable lines are named in one DatasetError."""
+    """Read every row of one task file, in file order; one DatasetError names all unreadable lines."""
     rows = _parquet_rows(path) if path.suffix == ".parquet" else _jsonl_rows(path)
     texts = (
         (row.place, name, text) for row in rows for name in _PARSED if isinstance(text := row.values.get(name), str)
@@ -80,7 +80,7 @@ def read_rows(path: Path) -> list[SourceRow]:
 
 
 def raise_problems(problems: Sequence[str], kind: type[BigCodeFlowError] = DatasetError) -> None:
-    """Raise all problems as one error, one line each, when there are any; at most 20 are spelled out."""
+    """Raise all problems as one error, one line each, if there are any; at most 20 are listed."""
     hidden = len(problems) - _PROBLEMS_SHOWN
     rest = [f"… and {hidden:,} more: mend these and try again"] if hidden > 0 else []
     if problems:

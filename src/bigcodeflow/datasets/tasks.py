@@ -1,4 +1,4 @@
-"""From a source's rows to rows of the tasks table: validation, derived columns, and the view; no task is run."""
+"""Convert a source's rows to rows of the tasks table: validation, derived columns, and the view; no task is run."""
 
 import ast
 import json
@@ -20,7 +20,7 @@ from bigcodeflow.datasets.test_ids import bound_names, expected_test_ids, parse_
 TEXT_COLUMNS = tuple(name for name in HUB_COLUMNS if name != "libs")
 UNKNOWN_LIBRARY_DOMAIN = "General"
 
-#: Every task id of BigCodeBench, whichever part of it a source carries.
+#: Every task id of BigCodeBench, whichever of them a source holds.
 BIGCODEBENCH_IDS = frozenset(f"BigCodeBench/{number}" for number in range(1140))
 _RANGE = re.compile(r"(?:.*/)?(\d+)\s*-\s*(?:.*/)?(\d+)")
 _SHOWN = 10
@@ -30,18 +30,18 @@ _PROMPTS = ("complete_prompt", "instruct_prompt", "code_prompt")
 
 @cache
 def hard_task_ids() -> frozenset[str]:
-    """The 148 ids of BigCodeBench-Hard."""
+    """Read the 148 ids of BigCodeBench-Hard."""
     return frozenset(json.loads(shipped("data/bigcodebench/hard_task_ids.json").read_bytes()))
 
 
 @cache
 def library_domains() -> Mapping[str, str]:
-    """The benchmark authors' table of top-level library names and their domains."""
+    """Read the benchmark authors' table of top-level library names and their domains."""
     return MappingProxyType(json.loads(shipped("data/bigcodebench/library_domains.json").read_bytes()))
 
 
 def task_rows(rows: Sequence[SourceRow]) -> list[dict[str, Any]]:
-    """Rows of the TASKS schema in source order, of rows that validation found nothing wrong with."""
+    """Convert validated rows to rows of the TASKS schema, in source order."""
     found = []
     for position, (_, values) in enumerate(rows):
         libs, hard = read_libs(values["libs"]), values.get("hard")
@@ -64,7 +64,7 @@ def task_rows(rows: Sequence[SourceRow]) -> list[dict[str, Any]]:
 
 
 def read_libs(value: object) -> list[str]:
-    """Library names from a list, or from the text of one as the hub stores it; a ValueError says what else it is."""
+    """Return library names from a list, or from its text as the hub stores it; raise ValueError for other values."""
     if isinstance(value, str):
         try:
             value = ast.literal_eval(value.strip())
@@ -74,16 +74,16 @@ def read_libs(value: object) -> list[str]:
 
 
 def text_list(value: object) -> list[str]:
-    """The value, when it is a list of text; else a ValueError."""
+    """Return the value if it is a list of text; else raise a ValueError."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError("not a list of text")
     return value
 
 
 def validate(rows: Sequence[SourceRow]) -> list[str]:
-    """Everything that keeps the rows from being tasks, one line a problem; empty when all is well.
+    """Return every error that keeps the rows from being tasks, one line each; empty if there is none.
 
-    A problem names the row's place and task id, the column and the remedy. A column that no row has is named once.
+    An error names the row's place and task id, the column and the remedy. A column that no row has is named once.
     """
     absent = [name for name in HUB_COLUMNS if not any(name in row.values for row in rows)]
     problems = [f"{rows[0].place}: column {name!r} is missing in every row: add it" for name in absent] if rows else []
@@ -172,7 +172,7 @@ def _compile_problem(text: str) -> str:
 
 
 def solve_rates_of(rows: Sequence[SourceRow]) -> dict[str, float]:
-    """Solve rates as shares by task id, of rows with a solve_rate in percent; a DatasetError names every bad row."""
+    """Return solve rates as shares by task, of rows with a solve_rate in percent; a DatasetError names all bad rows."""
     rates: dict[str, float] = {}
     problems: list[str] = []
     for place, values in rows:
@@ -193,9 +193,9 @@ def select(
     known_task_ids: frozenset[str],
     solve_rates: Mapping[str, float] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Rows of the TASKS schema that the view keeps, in their own order; empty fields of the view keep all.
+    """Return the rows of the TASKS schema that the view keeps, in their order; empty fields of the view keep all.
 
-    The view may name all `known_task_ids`, although the source may carry only a part of them. A difficulty keeps tasks
+    The view may name all `known_task_ids`, even if the source holds only some of them. A difficulty keeps only tasks
     whose solve rate is known.
     """
     kept = [row for row in rows if row["hard"]] if config.subset == "hard" else list(rows)
@@ -233,9 +233,9 @@ def _of_difficulty(
 
 
 def parse_ids(text: str, known: Iterable[str]) -> frozenset[str]:
-    """Task ids meant by a selection such as '1,5-9,BigCodeBench/12'.
+    """Return the task ids of a selection such as '1,5-9,BigCodeBench/12'.
 
-    A number means the tasks whose id ends in it after a slash; a range takes the tasks that exist between its ends.
+    A number selects the tasks whose id ends in it after a slash; a range selects the existing tasks between its ends.
     """
     ids = frozenset(known)
     numbers: dict[int, list[str]] = {}
@@ -261,7 +261,7 @@ def _meant(entry: str, ids: frozenset[str], numbers: dict[int, list[str]]) -> se
         return set(numbers.get(int(entry), ()))
     if match := _RANGE.fullmatch(entry):
         first, last = int(match[1]), int(match[2])
-        # An end beyond the dataset is a slip of the pen, a gap inside an own dataset is not.
+        # An end beyond the dataset is a typing error, a gap inside an own dataset is not.
         if numbers and min(numbers) <= first <= last <= max(numbers):
             return {task_id for number in numbers if first <= number <= last for task_id in numbers[number]}
     return set()

@@ -1,6 +1,6 @@
-"""Which tests a task must report, read from its text without running it.
+"""Determine the tests that a task must report, from its text without running it.
 
-A program that removes, renames or replaces a test would otherwise be judged by fewer tests than the task has.
+Otherwise a program that removes, renames or replaces a test would be judged by fewer tests than the task has.
 """
 
 import ast
@@ -15,14 +15,14 @@ _PREFIX = "test"
 _NOT_CALLABLE_DECORATORS = frozenset({"property", "cached_property"})
 _Namespace = dict[str, object]
 
-#: Stands for any callable; names bound to something else are kept too, since they hide an inherited test.
+#: Marks any callable; names bound to other values are kept too, since they hide an inherited test.
 _CALLABLE = "callable"
 _OTHER = "other"
 
 
 @untrusted_text.remembered  # validation asks first, and the rows of the table once more
 def expected_test_ids(test: str) -> tuple[str, ...] | None:
-    """Test methods that unittest would load from class TestCases of the text, sorted; None without such a class."""
+    """Return the test methods that unittest would load from class TestCases, sorted; None without such a class."""
     found = _namespace(parse_once(test).body).get(_TEST_CLASS)
     if not isinstance(found, type):
         return None
@@ -32,17 +32,17 @@ def expected_test_ids(test: str) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=2)  # what is asked of a text is asked in a row; a tree may have 180 MiB
 def parse_once(source: str) -> ast.Module:
-    """The text's syntax tree, which is shared."""
+    """Return the text's syntax tree, which is shared."""
     return untrusted_text.parse(source)
 
 
 def bound_names(program: str) -> frozenset[str]:
-    """Names that the module's own statements define, import or assign."""
+    """Return the names that the module's own statements define, import or assign."""
     return frozenset(_namespace(parse_once(program).body))
 
 
 def _namespace(body: Sequence[ast.stmt], module: Mapping[str, object] | None = None) -> _Namespace:
-    """What statements bind: those of a module, or those of a class in a module."""
+    """Return the names that statements bind, with their kinds: statements of a module, or of a class in a module."""
     names: _Namespace = {}
     for statement in _statements(body):
         if not isinstance(statement, ast.ClassDef):
@@ -53,7 +53,7 @@ def _namespace(body: Sequence[ast.stmt], module: Mapping[str, object] | None = N
 
 
 def _class_of(definition: ast.ClassDef, module: Mapping[str, object]) -> type:
-    """An empty stand-in class, so that Python itself resolves what is inherited and what is hidden."""
+    """Make an empty stand-in class, so that Python itself resolves inherited and hidden tests."""
     own = _namespace(definition.body, module)
     tests = {name: value for name, value in own.items() if name.startswith(_PREFIX)}
     named = [module.get(base.id) for base in definition.bases if isinstance(base, ast.Name)]
@@ -65,7 +65,7 @@ def _class_of(definition: ast.ClassDef, module: Mapping[str, object]) -> type:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements in order, those inside if, try, with, for, while and match included."""
+    """Yield the statements in order, including those inside if, try, with, for, while and match."""
     for statement in body:
         yield statement
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -108,13 +108,13 @@ def _bind_target(target: ast.expr, value: ast.expr, names: _Namespace, outer: Ma
 
 
 def _kind_of_value(value: ast.expr, names: Mapping[str, object], outer: Mapping[str, object]) -> object:
-    """What a name is bound to: a class, a callable, or something that unittest would not load."""
+    """Return the kind of a value: a class, a callable, or a value that unittest would not load."""
     match value:
         case ast.Lambda():
             return _CALLABLE
         case ast.Name():
             return names.get(value.id, outer.get(value.id, _OTHER))
-        # Base.test_x: which class it is taken from does not change that it can be called.
+        # Base.test_x: it is callable, whichever class it is taken from.
         case ast.Attribute(attr=attribute):
             return _CALLABLE if attribute.startswith(_PREFIX) else _OTHER
         # A decorator applied by hand, such as skip("why")(helper); any other call may return data.

@@ -1,4 +1,4 @@
-"""Environments: foreign interpreters with pinned libraries, built once and known by their sha."""
+"""Environments: separate interpreters with pinned libraries, built once and identified by their sha."""
 
 from bigcodeflow.environments.definition import (
     Environment,

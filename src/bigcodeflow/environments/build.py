@@ -1,4 +1,4 @@
-"""Builds an environment: interpreter, libraries, data, byte code; resumable at every step."""
+"""Build of an environment: interpreter, libraries, data, byte code; it can be resumed at every step."""
 
 import hashlib
 import json
@@ -29,25 +29,25 @@ from bigcodeflow.environments.definition import (
 )
 from bigcodeflow.store import file_sha256, locked, write_atomically
 
-#: Time without a line of uv's after which one says what is still being built.
+#: After this time without output of uv, a line tells what is still being built.
 _SILENCE_SECONDS = 30.0
-#: What uv says of the packages that have no wheel.
+#: Lines of uv about packages that have no wheel.
 _BUILDS = re.compile(r"\s*(Building|Built) (\S+)")
 
-#: Gets a line about each step of a build.
+#: Callback that receives a line about each step of a build.
 OnLine = Callable[[str], None]
 
 
 def build_environment(
     definition: EnvironmentDefinition, *, on_line: OnLine, data_folder: Path | None = None, rebuild: bool = False
 ) -> InstalledEnvironment:
-    """Build what is not yet built; an interrupted build goes on where it stopped.
+    """Build the missing parts of an environment; an interrupted build continues where it stopped.
 
     Args:
-        definition: what to build.
-        on_line: gets a line about each step.
-        data_folder: where data files lie already, in the layout of their paths; others are downloaded.
-        rebuild: start from nothing.
+        definition: environment to build.
+        on_line: receives a line about each step.
+        data_folder: folder with data files that exist already, under their paths; others are downloaded.
+        rebuild: delete the present build first.
     """
     root = environment_folder(definition)
     with locked(root / ".lock"):
@@ -84,18 +84,18 @@ def build_environment(
 
 
 def _interpreter(version: str) -> str:
-    """Path of an installed interpreter, or the version for uv to find or download."""
+    """Return the path of an installed interpreter, or the version if uv has to find or download it."""
     if not version:
         return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
-    pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()  # uv looks at its shims only
+    pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()  # uv checks only pyenv's shims
     found = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
     return str(found[-1]) if found else version
 
 
 def _torch_source(definition: EnvironmentDefinition) -> list[str]:
-    """Options that make uv find torch's CPU build: in a folder of uv's or pip's find-links, or in PyTorch's own index.
+    """Return options for uv to get torch's CPU build: from a folder of uv's or pip's find-links, or PyTorch's index.
 
-    uv knows that index by name; once asked to use it, it looks for torch nowhere else.
+    uv knows that index by name; with this option it looks for torch nowhere else.
     """
     if definition.torch_backend != "cpu":
         return []
@@ -106,7 +106,7 @@ def _torch_source(definition: EnvironmentDefinition) -> list[str]:
 
 
 def _uv(arguments: list[str], *, purpose: str, on_line: OnLine | None = None) -> None:
-    """Run uv; ``on_line`` gets what it builds where no terminal shows uv's own progress."""
+    """Run uv; without a terminal for uv's own progress, ``on_line`` receives lines about what it builds."""
     command, output = [sys.executable, "-m", "uv", *arguments], list[str]()
     stderr = None if sys.stderr.isatty() else subprocess.PIPE
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, encoding="utf-8", errors="replace") as uv:
@@ -123,7 +123,7 @@ def _uv(arguments: list[str], *, purpose: str, on_line: OnLine | None = None) ->
 
 
 def _lines(stream: IO[str]) -> Iterator[str | None]:
-    """Lines of a stream as they come, and None where none has come for a while."""
+    """Yield lines of a stream when they arrive, and None after each 30 s without a line."""
     arrived: SimpleQueue[str | None] = SimpleQueue()
 
     def read() -> None:
@@ -144,7 +144,7 @@ def _lines(stream: IO[str]) -> Iterator[str | None]:
 
 
 def _follow(line: str | None, output: Sequence[str], on_line: OnLine) -> None:
-    """Tell what uv says that it builds, and after a silence what it is still building."""
+    """Report each package that uv builds, and after a silence the packages that it is still building."""
     if line is not None:
         if _BUILDS.match(line):
             on_line(f"libraries: {line.strip()[:1].lower()}{line.strip()[1:]}")
@@ -156,7 +156,7 @@ def _follow(line: str | None, output: Sequence[str], on_line: OnLine) -> None:
 
 
 def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLine) -> bool:
-    """Put a data file in place; false where it cannot be had."""
+    """Copy or download a data file to its place; return False if it is not available or its sha256 differs."""
     target, source = folder / file.path, data_folder / file.path if data_folder else None
     if target.is_file() and file_sha256(target) == file.sha256:
         return True
@@ -194,7 +194,7 @@ def _warm_up(program: str, root: Path) -> None:
     home = root / "home"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
-    # The same places as inside the sandbox, relative to HOME.
+    # The same paths relative to HOME as inside the sandbox.
     variables = {"HOME": str(home), "PATH": os.environ.get("PATH", ""), "MPLBACKEND": "Agg", "LC_ALL": "C.UTF-8"}
     python = root / "venv/bin/python"
     done = subprocess.run([python, "-I", "-c", program], env=variables, capture_output=True, check=False)
@@ -204,7 +204,7 @@ def _warm_up(program: str, root: Path) -> None:
 
 
 def _open_to_readers(root: Path) -> None:
-    """Let every user read an environment: a sample is another user than the builder, whose umask may forbid it."""
+    """Let every user read an environment: samples run as another user, and the builder's umask may forbid reading."""
     for folder, _, files in os.walk(root):
         for path in (Path(folder), *(Path(folder, name) for name in files)):
             if not path.is_symlink():
@@ -218,7 +218,7 @@ def _write_manifest(definition: EnvironmentDefinition, root: Path, missing: list
     done = subprocess.run([root / "venv/bin/python", "-I", "-c", program], capture_output=True, check=True)
     version, base_prefix = json.loads(done.stdout)
     have = {file.path: file.sha256 for file in definition.data if file.path not in missing}
-    # Two machines with the same sha give the same verdicts: interpreter, architecture, libraries and present data.
+    # The sha identifies all that decides verdicts: interpreter, architecture, libraries and present data.
     identity = json.dumps([definition.key, version, platform.machine(), have], sort_keys=True)
     manifest = {
         "name": definition.name,

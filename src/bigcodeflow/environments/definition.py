@@ -1,4 +1,4 @@
-"""Environments: their definitions (configs/environments/NAME.yaml beside NAME.lock) and builds on this machine."""
+"""Environments: definitions (configs/environments/NAME.yaml and NAME.lock), and builds on this machine."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from bigcodeflow.core.settings import SettingsModel
 
 Purpose = Literal["sandbox", "engine", "trainer", "reader"]
 
-#: Bump when the way of building changes what an environment holds.
+#: Increase when a change of the build changes the content of environments.
 BUILD_VERSION = 1
 
 MANIFEST = "environment.json"
@@ -40,7 +40,7 @@ class DataFile(SettingsModel):
 
 
 class EnvironmentDefinition(SettingsModel):
-    """An environment as it is to be built."""
+    """Definition of an environment: all that its build needs."""
 
     name: str
     description: str
@@ -72,7 +72,7 @@ class EnvironmentDefinition(SettingsModel):
 
 
 def definition_names(purpose: Purpose | None = "sandbox") -> list[str]:
-    """Names of the shipped definitions for a purpose; None takes all."""
+    """Return the names of the shipped definitions for a purpose; None takes all."""
     names = sorted(path.stem for path in shipped("configs/environments").glob("*.yaml"))
     return [name for name in names if purpose is None or load_definition(name).purpose == purpose]
 
@@ -89,62 +89,62 @@ def load_definition(name: str) -> EnvironmentDefinition:
 
 @dataclass(frozen=True, slots=True)
 class RemoteEnvironment:
-    """An environment that lies elsewhere; picklable, as workers receive it. Fields are as in `InstalledEnvironment`."""
+    """Environment on another machine; picklable, since workers receive it. Fields are as in `InstalledEnvironment`."""
 
     name: str
     environment_sha: str
     missing_data: tuple[str, ...] = ()
     lock_sha256: str = ""
     reference: str = ""
-    """What the place calls it, such as an image's id."""
+    """Name of the environment at its place, such as an image's id."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledEnvironment:
-    """A built environment; picklable, as workers receive it."""
+    """Environment that was built on this machine; picklable, since workers receive it."""
 
     name: str
     root: Path
     python: Path
-    """The interpreter inside the environment."""
+    """Path of the interpreter inside the environment."""
     mounts: tuple[Path, ...]
-    """Folders that a sandbox has to show, read-only."""
+    """Folders that a sandbox must mount, read-only."""
     variables: Mapping[str, str]
     environment_sha: str
-    """Identity of interpreter, libraries and data: what verdicts depend on."""
+    """Identity of interpreter, libraries and data, on which verdicts depend."""
     missing_data: tuple[str, ...]
-    """Data files that could not be had when it was built; tasks that read them cannot be judged."""
+    """Data files that were not available at build time; tasks that read them cannot be judged."""
 
     @property
     def home_template(self) -> Path | None:
-        """Files that every sample finds in its home folder."""
+        """Folder of files that every sample gets in its home folder; None if there is none."""
         path = self.root / "home"
         return path if path.is_dir() else None
 
     @property
     def lock_sha256(self) -> str:
-        """Checksum of the pinned libraries; empty where no lock lies in the environment."""
+        """Sha256 of the pinned libraries; empty if the environment has no lock file."""
         path = self.root / LOCK
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
-#: Libraries and data that verdicts depend on. Where `lock_sha256` is equal, one place may execute what another was to.
+#: Libraries and data on which verdicts depend. If `lock_sha256` is equal, one may execute what another was to execute.
 Environment = InstalledEnvironment | RemoteEnvironment
 
 
 def environments_root() -> Path:
-    """Folder of all environments: BIGCODEFLOW_ENVIRONMENTS, or bigcodeflow/environments in the user's cache."""
+    """Return the folder of all environments: BIGCODEFLOW_ENVIRONMENTS, or `environments` in the user's cache folder."""
     given = os.environ.get("BIGCODEFLOW_ENVIRONMENTS")
     return Path(given).expanduser().resolve() if given else cache_folder() / "environments"
 
 
 def environment_folder(definition: EnvironmentDefinition) -> Path:
-    """Where a definition's environment lies, or would lie."""
+    """Return the folder of a definition's environment, built or not."""
     return environments_root() / f"{definition.name}-{definition.key[:16]}"
 
 
 def read_manifest(root: Path) -> InstalledEnvironment | None:
-    """The environment in a folder, or None while it is unfinished."""
+    """Read the environment in a folder; return None if it is unfinished or has no interpreter."""
     try:
         manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -162,7 +162,7 @@ def read_manifest(root: Path) -> InstalledEnvironment | None:
 
 
 def find_environment(name: str, purpose: Purpose = "sandbox") -> InstalledEnvironment:
-    """The built environment of that name, as its definition is now; an EnvironmentUnusableError says what is wrong."""
+    """Return the build of the current definition; EnvironmentUnusableError if there is none, or for another purpose."""
     definition = load_definition(name)
     if definition.purpose != purpose:
         known = ", ".join(definition_names(purpose))
@@ -176,18 +176,18 @@ def find_environment(name: str, purpose: Purpose = "sandbox") -> InstalledEnviro
 
 
 def installed_environments() -> list[InstalledEnvironment]:
-    """Every finished environment, also of outdated definitions, by folder name."""
+    """Return every finished environment, outdated definitions included, sorted by folder name."""
     return list(filter(None, map(read_manifest, sorted(environments_root().glob("*-*")))))
 
 
 def remove_environment(name: str) -> list[Path]:
-    """Delete every build of that name, finished or not, and return their folders."""
+    """Delete every build of this name, finished or not, and return their folders."""
     folders = [folder for folder in environments_root().glob(f"{name}-*") if folder.is_dir()]
     folders = [folder for folder in folders if folder.name.rpartition("-")[0] == name]
     if not folders:
         known = ", ".join(definition_names(None))
         raise EnvironmentUnusableError(f"no build of environment {name!r} is here; defined are: {known}")
     for folder in folders:
-        (folder / MANIFEST).unlink(missing_ok=True)  # first, so that a half-removed folder is not taken for a build
+        (folder / MANIFEST).unlink(missing_ok=True)  # first, so that a half-removed folder does not count as a build
         shutil.rmtree(folder)
     return folders

@@ -1,4 +1,4 @@
-"""Sandbox environments elsewhere: images of Docker and Podman, and templates of E2B, out of the one Dockerfile."""
+"""Sandbox environments elsewhere: images of Docker and Podman, and templates of E2B, all from one Dockerfile."""
 
 import hashlib
 import itertools
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from e2b.template.types import BuildInfo
 
 DOCKERFILE = "deployments/sandbox/Dockerfile"
-#: Python that a definition asks for → the image that has it; the first is for those that ask for none.
+#: Official image by the Python version that a definition asks for; the first is for definitions without a version.
 BASE_IMAGES = {
     "": "python:3.11.14-slim-bookworm",
     "3.10": "python:3.10.19-slim-bookworm",
     "3.13": "python:3.13.9-slim-bookworm",
 }
-#: Of the labels of our images.
+#: Prefix of the labels of our images.
 _PREFIX = "bigcodeflow."
 
 
 def base_image_of(definition: EnvironmentDefinition) -> str:
-    """The official image with the Python of an environment."""
+    """Return the official image with an environment's Python version; EnvironmentUnusableError if none is known."""
     if definition.python not in BASE_IMAGES:
         raise EnvironmentUnusableError(
             f"environment {definition.name} needs Python {definition.python}, which no known base image has: name one "
@@ -58,7 +58,7 @@ def base_image_of(definition: EnvironmentDefinition) -> str:
 
 
 def build_context() -> Path:
-    """The folder that the Dockerfile copies from: the checkout, which an installed package does not carry."""
+    """Return the folder that the Dockerfile copies from: the checkout, which an installed package does not contain."""
     try:
         return shipped(DOCKERFILE).parents[2]
     except ArtifactError:
@@ -70,7 +70,7 @@ def build_context() -> Path:
 
 @contextmanager
 def copied_data(context: Path, definition: EnvironmentDefinition, folder: Path | None) -> Iterator[None]:
-    """Copy those data files that a folder has to where the Dockerfile looks for them, for the time of a build."""
+    """Copy the available data files of a folder to the Dockerfile's data folder, and remove them after the build."""
     place = context / "deployments/sandbox/data"
     paths = [file.path for file in definition.data]
     copied = [path for path in paths if folder and (folder / path).is_file() and not (place / path).exists()]
@@ -82,7 +82,7 @@ def copied_data(context: Path, definition: EnvironmentDefinition, folder: Path |
     finally:
         for path in copied:
             (place / path).unlink(missing_ok=True)
-            with suppress(OSError):  # a folder that holds something else
+            with suppress(OSError):  # the folder holds other files
                 for parent in (place / path).parents:
                     if parent.is_relative_to(place):
                         parent.rmdir()
@@ -96,14 +96,14 @@ class Image(NamedTuple):
 
 
 def image_tag(name: str) -> str:
-    """The name of an environment's image, for this version of bigcodeflow."""
+    """Return the tag of an environment's image for this version of bigcodeflow."""
     return f"bigcodeflow-sandbox-{name}:{bigcodeflow.__version__}"
 
 
 def environment_of(image: Mapping[str, Any], image_name: str, name: str) -> RemoteEnvironment:
-    """The environment that an image holds, from the engine's description of the image.
+    """Return the environment in an image, from the engine's description of the image.
 
-    Its sha is that of the environment and the whole image: programs and system libraries decide verdicts too.
+    Its sha covers the environment and the whole image, since programs and system libraries influence verdicts too.
     """
     labels: Mapping[str, str] = (image.get("Config") or {}).get("Labels") or {}
     ours = {label.removeprefix(_PREFIX): text for label, text in labels.items() if label.startswith(_PREFIX)}
@@ -131,14 +131,14 @@ def build_image(
     """Build and label an environment's image, with the command line of Docker or Podman.
 
     Args:
-        definition: what it is to hold.
-        on_line: gets each line of the build.
-        url: address of the engine; empty takes DOCKER_HOST or Docker's own.
-        base_image: instead of the official image of the Python that is asked for.
-        data_folder: holds data files, which are not downloaded then.
-        secrets: files that the build is lent, in no layer: pip (pip.conf), uv (uv.toml), certificates (a PEM bundle).
-        network: of the build, such as 'host'; empty takes the engine's own.
-        rebuild: take nothing from the engine's cache.
+        definition: environment for the image.
+        on_line: receives each line of the build.
+        url: address of the engine; empty takes DOCKER_HOST or Docker's default.
+        base_image: replaces the official image of the definition's Python.
+        data_folder: folder with data files, which are then not downloaded.
+        secrets: files for the build only, in no layer: pip (pip.conf), uv (uv.toml), certificates (a PEM bundle).
+        network: network of the build, such as 'host'; empty takes the engine's default.
+        rebuild: do not use the engine's cache.
     """
     context = build_context()
     program = "podman" if "podman" in url or not shutil.which("docker") else "docker"
@@ -164,7 +164,7 @@ def build_image(
 
 
 def _labels_of(definition: EnvironmentDefinition) -> dict[str, str]:
-    """What has to be so in an image that this version can use."""
+    """Return the labels that an image must have for this version to use it."""
     return {
         "environment": definition.name,
         "version": bigcodeflow.__version__,
@@ -174,7 +174,7 @@ def _labels_of(definition: EnvironmentDefinition) -> dict[str, str]:
 
 
 def _labelled(client: Sequence[str], built: str, definition: EnvironmentDefinition) -> Image:
-    """The image with labels that only the finished environment has."""
+    """Commit a built image with its labels and tag; some labels need files of the finished environment."""
     tag = image_tag(definition.name)
     container = _output(client, "create", built).decode().strip()
 
@@ -196,7 +196,7 @@ def _labelled(client: Sequence[str], built: str, definition: EnvironmentDefiniti
 
 
 def _build(command: Sequence[str], on_line: OnLine) -> None:
-    """Run an engine's build, and pass each line of it on."""
+    """Run an engine's build, and pass each line of its output to ``on_line``."""
     lines: list[str] = []
     environment = os.environ | {"DOCKER_BUILDKIT": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as building:
@@ -205,14 +205,14 @@ def _build(command: Sequence[str], on_line: OnLine) -> None:
                 on_line(text)
                 lines.append(text[:300])  # the engine's own errors repeat a whole step of the Dockerfile
     if building.returncode:
-        # After the dashes BuildKit says once more which step failed.
+        # After the dashes, BuildKit repeats which step failed.
         last = list(itertools.takewhile(lambda text: text != "------", lines))[-15:]
         problem = " ".join(" ".join(last).split())[-1200:]
         raise EnvironmentUnusableError(f"the image could not be built ({command[0]} build): {problem}")
 
 
 def _output(client: Sequence[str], *arguments: str) -> bytes:
-    """The output of one of the engine's commands."""
+    """Run a command of the engine and return its output."""
     done = subprocess.run([*client, *arguments], capture_output=True, check=False)
     if done.returncode:
         problem = " ".join(done.stderr.decode(errors="replace").split())[-600:]
@@ -222,22 +222,22 @@ def _output(client: Sequence[str], *arguments: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class TemplateRecord:
-    """One build of a template, which never changes, as its host described it."""
+    """Description of one build of a template, from its host; a build never changes."""
 
     template_id: str
     build_id: str
     environment: str
     environment_sha: str
-    """Of what lies in it: libraries, interpreter and data."""
+    """Identity of the libraries, interpreter and data in the template."""
     lock_sha256: str
     missing_data: tuple[str, ...]
     cores: int
-    """Of each sandbox, as is the memory."""
+    """Cores of each sandbox; `memory_mib` is per sandbox too."""
     memory_mib: int
 
 
 def template_name(environment: str) -> str:
-    """What an environment's template is called in this version, such as bigcodeflow-starter-0-1-0."""
+    """Return the name of an environment's template in this version, such as bigcodeflow-starter-0-1-0."""
     return re.sub(r"[^a-z0-9-]", "-", f"bigcodeflow-{environment}-{bigcodeflow.__version__}".lower())
 
 
@@ -252,17 +252,17 @@ def build_template(
     rebuild: bool = False,
     context: Path | None = None,
 ) -> "BuildInfo":
-    """Have E2B build the template of an environment, and wait for it; what has not changed is taken from its cache.
+    """Let E2B build the template of an environment, and wait for it; unchanged steps come from E2B's cache.
 
     Args:
-        definition: which environment.
-        on_line: gets a line about each step.
-        base_image: Python on Debian bookworm, of the definition's version; empty takes the official one.
-        cores: of each sandbox.
-        memory_mib: of each sandbox, a multiple of 2; by default one sample has the original's 4 GiB beside others.
-        data_folder: holds data files, which are not downloaded then.
-        rebuild: take nothing from the cache.
-        context: the folder that the Dockerfile lies in and copies from; None takes the checkout.
+        definition: environment for the template.
+        on_line: receives a line about each step.
+        base_image: image with the definition's Python on Debian bookworm; empty takes the official one.
+        cores: cores of each sandbox.
+        memory_mib: memory of each sandbox, a multiple of 2; the default fits a sample of the original's 4 GiB and more.
+        data_folder: folder with data files, which are then not downloaded.
+        rebuild: do not use the cache.
+        context: folder that contains the Dockerfile and that it copies from; None takes the checkout.
     """
     context = context or build_context()
     try:
@@ -301,10 +301,10 @@ def build_template(
 
 
 def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str = "") -> str:
-    """The Dockerfile of the images as E2B takes it, for one environment.
+    """Convert the images' Dockerfile for E2B, for one environment.
 
-    E2B expands no argument in FROM, knows no secrets, runs a last command while it builds, and has an unprivileged
-    user of its own, whose number the image's user would want as well.
+    E2B expands no argument in FROM, has no secrets, executes the final CMD during the build, and has its own
+    unprivileged user, whose uid conflicts with the uid of the image's user.
     """
     changes = (
         (r"^FROM .*$", f"FROM {base_image or base_image_of(definition)}"),
@@ -320,15 +320,15 @@ def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str 
 
 
 def read_record(build_id: str) -> TemplateRecord | None:
-    """What is known of a build on this machine."""
+    """Read the description of a build that is stored on this machine; None if there is none."""
     try:
         return TypeAdapter(TemplateRecord).validate_json(_record_path(build_id).read_bytes())
     except (OSError, ValueError):
-        return None  # not asked yet, or by another version: it can be asked again
+        return None  # not stored yet, or by another version: the host can be asked again
 
 
 def write_record(record: TemplateRecord) -> None:
-    """Keep the description of a build."""
+    """Store the description of a build on this machine."""
     write_atomically(_record_path(record.build_id), TypeAdapter(TemplateRecord).dump_json(record, indent=2))
 
 

@@ -1,4 +1,4 @@
-"""Isolated execution: what is run, in which order, in which sandbox, and what the outcome means."""
+"""Isolated execution: the items, their order, their sandboxes, and the meaning of their outcomes."""
 
 #: Bump when the verdicts table of unchanged inputs changes.
 VERSION = 3

@@ -1,4 +1,4 @@
-"""The backends that a configuration can name, each with the environment that it executes in."""
+"""Registry of the backends that a configuration can name, and of the environment that each executes in."""
 
 import hashlib
 import json
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Modules of backends that share one with another: a space answers the same HTTP API as `bigcodeflow serve`.
+#: Backend → module, where two backends share a module: a space has the same HTTP API as `bigcodeflow serve`.
 _MODULES = {"gradio": "http"}
 #: Settings by which a backend finds its environment.
 _NAMING = tuple(path.removeprefix("execution.") for path in CONTENT["environment"])
 
 
 OnLong = Callable[[], None]
-"""Called in the thread of a sample that takes long, so that its worker takes another item beside it."""
+"""Callback in the thread of a sample that takes long: its worker can then take another item at the same time."""
 
 
 class BackendSpec(NamedTuple):
-    """What makes a backend usable."""
+    """Functions that give a backend and its environment."""
 
     environment: Callable[[ExecutionConfig], Environment]
-    """The environment there; SandboxUnavailableError: it cannot be reached; EnvironmentUnusableError: it has none."""
+    """Returns its environment; SandboxUnavailableError: it is unreachable, EnvironmentUnusableError: it has none."""
     backend: Callable[[ExecutionConfig, Environment, float, bool, OnLong | None], "Backend"]
-    """A backend for a worker process: configuration, environment, cores to keep busy, whether samples are isolated."""
+    """Makes it for a worker process; takes configuration, environment, cores to keep busy, isolated and on_long."""
 
 
 def execution_environment(config: ExecutionConfig) -> Environment:
-    """The environment that the configured backend executes in, or its fallback's where that backend is down."""
+    """Return the environment of the configured backend, or of its fallback if that backend is unavailable."""
     try:
         environment = _spec(config).environment(config)
     except SandboxUnavailableError as error:
@@ -57,18 +57,18 @@ def execution_environment(config: ExecutionConfig) -> Environment:
 
 
 def remembered_environment(config: ExecutionConfig) -> Environment | None:
-    """The environment of the configured backend as it was when a run last asked; None where none did. Asks nobody."""
+    """Return the configured backend's environment as last reported to a run, or None; contact no backend."""
     if config.backend == "local":
         return find_environment(config.environment)
     try:
         found = json.loads(_cached_response(config).read_bytes())
         return RemoteEnvironment(**found | {"missing_data": tuple(found["missing_data"])})
     except (OSError, ValueError, TypeError, KeyError):
-        return None  # never asked, or by another version
+        return None  # never stored, or stored by another version
 
 
 def _cached_response(config: ExecutionConfig) -> Path:
-    """The file that keeps what a backend answered to these settings."""
+    """Return the path of the file that keeps a backend's environment for these settings."""
     named = [config.backend, *(attrgetter(path)(config) for path in _NAMING)]
     return cache_folder() / "backends" / f"{hashlib.sha256(json.dumps(named).encode()).hexdigest()}.json"
 
@@ -81,7 +81,7 @@ def make_backend(
     isolated: bool = True,
     on_long: OnLong | None = None,
 ) -> "Backend":
-    """The backend that the configuration names, with its fallback; not isolated, samples are bare processes here."""
+    """Make the configured backend with its fallback; if not ``isolated``, samples run as bare processes here."""
     if not config.fallback:
         return _spec(config).backend(config, environment, cores, isolated, on_long)
     from bigcodeflow.execution.remote.backend import FailoverBackend
@@ -89,9 +89,9 @@ def make_backend(
     second = _second(config)
     other = _spec(second).environment(second)
     fallback = _spec(second).backend(second, other, cores, isolated, on_long)
-    # Not by the sha alone: a service that has this machine's environment would never be asked.
+    # Compare the types too: otherwise a service with this machine's environment would never be used.
     if type(other) is type(environment) and other.environment_sha == environment.environment_sha:
-        return fallback  # the first was down when the work was planned, so that all of it is the second's
+        return fallback  # the first backend was down at planning time, so the second backend executes all items
     if not environment.lock_sha256 or environment.lock_sha256 != other.lock_sha256:
         raise EnvironmentUnusableError(
             f"execution.fallback {config.fallback} has other libraries than {config.backend}, and might judge "

@@ -1,6 +1,6 @@
-"""The Dask cluster that executes: processes of this machine, a scheduler that is there, or any cluster class.
+"""Dask cluster that executes items: processes on this machine, an existing scheduler, or any cluster class.
 
-Items go through it one by one in a given order, and waiting for what is lost has an end.
+Items are submitted one by one in a given order, and waiting for lost work ends after a limited time.
 """
 
 import functools
@@ -27,36 +27,36 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Worker deaths that one item survives before it is given up as lost.
+#: Worker deaths that an item survives before it counts as lost.
 _DEATHS_PER_ITEM = 10
-#: What the scheduler holds at most; each costs about 1.7 ms of CPU in all.
+#: Most futures that the scheduler holds at the same time; each costs about 1.7 ms of CPU in total.
 _MOST_FUTURES = 2_000
 _STALL_SECONDS = 120.0
 _CONNECT_SECONDS = 20
 _CLUSTER_STARTS = 3
-#: Cores that one worker process serves: few processes share the libraries that they keep warm among many samples.
+#: Cores that one worker process serves: with few processes, many samples share the same warm libraries.
 _CORES_PER_PROCESS = 16
 _POLL_SECONDS = 0.2
-#: How often the scheduler is asked for its workers while no item ends.
+#: Seconds between checks that the scheduler has workers, while no item ends.
 _LIVENESS_SECONDS = 10.0
 _DASK_SETTINGS = {
     "distributed.scheduler.allowed-failures": _DEATHS_PER_ITEM,
     "distributed.deploy.lost-worker-timeout": _STALL_SECONDS,
     "distributed.worker.daemon": False,
     "distributed.scheduler.worker-saturation": 1.0,  # an item stays with the scheduler until a slot is free
-    # Dask's own sampling of its threads, and what feeds its dashboard, cost a tenth of a core.
+    # Dask's profiler of its threads and the metrics for its dashboard cost a tenth of a core.
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.work-stealing": False,
     "distributed.admin.system-monitor.interval": "10s",
 }
-#: Dask pages of a local cluster: none, since every user of the machine could read them.
+#: HTTP pages of a local Dask cluster: none, because every user of the machine could read them.
 _NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
-#: What E2B gives a sandbox unless its template says otherwise.
+#: Cores of an E2B sandbox unless its template sets another number.
 _CORES_OF_CLOUD_SANDBOX = 2
 
 
 class ClusterLostError(ExecutionError):
-    """The connection to the scheduler broke, or could not be made; whoever connects again can go on."""
+    """The connection to the scheduler broke or could not be made; the caller may connect again and continue."""
 
 
 class SchedulerSilentError(ClusterLostError):
@@ -64,10 +64,10 @@ class SchedulerSilentError(ClusterLostError):
 
 
 class Cluster:
-    """The cluster that a configuration names: connected to when it is first needed, and kept until it is closed."""
+    """The cluster that a configuration names; connects on first use, and stays connected until it is closed."""
 
     def __init__(self, config: ExecutionConfig) -> None:
-        #: Under which workers keep what this stage needs; runs that share a scheduler do not end one another's.
+        #: Name of the plugin on the workers; unique, so that runs on the same scheduler do not remove each other's.
         self.name = f"bigcodeflow-{uuid.uuid4().hex}"
         self._config, self._held = config, ExitStack()
         self._lock = threading.RLock()
@@ -82,7 +82,7 @@ class Cluster:
 
     @contextmanager
     def client(self) -> "Iterator[Client]":
-        """A client; after an error within the block the next one is of a new connection, and of new local workers."""
+        """Yield a client; an error in the block closes it, so that the next call makes a new client and new workers."""
         import dask
 
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -92,13 +92,13 @@ class Cluster:
                 if self._client is None:
                     self._held.enter_context(dask.config.set(_DASK_SETTINGS))
                     self._client = self._connected()
-                    # Not entered as a context, since another thread may close it than the one that made it.
+                    # Not entered as a context: the thread that closes it may not be the thread that made it.
                     self._held.callback(self._client.close)
                 mine = self._client
             yield mine
         except BaseException:
             with self._lock:
-                if mine is self._client:  # another thread may have connected anew meanwhile
+                if mine is self._client:  # another thread may have reconnected
                     self.close()
             raise
 
@@ -123,21 +123,21 @@ class Cluster:
             ) from error
 
     def equip(self, kept: "AbstractContextManager[None]") -> None:
-        """Give the workers what they keep until this is closed, unless they have it already."""
+        """Enter ``kept``, which equips the workers until the cluster is closed, unless they are equipped already."""
         with self._lock:
             if not self._is_equipped:
                 self._held.enter_context(kept)
                 self._is_equipped = True
 
     def close(self) -> None:
-        """End the connection, what the workers keep, and the workers that were started for it."""
+        """Close the connection, remove what the workers keep, and stop the workers that were started for it."""
         with self._lock:
             self._client, self._is_equipped = None, False
             self._held.close()
 
 
 def wait_for_worker(client: "Client", patience_seconds: float) -> None:
-    """Return once the cluster has a worker; or ExecutionError."""
+    """Wait until the cluster has a worker; raise ExecutionError if it gets none in time."""
     deadline = time.monotonic() + patience_seconds
     if not client.nthreads():
         logger.warning("the cluster has no worker yet: waiting up to %g s for one", patience_seconds)
@@ -155,7 +155,7 @@ def _no_worker(patience_seconds: float) -> ExecutionError:
 
 
 def _cluster_of_class(config: ClusterConfig) -> Any:
-    """A cluster of the class that the configuration names, with its jobs asked for."""
+    """Start a cluster of the configured class, and request its jobs."""
     module, _, name = config.type.rpartition(".")
     try:
         make = getattr(importlib.import_module(module), name)
@@ -172,7 +172,7 @@ def _cluster_of_class(config: ClusterConfig) -> Any:
         ) from None
     except (OSError, RuntimeError) as error:
         raise ExecutionError(f"a {config.type} could not be started ({' '.join(str(error).split())})") from error
-    # Where a class counts both jobs and workers, one job may hold several workers.
+    # If a class counts both jobs and workers, one job may hold several workers.
     if config.most_jobs:
         unit = "_jobs" if "minimum_jobs" in inspect.signature(cluster.adapt).parameters else ""
         cluster.adapt(**{f"minimum{unit}": config.jobs, f"maximum{unit}": config.most_jobs})
@@ -184,7 +184,7 @@ def _cluster_of_class(config: ClusterConfig) -> Any:
 
 
 def _cores_in_use(config: ExecutionConfig) -> int:
-    """Samples that are to compute at the same time, as seen from this machine."""
+    """Return the number of samples that should compute at the same time, as seen from this machine."""
     if config.workers:
         return config.workers
     if config.backend == "e2b":
@@ -195,17 +195,17 @@ def _cores_in_use(config: ExecutionConfig) -> int:
 
 
 def _local(config: ExecutionConfig) -> "LocalCluster":
-    """Start a local cluster whose processes know one another by a certificate that no file holds.
+    """Start a local cluster whose processes authenticate each other by a certificate that no file holds.
 
-    Whoever connects to a Dask scheduler runs code as its user, and every user of the machine can connect to its
-    loopback addresses. A worker that dies while it starts fails the whole start, so that is tried again.
+    A client of a Dask scheduler can run code as the scheduler's user, and every user of the machine can connect to
+    its loopback addresses. A worker that dies during its start makes the whole start fail, so the start is repeated.
     """
     from distributed import LocalCluster
     from distributed.security import Security
 
     _leave_main_to_its_process()
     cores = _cores_in_use(config)
-    # Hosts elsewhere are one process's: two would each start as many as the configuration allows.
+    # Remote hosts belong to one process: two processes would each start as many hosts as are allowed.
     processes = math.ceil(cores / _CORES_PER_PROCESS) if config.backend == "local" else 1
     for starts_left in reversed(range(_CLUSTER_STARTS)):
         try:
@@ -217,7 +217,7 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
                 security=Security.temporary(),
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
-                memory_limit=0,  # sandboxes are not the worker's children in Dask's eyes; their own limit holds
+                memory_limit=0,  # Dask does not count sandboxes as children of the worker; they have a separate limit
                 silence_logs=logging.CRITICAL,
             )
         except (RuntimeError, OSError) as error:
@@ -227,10 +227,10 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
 
 
 def _leave_main_to_its_process() -> None:
-    """Keep worker processes from importing the main module; multiprocessing has no setting for that.
+    """Prevent worker processes from importing the main module; multiprocessing has no setting for that.
 
-    A script that calls the library outside of ``if __name__ == "__main__"`` would run again in each worker, which fails
-    their start. What they execute are functions of this package.
+    A script that calls the library outside of ``if __name__ == "__main__"`` would run again in each worker, and the
+    worker could not start. Workers execute functions of this package only.
     """
     original = spawn.get_preparation_data
     if hasattr(original, "__wrapped__"):
@@ -249,17 +249,17 @@ def _leave_main_to_its_process() -> None:
 def fan_out(
     client: "Client", work: Callable[[WorkItem], Any], items: Iterable[WorkItem | None], *, patience_seconds: float
 ) -> Iterator[tuple[WorkItem, Any, BaseException | None] | None]:
-    """Have every item worked on, and yield each as it ends, in any order, with its result and what it failed with.
+    """Submit every item, and yield each as it ends, in any order, with its result and its error.
 
-    ``items`` may come by and by: None says that there is none now. None is yielded now and then while none ends.
+    ``items`` may arrive over time: None means that no item is ready now. Yields None regularly while no item ends.
     """
     ended: SimpleQueue[Future[Any]] = SimpleQueue()
     waiting, is_over, watch = iter(enumerate(items)), False, _Watch(client, patience_seconds)
     running: dict[Future[Any], WorkItem] = {}
-    connection = uuid.uuid4().hex  # after a lost connection the scheduler may still be busy with keys of the former one
+    connection = uuid.uuid4().hex  # after a reconnect the scheduler may still be busy with keys of the old connection
 
     def send() -> bool:
-        """Submit what there is room for; whether nothing more will come."""
+        """Submit items while there is room; return True if no more items will come."""
         while len(running) < _MOST_FUTURES:
             if (found := next(waiting, None)) is None:
                 return True
@@ -287,18 +287,18 @@ def fan_out(
             raise _lost(client)
         error = None if future.status == "finished" else future.exception()
         yield item, future.result() if error is None else None, error
-        del future  # the scheduler forgets what nobody holds
+        del future  # the scheduler forgets futures that nobody references
 
 
 class _Watch:
-    """Sees to it that waiting for what will not come has an end."""
+    """Watchdog that ends the waiting for items when the scheduler is lost or has no workers."""
 
     def __init__(self, client: "Client", patience_seconds: float) -> None:
         self._client, self._patience_seconds = client, patience_seconds
         self._worker_seen = self._asked = time.monotonic()
 
     def check(self) -> None:
-        """Raise where the scheduler is lost, or has had no worker for longer than the patience."""
+        """Raise an error if the scheduler is lost, or has had no worker for longer than ``patience_seconds``."""
         if self._client.status in ("closing", "closed"):
             raise _lost(self._client)
         if time.monotonic() - self._asked < _LIVENESS_SECONDS:

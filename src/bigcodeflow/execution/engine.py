@@ -1,4 +1,4 @@
-"""Executes items on Dask and sees to it that every one gets its verdict, whatever dies on the way."""
+"""Executes items on Dask, and makes sure that every item gets its verdict even if workers or sandboxes die."""
 
 import logging
 import threading
@@ -22,20 +22,20 @@ from bigcodeflow.execution.workers import Workers
 
 logger = logging.getLogger(__name__)
 
-#: Called with executions finished and executions in all, which grow as passes are found that have to be checked.
+#: Called with finished and total executions; the total grows when samples pass and have to be checked.
 Progress = Callable[[int, int], None]
 
-#: Times that a cluster is connected to while one call waits for its verdicts.
+#: Most connections to the cluster while one call waits for its verdicts.
 _CONNECTIONS = 4
-#: Further rounds, each on fresh workers, for what a lost worker or a broken sandbox left unjudged.
+#: Further rounds, each on fresh workers, for items that a lost worker or a broken sandbox left without a verdict.
 _FURTHER_ROUNDS = 2
 _SECONDS_BETWEEN_STATUSES = 1.0
 
 
 class Engine:
-    """Executes the items of one stage, and sees to it that each gets its verdict.
+    """Executes the items of one stage, and makes sure that each gets its verdict.
 
-    A context; several threads may ask for verdicts at the same time.
+    Use it as a context manager; several threads may request verdicts at the same time.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Engine:
         workers: Workers | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Read what stands already.
+        """Read the verdicts that the ledger already has.
 
         Args:
             ledger_folder: keeps the verdicts of this stage, from this and from interrupted runs.
-            workers: those of the run, under these settings; None: it has workers of its own.
+            workers: workers of the run, with the same settings; None: the engine starts its own workers.
         """
         self._config, self._environment, self._ledger_folder = config, environment, ledger_folder
         self._held = ExitStack()
@@ -62,7 +62,7 @@ class Engine:
             self._earlier.setdefault(line["verdict_key"], []).append(line)
         self._written: set[str] = set()
         self._progress, self._finished, self._total = progress, 0, 0
-        self._lock = threading.RLock()  # whoever is told of progress may ask for the status
+        self._lock = threading.RLock()  # reentrant: the progress callback may call status()
         self._expected = _Expected()
         self._all_workers = [self._workers]
         self._status, self._status_at = NO_STATUS, 0.0
@@ -75,7 +75,7 @@ class Engine:
         self._held.close()
 
     def verdicts(self, items: Iterable[WorkItem], policy: RerunPolicy = ONCE) -> dict[str, Verdict]:
-        """The verdict of each item, by key: what the ledger holds, and what is executed now."""
+        """Return the verdict of each item, by key: read from the ledger, or executed now."""
         items = list(items)
         found = self.settled(items, policy)
         self.skip(len(found))
@@ -83,7 +83,7 @@ class Engine:
         return found | {verdict["verdict_key"]: verdict for verdict in self.stream([todo], policy)}
 
     def settled(self, items: Iterable[WorkItem], policy: RerunPolicy = ONCE) -> dict[str, Verdict]:
-        """Verdicts that the ledger holds of this stage, by former runs and by this one, by key."""
+        """Return the final verdicts of these items in the ledger, from earlier runs and from this run, by key."""
         wanted = {item.verdict_key for item in items}
         with self._lock:
             here = self._written & wanted
@@ -92,21 +92,21 @@ class Engine:
         return {line["verdict_key"]: line for line in lines if policy.settles(line)}
 
     def skip(self, count: int) -> None:
-        """Count executions that are known already as finished."""
+        """Count executions with a known verdict as finished."""
         self._count(finished=count, total=count)
 
     def counts(self, keys: Collection[str]) -> dict[str, int]:
-        """How many executions of these keys the ledger holds, and how many of them more than once."""
+        """Count the ledger's executions of these keys, and how many of them repeat a key; skip infra_errors."""
         final = [line["verdict_key"] for line in self._ledger.read() if line["status"] != "infra_error"]
         final = [key for key in final if key in keys]
         return {"executed": len(final), "executed_twice": len(final) - len(set(final))}
 
     def stop(self) -> None:
-        """Have everything that is executed for this engine end with an ExecutionError; what stands is kept."""
+        """Make all work of this engine end with an ExecutionError; finished verdicts are kept."""
         self._stopped.set()
 
     def status(self) -> Status:
-        """What is under way, as the workers said it last, and when all will be done."""
+        """Return the running executions, as the workers last reported them, and the expected time until the end."""
         now, moment = time.monotonic(), datetime.now(UTC)
         with self._lock:
             if now - self._status_at < _SECONDS_BETWEEN_STATUSES:
@@ -130,13 +130,13 @@ class Engine:
             return self._status
 
     def stream(self, chunks: Iterable[Collection[WorkItem] | None], policy: RerunPolicy = ONCE) -> Iterator[Verdict]:
-        """Execute items that come by and by, and yield the verdict of each distinct one as soon as it stands.
+        """Execute items as they arrive, and yield the verdict of each distinct item as soon as it is final.
 
-        What is left unjudged for a reason that may go by is executed again on fresh workers, and is an infra_error
-        only where that persisted.
+        An item that got no verdict for a temporary reason is executed again on fresh workers; it becomes an
+        infra_error only if the reason persists.
 
         Args:
-            chunks: items to execute; None says that there are none now, and that it is to be asked again.
+            chunks: items to execute; None means that no items are ready now; the next chunk may have some.
 
         Raises:
             ExecutionError: the cluster could not be reached, or was lost for good; finished verdicts are in the ledger.
@@ -167,7 +167,7 @@ class Engine:
             self._all_workers.append(workers)
 
     def _arriving(self, chunks: Iterable[Collection[WorkItem] | None]) -> Iterator[list[WorkItem] | None]:
-        """The chunks without items that were in one before, counted."""
+        """Yield the chunks without the items of earlier chunks, and count the new items."""
         seen: set[str] = set()
         for chunk in chunks:
             if chunk is None:
@@ -189,7 +189,7 @@ class Engine:
             self._report()
 
     def _report(self) -> None:
-        """Tell how far it is; who is told may raise, which ends the work."""
+        """Call the progress callback; it may raise an error, which ends the work."""
         if self._progress:
             with self._lock:
                 self._progress(self._finished, self._total)
@@ -204,7 +204,7 @@ class Engine:
     def _round(
         self, source: Iterator[list[WorkItem] | None], todo: dict[str, WorkItem], policy: RerunPolicy, workers: Workers
     ) -> Iterator[Verdict]:
-        """Execute items once; ``todo`` gets what is taken of the source."""
+        """Execute items once, and yield their verdicts; add each item taken from the source to ``todo``."""
         for ended in workers.execute(_noted(source, todo), policy, self._ledger_folder):
             self._check()
             if ended is None:
@@ -227,7 +227,7 @@ class Engine:
         return verdict
 
     def _lost(self, item: WorkItem, error: BaseException, policy: RerunPolicy) -> Verdict:
-        """The verdict of an item that its workers did not survive: what one of them wrote, else an infra_error."""
+        """Return the verdict of an item whose workers died: from the ledger if a worker wrote it, else infra_error."""
         from distributed import KilledWorker
 
         if isinstance(error, BigCodeFlowError):
@@ -243,13 +243,13 @@ class Engine:
 
 
 class _Expected:
-    """Work that is open, by its expected wall times, and when all of it will be done; the engine's lock guards it."""
+    """Open work with its expected wall times, and the time until all is done; the engine's lock protects it."""
 
     def __init__(self) -> None:
         self.open: dict[str, WorkItem] = {}
-        """By verdict key."""
+        """Items without a verdict, by verdict key."""
         self.more_comes = False
-        """Whether nobody knows yet how much there will be."""
+        """True while the total amount of work is unknown."""
         self._done_seconds = self._total_seconds = 0.0
         self._pace = Pace()
 
@@ -262,16 +262,16 @@ class _Expected:
             self._done_seconds += item.expected_seconds
 
     def eta_seconds(self, left: Collection[float]) -> float | None:
-        """Seconds until all is done; ``left`` is what is left to each execution under way of its limit."""
+        """Return the seconds until all is done, or None; ``left``: seconds until each running item's time limit."""
         eta_seconds = self._pace.eta_seconds(self._done_seconds, self._total_seconds)
         if self.more_comes:
             return None
-        # Those that nothing waits behind are mostly endless, and end at their limits.
+        # If no items wait, the running items are mostly endless loops, which end at their limits.
         return max(left, default=0.0) if left and len(left) == len(self.open) else eta_seconds
 
 
 def _noted(source: Iterator[list[WorkItem] | None], items: dict[str, WorkItem]) -> Iterator[list[WorkItem] | None]:
-    """The chunks of a source, whose items are noted as they are taken."""
+    """Yield the chunks of a source, and add their items to ``items`` as they are taken."""
     for chunk in source:
         items.update((item.verdict_key, item) for item in chunk or ())
         yield chunk
@@ -287,6 +287,6 @@ def execute_items(
     workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Verdict]:
-    """The verdict of each item, by key, from an engine that serves these alone."""
+    """Return the verdict of each item, by key, from an engine for these items only."""
     with Engine(config, environment, ledger_folder, workers=workers, progress=progress) as engine:
         return engine.verdicts(items, policy)

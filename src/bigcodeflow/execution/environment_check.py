@@ -1,7 +1,7 @@
-"""What an environment cannot judge, the controls of the judge, and the executions that fill the quarantine list.
+"""Checks of an environment: tasks that it cannot judge, controls of the judge, and repeats for the quarantine list.
 
-The list (see ``execution.quarantine``) counts every fresh execution. Executions are numbered from the count in
-that file on, so that an interrupted check goes on where it stopped and a finished one is counted once, whatever dies.
+The list (see ``execution.quarantine``) counts every fresh execution. Executions are numbered from the count in that
+file, so that an interrupted check continues where it stopped, and a finished check is counted once even after a crash.
 """
 
 import json
@@ -30,7 +30,7 @@ from bigcodeflow.execution.workers import Workers
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 from bigcodeflow.store import LogFiles, Store, locked
 
-#: What a traceback of a failed ground truth says → what the task needs. The first match counts.
+#: Need of a task, and its pattern in the traceback of a failed ground truth. The first match counts.
 _REASONS = (
     (
         "network",
@@ -43,9 +43,9 @@ _REASONS = (
     ("a library", re.compile(r"ModuleNotFoundError|ImportError|cannot open shared object")),
     ("a program", re.compile(r"No such file or directory: '[\w.-]+'|is not installed or")),
 )
-#: Controls that no task may let pass.
+#: Controls that must not pass in any task.
 MUST_NOT_PASS = ("stub", "cheat")
-#: Runs inside the sandbox, as the program of an item whose only test passes.
+#: Program that runs inside the sandbox, in an item whose only test passes.
 _IMPORTER = """
 import importlib, json
 failures = {}
@@ -59,23 +59,23 @@ print(json.dumps(failures))
 
 
 class UnjudgeableTask(NamedTuple):
-    """A task whose ground truth does not pass here, so that no solution's verdict says anything."""
+    """A task whose ground truth does not pass here, so that verdicts of its solutions mean nothing."""
 
     task_id: str
     status: str
     reason: str
-    """What it needs: network, data, a library, a program, more time, more memory, or 'unknown'."""
+    """Missing resource: network, data, a library, a program, more time, more memory, or 'unknown'."""
     evidence: str
     """Last line of the traceback, or how the sandbox ended."""
 
 
 def unjudgeable_tasks(ground_truths: pa.Table) -> list[UnjudgeableTask]:
-    """Tasks of a VERDICTS table of ground truths that do not pass, with the reason as far as it is known."""
+    """Return the tasks of a VERDICTS table of ground truths that do not pass, with the reason if it is known."""
     return [_explained(row) for row in ground_truths.to_pylist() if row["status"] != "pass"]
 
 
 def failing_imports(environment: InstalledEnvironment, modules: Sequence[str]) -> dict[str, str]:
-    """Modules that cannot be imported inside a sandbox of the environment, with the error of each."""
+    """Return the modules that cannot be imported inside a sandbox of the environment, with the error of each."""
     backend = LocalBackend(environment, LimitsConfig())
     backend.check()
     outcome = backend.execute(untested_item(_IMPORTER % (list(modules),), 300.0))
@@ -87,7 +87,7 @@ def failing_imports(environment: InstalledEnvironment, modules: Sequence[str]) -
 
 
 def absent_modules(environment: InstalledEnvironment, modules: Iterable[str]) -> frozenset[str]:
-    """Those of some top-level modules that are neither Python's own nor among the environment's files."""
+    """Return the top-level modules that are neither in the standard library nor in the environment's files."""
     folders = environment.root.glob("venv/lib/python3.*/site-packages")
     present = {entry.name.partition(".")[0] for folder in folders for entry in folder.iterdir()}
     return frozenset(modules) - present - sys.stdlib_module_names
@@ -103,14 +103,14 @@ def _explained(row: dict[str, Any]) -> UnjudgeableTask:
 
 
 class Offence(NamedTuple):
-    """One task on which a control does not hold, and how, such as 'passes' or 'infra_error: exit 1'."""
+    """A task on which a control fails, and how it fails, such as 'passes' or 'infra_error: exit 1'."""
 
     task_id: str
     description: str
 
 
 class ControlResult(NamedTuple):
-    """What became of one control, which is oracle, stub, cheat or 'tests run', over all tasks."""
+    """Result of a control (oracle, stub, cheat or 'tests run') over all tasks."""
 
     control: str
     tasks: int
@@ -130,7 +130,7 @@ def check_oracle(ground_truths: pa.Table) -> ControlResult:
 
 
 def check_tests_run(ground_truths: pa.Table) -> ControlResult:
-    """Where canonical solutions pass, exactly the tests that a static reading expects have run, and at least one."""
+    """Check that passing canonical solutions ran exactly the tests that a static reading expects, at least one."""
     rows = [row for row in ground_truths.to_pylist() if row["status"] == "pass"]
     offences = []
     for row in rows:
@@ -144,12 +144,12 @@ def check_tests_run(ground_truths: pa.Table) -> ControlResult:
 def check_never_passes(
     control: str, verdicts: pa.Table, tasks: pa.Table, judgeable: frozenset[str], *, names: Mapping[str, str]
 ) -> ControlResult:
-    """A control that must pass nowhere: an honest failure, tampering, a crash and a limit are all in order.
+    """Check a control that must not pass anywhere: failure, tampering, a crash and an exceeded limit are correct.
 
     Args:
-        verdicts: rows of VERDICTS, one a task.
-        judgeable: tasks whose ground truth passes; elsewhere a control that was not judged is no news.
-        names: task_id → the attack made there, where there are several.
+        verdicts: rows of VERDICTS, one per task.
+        judgeable: tasks whose ground truth passes; an infra_error of any other task is no offence.
+        names: task_id → name of the attack on that task, if there are several attacks.
     """
     reasons = {task["task_id"]: vacuous_tests().get(sha256_of_test(task)) for task in tasks.to_pylist()}
     offences, vacuous = [], []
@@ -165,7 +165,7 @@ def check_never_passes(
 
 
 def wording(result: ControlResult, most_named: int = 12) -> Sequence[str]:
-    """One line that says how the control went, and one for those on which it did not hold."""
+    """Return a line with the control's result, and a second line with its offences if there are any."""
     verb = {"oracle": "pass", "tests run": "ran exactly the expected tests"}.get(result.control, "do not pass")
     lines = [f"{result.control}: {result.held:,} of {result.tasks:,} {verb}"]
     if result.vacuous:
@@ -185,7 +185,7 @@ def _description(row: Mapping[str, Any]) -> str:
 
 @cache
 def vacuous_tests() -> Mapping[str, str]:
-    """Sha256 of a test text of BigCodeBench that programs pass without solving the task → why."""
+    """Return a mapping: SHA-256 of a BigCodeBench test text that programs pass without solving the task → reason."""
     facts = json.loads(shipped("data/bigcodebench/vacuous_tests.json").read_text(encoding="utf-8"))
     return MappingProxyType({fact["test_sha256"]: fact["reason"] for fact in facts})
 
@@ -200,9 +200,9 @@ def repeat_ground_truths(
     workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> list[Row]:
-    """Execute every ground truth afresh, add the outcomes to the environment's list, and return the tasks' rows of it.
+    """Execute every ground truth ``times`` times, add the outcomes to the quarantine list, and return the tasks' rows.
 
-    The store keeps the list, and the ledger while the work is unfinished. Without ``workers``, it starts its own.
+    The store keeps the list, and the ledger until the work is finished. Without ``workers``, start separate workers.
     """
     sha = environment.environment_sha
     truths = plan_ground_truths(tasks, config=config, environment=environment, costs=VerdictIndex(store).costs())
@@ -226,13 +226,13 @@ def repeat_ground_truths(
             workers=workers,
             progress=progress,
         )
-    # Two checks on one machine wait for each other here; on two machines the one that writes last counts.
+    # Two checks on one machine wait for each other here; on two machines the last writer wins.
     with locked(store.root / QUARANTINE_FOLDER / ".lock"):
         rows = _rows(store, sha)
         for identity, (before, repetitions) in planned.items():
             counted = _counted(before, [found[item.verdict_key] for item in repetitions])
             current = rows.get(identity)
-            # Unless a twin of this check has counted meanwhile.
+            # Keep a row that a concurrent check has changed in the meantime.
             is_ours = current is None or current["harness_version"] != HARNESS_VERSION or current == before
             if counted["executions"] and is_ours:
                 rows[identity] = counted
@@ -260,5 +260,5 @@ def _counted(before: Row, verdicts: Iterable[Row]) -> Row:
 
 
 def _rows(store: Store, environment_sha: str) -> dict[tuple[str, str], Row]:
-    """By task_id and test_sha256."""
+    """Return the rows of the quarantine list by task_id and test_sha256."""
     return {(row["task_id"], row["test_sha256"]): row for row in read_quarantine(store, environment_sha)}

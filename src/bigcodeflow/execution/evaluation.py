@@ -1,4 +1,4 @@
-"""From solutions to verdicts: what has to run, what is already known, and the finished table."""
+"""From solutions to verdicts: plans executions, reuses known verdicts, and makes the VERDICTS table."""
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -49,15 +49,15 @@ from bigcodeflow.execution.zygote_plan import imported_modules
 from bigcodeflow.store import LogFiles, Store
 
 StatusProgress = Callable[[int, int, str, Status], None]
-"""Called with executions finished and in all, a remark, and what is under way."""
+"""Called with finished and total executions, a remark, and the status of running executions."""
 
-#: What is read of the ground truths before solutions are executed.
+#: Columns of the ground truths that are read before solutions are executed.
 GROUND_TRUTH_COLUMNS = ("task_id", "status", "wall_seconds", "max_rss_mib", "cpu_seconds", "module_trace", "tests")
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One row of the verdicts table to be: whose it is, and the execution that gives its verdict."""
+    """A planned row of the verdicts table: the sample, and the execution that gives its verdict."""
 
     task_id: str
     sample_index: int
@@ -65,9 +65,9 @@ class Planned:
     sanitizer: str
     item: WorkItem
     blocked_by: str = ""
-    """Why it is not executed; empty: it is."""
+    """Reason why it is not executed; empty if it is executed."""
     blocked_kind: str = "safety_policy"
-    """Kind of failure of what is not executed."""
+    """Failure kind if it is not executed."""
 
 
 def plan_ground_truths(
@@ -77,7 +77,7 @@ def plan_ground_truths(
     environment: Environment,
     costs: Mapping[str, Cost] = MappingProxyType({}),
 ) -> list[Planned]:
-    """The canonical solutions of TASKS rows, as one calibrated sample a task; ``costs`` by task_id, as far as known."""
+    """Plan the canonical solutions of TASKS rows, one calibrated sample per task; ``costs``: known costs by task_id."""
     item_of = partial(_item, costs=expectations(costs), config=config, environment=environment)
     return [
         Planned(
@@ -94,12 +94,12 @@ def plan_ground_truths(
 def plan_solutions(
     solutions: pa.Table, tasks: pa.Table, ground_truth: pa.Table, *, config: ExecutionConfig, environment: Environment
 ) -> list[Planned]:
-    """Every solution in every variant that the configuration asks for, in the order of the solutions.
+    """Plan every solution in every variant of the configuration, in the order of the solutions.
 
     Args:
         solutions: rows of SOLUTIONS; tasks: rows of TASKS.
-        ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths: the durations to expect, and the imports that
-            fail in this environment whatever the program is.
+        ground_truth: columns GROUND_TRUTH_COLUMNS of the ground truths: they give the expected durations, and the
+            imports that fail in this environment for any program.
     """
     by_id = {task["task_id"]: task for task in tasks.to_pylist()}
     missing = {row["task_id"]: _missing_imports(row, by_id) for row in ground_truth.to_pylist()}
@@ -124,7 +124,7 @@ def plan_solutions(
 def plan_references(
     tasks: pa.Table, ground_truth: pa.Table, *, config: ExecutionConfig, environment: Environment
 ) -> dict[str, Reference]:
-    """What passing samples are checked with, by task_id; none where the task's own solution does not pass here."""
+    """Return the references to check passing samples with, by task_id, for tasks whose own solution passes here."""
     make = partial(_item, costs=expectations(ground_truth=ground_truth), config=config, environment=environment)
     passing = set(ground_truth.filter(pc.field("status") == "pass")["task_id"].to_pylist())
 
@@ -151,8 +151,8 @@ def _item(
     test: str = "",
     is_sample: bool = False,
 ) -> WorkItem:
-    cost, fact = costs(task), fact_of(task)  # those of the task's own test, whichever text is executed
-    reference = fact or cost  # what ships makes the same key everywhere
+    cost, fact = costs(task), fact_of(task)  # for the task's own test, whichever test text is executed
+    reference = fact or cost  # shipped facts give the same key on every machine
     item = work_item(
         program=program,
         task=task | {"test": test} if test else task,
@@ -175,7 +175,7 @@ def _item(
 
 
 class Checking(NamedTuple):
-    """What passing samples are checked with: references by task_id, and what is known of altered tests."""
+    """Data for the checks of passing samples: references by task_id, and known results of altered tests."""
 
     references: Mapping[str, Reference]
     known: Contradictions
@@ -194,16 +194,16 @@ def judge(
     workers: Workers | None = None,
     progress: StatusProgress | None = None,
 ) -> tuple[pa.Table, dict[str, int]]:
-    """Execute what is not yet known and return the VERDICTS table with what was counted on the way.
+    """Execute items without a known verdict, and return the VERDICTS table and the counts of the stage.
 
     Args:
-        chunks: what is planned, as it becomes known; the last chunk is all of it. None says that there is nothing new.
-            With reruns there has to be one chunk only, since what is executed again depends on all earlier verdicts.
+        chunks: planned rows, as they become known; the last chunk holds all rows. None means that nothing is new.
+            With reruns, pass a single chunk, because the choice of reruns depends on all earlier verdicts.
         ledger_folder: durable verdicts of this stage, from this and from interrupted runs.
-        known: finds published rows of VERDICTS by their keys, such as `VerdictIndex.verdicts`; None: nothing is known.
+        known: function that returns published VERDICTS rows by key, such as `VerdictIndex.verdicts`; None: no rows.
         other_ledgers: ledgers of other unfinished runs, read only.
-        checking: what passing samples are checked with; None: they are not checked.
-        workers: those of the run; None: the stage has its own.
+        checking: data for the checks of passing samples; None: they are not checked.
+        workers: workers of the run; None: the stage starts its own workers.
     """
 
     def report(finished: int, total: int) -> None:
@@ -229,7 +229,7 @@ def judge(
     )
     table = table_of(lines, schema=VERDICTS)
     unjudged = table.filter(pc.field("status") == "infra_error").num_rows
-    # A pass whose check did not come to an end is no verdict yet.
+    # A pass whose check did not finish is not a verdict yet.
     unchecked = table.filter(pc.field("integrity") == checks.UNCHECKED).num_rows
     counts = counts | {"infra_errors": unjudged + unchecked}
     return table, counts | {"unchecked_passes": unchecked} if unchecked else counts
@@ -237,7 +237,7 @@ def judge(
 
 @dataclass
 class _Verdicts:
-    """The verdicts of a stage, as they come to be known."""
+    """Verdicts of a stage, collected while it runs."""
 
     engine: Engine
     known: Callable[[Collection[str]], list[Verdict]] | None
@@ -250,7 +250,7 @@ class _Verdicts:
     """Distinct executions, by key."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     earlier: dict[str, checks.CheckResult] = field(default_factory=dict)
-    """What published verdicts tell of checks, by the check's key."""
+    """Check results from published verdicts, by the check's key."""
     reused: int = 0
     _passes: dict[str, checks.Pass] = field(default_factory=dict)
 
@@ -259,7 +259,7 @@ class _Verdicts:
         return {"distinct_executions": len(self.items), "reused_verdicts": self.reused}
 
     def add(self, verdict: Verdict, queue: checks.CheckQueue) -> None:
-        """Keep a verdict, and have it checked if it is a pass of a task whose own solution passes."""
+        """Store a verdict; queue it for a check if it is a pass of a task whose own solution passes."""
         self.verdicts[verdict["verdict_key"]] = verdict
         if verdict["status"] == "pass" and (passed := self._passes.get(verdict["verdict_key"])):
             queue.put(passed)
@@ -267,7 +267,7 @@ class _Verdicts:
     def open_items(
         self, chunks: Iterable[Sequence[Planned] | None], queue: checks.CheckQueue
     ) -> Iterator[list[WorkItem] | None]:
-        """What has to be executed of each chunk; what is known of it is added."""
+        """Yield the items of each chunk that have no verdict yet; add the known verdicts."""
         references = self.checking.references if self.checking else {}
         for chunk in chunks:
             if chunk is None:
@@ -287,7 +287,7 @@ class _Verdicts:
             yield [item for key, item in items.items() if key not in known]
 
     def _find(self, items: Mapping[str, WorkItem]) -> dict[str, Verdict]:
-        """Verdicts that stand already: of published stages, of other unfinished ones, and of this one."""
+        """Return the known verdicts: from published stages, other unfinished stages, and this stage."""
         published = self.known(items.keys()) if self.known else []
         published = [renewed(row, items[row["verdict_key"]]) for row in published]
         self.earlier |= checks.findings_of(published)
@@ -311,9 +311,9 @@ def contradiction_coverage(
     store: Store,
     progress: Progress | None = None,
 ) -> list[checks.Coverage]:
-    """How much of each task's test can be contradicted, of tasks whose own solution passes; what is known is reused.
+    """Measure how much of each task's test can be contradicted, for tasks whose own solution passes.
 
-    The store keeps the findings, and the ledger while the work is unfinished.
+    Reuses known results. The store keeps the results, and the ledger until the work is finished.
     """
     references = plan_references(tasks, ground_truth, config=config, environment=environment)
     with _contradicting(config, environment, store, progress) as (known, execute):
@@ -329,9 +329,9 @@ def undetected_contradictions(
     store: Store,
     progress: Progress | None = None,
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """Task id and alteration, as in ALTERATION, of each contradiction that the task's own solution did not fail once.
+    """Return task id and alteration (see ALTERATION) of contradictions that a task's own solution did not always fail.
 
-    Of tasks whose own solution passes; what is known is reused.
+    Covers tasks whose own solution passes; reuses known results.
     """
     references = plan_references(tasks, ground_truth, config=config, environment=environment)
     wanted = [(reference, number) for reference in references.values() for number in range(VARIANTS)]
@@ -349,7 +349,7 @@ def undetected_contradictions(
 def _contradicting(
     config: ExecutionConfig, environment: Environment, store: Store, progress: Progress | None
 ) -> Iterator[tuple[Contradictions, Execute]]:
-    """What is known of the environment's contradictions, and what executes more; the ledger goes once all is done."""
+    """Yield the environment's known contradictions and a function that executes more; then delete the ledger."""
     ledger_folder = store.workspace("contradictions", environment.environment_sha)
     with (
         store.synchronized(ledger_folder, LogFiles.VERDICTS),
@@ -360,10 +360,10 @@ def _contradicting(
 
 
 def _missing_imports(truth: dict[str, Any], tasks: Mapping[str, dict[str, Any]]) -> frozenset[str]:
-    """Imports that fail in the task's own solution; where that could not be judged, also its libraries.
+    """Return the imports that fail in the task's own solution; after an infra_error, add all its libraries.
 
-    A solution may import several libraries that the environment lacks in another order than the ground truth, which
-    ends at the first.
+    The ground truth ends at the first library that the environment lacks, but a solution may import such libraries in
+    another order.
     """
     traces = [truth["module_trace"], *(test["trace"] for test in truth["tests"])]
     failed = frozenset(map(failed_import, traces)) - {""}

@@ -1,7 +1,7 @@
-"""Why a sample failed, as the traceback of its first failing test shows, live or recorded.
+"""Kinds of failure of a sample, from the traceback of its first failing test, live or recorded.
 
-A kind never changes a score. Everything here reads text that a program may have shaped, so it can be misled about the
-kind, but it raises nothing and decides nothing else.
+A kind never changes a score. All code here reads text that a program may have shaped, so the program can falsify the
+kind, but nothing else, and it cannot cause an exception here.
 """
 
 import ast
@@ -48,7 +48,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# Longer names are no names, and a pattern made of one takes seconds.
+# Longer matches are not real names, and a regular expression made from such a name takes seconds.
 _SIGNATURE = re.compile(
     r"(?P<callee>[\w.<>]{1,200})\(\) (?:got an unexpected keyword argument|got multiple values for"
     r"|got some positional-only|takes |missing \d+ required|expected at (?:most|least) \d+ argument)"
@@ -64,12 +64,12 @@ _UNPATCHABLE = re.compile(r"<module .*> does not have the attribute '\w+'")
 #: Functions of a test that run before the program is called.
 _BEFORE_CALLS = ("<module>", "setUpModule", "setUpClass", "setUp")
 _OWN_MODULES = ("__test__", "__main__")
-#: Values of these types were meant to be something else, whatever attribute is missing.
+#: A value of these types is itself the mistake, whichever attribute is missing.
 _NO_VALUES = frozenset(kind.__name__ for kind in vars(types).values() if isinstance(kind, type)) | {"type", "object"}
 _PLAIN = (str, bytes, bytearray, int, float, complex, bool, list, tuple, dict, set, frozenset, range, memoryview)
 _PLAIN_NAMES = frozenset(kind.__name__ for kind in _PLAIN)
 _STDLIB_TYPES = (dt.datetime, dt.timedelta, pathlib.Path, re.Match, io.TextIOWrapper, collections.Counter)
-#: Attributes of arrays, frames and plots, which programs ask lists and numbers for.
+#: Attributes of arrays, data frames and plots that programs wrongly request from lists and numbers.
 _LIBRARY_ATTRIBUTES = frozenset(
     """T all any apply argmax argmin astype bar columns corr describe drop dropna dtype fillna flatten get_group groupby
     head hist iloc imshow legend loc max mean median merge min ndim norm plot ravel reset_index reshape savefig scatter
@@ -77,7 +77,7 @@ _LIBRARY_ATTRIBUTES = frozenset(
     to_numpy tolist transpose unique value_counts var""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
 _KNOWN_ATTRIBUTES = frozenset(name for kind in (*_PLAIN, *_STDLIB_TYPES) for name in dir(kind)) | _LIBRARY_ATTRIBUTES
-#: Names under which modules are imported by custom.
+#: Usual names of imported modules.
 _ALIASES = frozenset("np pd plt sns nx tf sp sm dt mpl st torch keras scipy numpy pandas sklearn".split())  # noqa: SIM905 -- as above
 _STDLIB_MEMBERS = frozenset(
     name
@@ -85,20 +85,20 @@ _STDLIB_MEMBERS = frozenset(
     for name in dir(module)
     if not name.startswith("_")
 )
-#: Classes and constants: what stands above a function, which its author left out.
+#: Names of classes and constants: definitions above the function that the program's author left out.
 _CAPITALIZED = re.compile(r"[A-Z]\w+")
 
 
 def setup_names(code_prompt: str) -> frozenset[str]:
-    """Imports, constants and functions that a task's code_prompt binds; none where it cannot be parsed."""
+    """Return the imports, constants and functions that a task's code_prompt binds; empty if it cannot be parsed."""
     return bound_by(_parsed(f"{code_prompt}\n    pass\n"))
 
 
 def bound_by(statements: Iterable[ast.stmt]) -> frozenset[str]:
-    """Names that statements bind where they stand: imports, targets and definitions, without what is inside these."""
+    """Return names that statements bind in their scope: imports, targets and definitions, but not their contents."""
     found = set[str]()
     for part in statements:
-        # Of a definition only itself, since its arguments are bound nowhere else.
+        # A definition binds only its own name here: its arguments are bound inside it.
         is_definition = isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         found |= _bound_by(part) if is_definition else set().union(*map(_bound_by, ast.walk(part)))
     return frozenset(found)
@@ -122,10 +122,10 @@ def _bound_by(node: ast.AST) -> set[str]:
 
 @untrusted_text.fails_alone(lambda *_, **__: "exception")
 def failure_kind(trace: str, exception: str, *, program: str, test: str, setup: Iterable[str] = ()) -> str:
-    """The kind of an exception that a test or a module ended with.
+    """Return the failure kind of an exception that ended a test or a module.
 
     ``trace`` is its traceback, in which ``__test__.py`` is program and test as one text, or the bare message;
-    ``exception`` holds names of its class and base classes, with blanks between.
+    ``exception`` holds the names of its class and base classes, separated by blanks.
     """
     bases = exception.split()
     frames = own_frames(trace)
@@ -161,7 +161,7 @@ def _kind_in_program(text: str, bases: list[str], texts: "_Texts") -> str:
 
 
 def _is_api(attribute: re.Match[str], texts: "_Texts") -> bool:
-    """Whether the attribute was asked of a library's module, class or object, rather than of a wrong value."""
+    """Tell if the attribute was requested from a library's module, class or object, not from a wrong value."""
     if attribute["module"]:
         return attribute["module"] not in _OWN_MODULES
     owner = attribute["type"] or attribute["object"]
@@ -169,20 +169,20 @@ def _is_api(attribute: re.Match[str], texts: "_Texts") -> bool:
         return False
     if owner not in _PLAIN_NAMES:
         return True
-    # Text and numbers have methods only: a value without a call, or a method of another type, was meant for that type.
+    # Text and numbers have methods only: an attribute without a call, or a method of another type, means a wrong value.
     name = attribute["name"]
     return name not in _KNOWN_ATTRIBUTES and bool(re.search(rf"\.{name}\s*\(", texts.program))
 
 
 class _Texts(NamedTuple):
-    """What the texts of program and test say of a name."""
+    """Texts of program and test, and the setup names, to look up names in."""
 
     program: str
     test: str
     setup: frozenset[str]
 
     def define(self, callee: str) -> bool:
-        """Whether a function, or a method's class, is written in one of the texts."""
+        """Tell if a function, or a method's class, is defined in one of the texts."""
         if "<" in callee:  # a lambda, or something inside a function
             return True
         owner = callee.partition(".")[0]
@@ -190,7 +190,7 @@ class _Texts(NamedTuple):
         return bool(owner and re.search(rf"\b{wanted}\b", f"{self.program}\n{self.test}"))
 
     def lacks_setup(self, name: str) -> bool:
-        """Whether a name that the program uses unbound is one of code_prompt, a module's, a class or a constant."""
+        """Tell if a name that the program never binds is from code_prompt or a module, or is a class or a constant."""
         if name in self.setup:
             return True
         if any(name in _bound_by(node) for part in _parsed(self.program) for node in ast.walk(part)):

@@ -1,8 +1,8 @@
-"""What is executed: one program against one test text, under limits, in an environment; what it costs; the order.
+"""Work items: one program against one test text, under limits, in an environment; their costs and their order.
 
-Expectations come from the store's own past, else from shipped facts. They order work, so a wrong one costs
-time and nothing else. The one number that also enters a verdict's key, the CPU time that may raise a limit, comes from
-the shipped facts alone, where it never changes.
+Expected costs come from the store's history, else from shipped facts. They order work, so a wrong cost only wastes
+time. The CPU time that may raise a limit also enters a verdict's key, so it comes from the shipped facts alone, which
+never change.
 """
 
 import csv
@@ -24,32 +24,32 @@ from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
 
-#: In ``missing_imports`` of a task's own program: no import can fail by its fault.
+#: Value of ``missing_imports`` for a task's own program: a failed import is never the program's fault.
 ANY_IMPORT = frozenset({"*"})
-#: A raised limit over the ground truth's CPU time: solutions may be a little slower than what the authors wrote.
+#: Ratio of a raised limit to the ground truth's CPU time: solutions may be a little slower than the authors' code.
 _SPARE = 1.25
 _PASSING_TEST = """import unittest
 class TestCases(unittest.TestCase):
     def test_nothing(self):
         pass
 """
-#: A ground truth that ran into a limit says how long the limit is, not how long the task takes.
+#: Statuses with a usable duration: after a time-out, the duration shows the limit, not how long the task takes.
 MEASURED = ("pass", "fail")
-#: The least CPU time after which a sample is long, and the least that a scaled limit allows.
+#: Shortest CPU time after which a sample counts as long, and the shortest scaled limit.
 SHORTEST_LIMIT_SECONDS = 10.0
-#: Multiple of the reference solution's time that a solution is expected to keep to.
+#: Ratio of a scaled limit to the reference solution's time.
 _TIMES_REFERENCE = 20
-#: Items from here on start before all others, the longest first.
+#: Items that are expected to take at least this long start before all others, the longest first.
 LONG_SECONDS = 2.0
 
 
 def code_version() -> str:
-    """What has to be the same where items are sent from and where they are executed."""
+    """Return the version that must be the same at the sender and at the executor of items."""
     return f"{bigcodeflow.__version__}, harness {HARNESS_VERSION}"
 
 
 def require_code(wanted: str) -> None:
-    """Refuse work of another version, which may mean something else by the same words."""
+    """Raise EnvironmentUnusableError for work of another version, whose fields may have another meaning."""
     if code_version() != wanted:
         raise EnvironmentUnusableError(
             f"worker on {socket.gethostname()} has bigcodeflow {code_version()}, and the run {wanted}: install the "
@@ -58,7 +58,7 @@ def require_code(wanted: str) -> None:
 
 
 class Origin(NamedTuple):
-    """Whose execution it is, for display only; of equal executions the first's."""
+    """The sample that is executed, for display only; for equal executions, the first of their samples."""
 
     task_id: str = ""
     variant: str = ""
@@ -71,7 +71,7 @@ _UNKNOWN_ORIGIN = Origin()
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """One execution. Equal keys mean equal executions: the verdict of one serves all."""
+    """An execution. Equal keys mean equal executions, which share one verdict."""
 
     verdict_key: str
     program: str
@@ -79,26 +79,26 @@ class WorkItem:
     expected_tests: tuple[str, ...]
     time_seconds: float
     missing_imports: frozenset[str]
-    """Imports whose failure is the environment's fault whatever the program is, by ``traces.failed_import``."""
+    """Imports whose failure is the environment's fault for any program; names as in ``tracebacks.failed_import``."""
     expected_seconds: float = 1.0
-    """Wall time to expect, for planning only."""
+    """Expected wall time, for planning only."""
     expected_memory_mib: float = 200.0
-    """Resident memory to expect, for planning only."""
+    """Expected resident memory, for planning only."""
     preload: tuple[str, ...] = ()
-    """Modules that program and test import first of all, in their order; imported before the program runs."""
+    """Modules that program and test import first, in order; they are imported before the program runs."""
     zygote: tuple[str, ...] = ()
-    """Modules, of those that the preloaded ones load, that a warm worker keeps imported; sorted."""
+    """Modules that a warm worker keeps imported, a sorted subset of all modules that ``preload`` loads."""
     setup_names: frozenset[str] = frozenset()
     """Names that the task's code_prompt binds, for the failure kind only."""
     stop_after: int = 0
-    """Tests after which the executor ends it from outside; 0: it runs to its end."""
+    """Number of tests after which the executor ends it from outside; 0: it runs to its end."""
     long_after_seconds: float = SHORTEST_LIMIT_SECONDS
-    """CPU time after which it gives way to others, for planning only."""
+    """CPU time after which it gives way to other items, for planning only."""
     separate: bool = False
-    """Whether the program runs in a process of its own; the test text, which holds a program that solves the task, runs
-    in another, and gets from ``__separated__`` functions that call the program's."""
+    """True if the program runs in a separate process. The test text, which holds a program that solves the task, runs
+    in another process, and gets from ``__separated__`` functions that call the program's functions."""
     fail_fast: bool = False
-    """Whether the executor ends it at its first failing test; the tests after that one have no outcome then."""
+    """True if the executor ends it at its first failing test; later tests then have no outcome."""
     origin: Origin = _UNKNOWN_ORIGIN
 
 
@@ -114,15 +114,15 @@ def work_item(
     reference_seconds: float = 0.0,
     fail_fast: bool = False,
 ) -> WorkItem:
-    """The execution of a program against a task's test, with its content key.
+    """Make the item that executes a program against a task's test, with its content key.
 
     Args:
-        program: the whole program text, calibrated where that is wanted.
-        allow_unisolated: whether it may run as a bare process, which bounds less: such verdicts serve no other run.
-        ground_truth_cpu_seconds: CPU time that the task's own solution is known to take; it may raise the limit. It
-            must be a shipped number: one measured here would give equal work another key every night.
-        reference_seconds: what the limit is scaled by where `limits.time_policy` is 'scaled'; 0: it is not scaled.
-        fail_fast: end it at its first failing test: such a verdict lacks outcomes, and answers for no complete one.
+        program: the whole program text, already calibrated if that is wanted.
+        allow_unisolated: True if it may run as a bare process with weaker limits; isolated runs never use its verdict.
+        ground_truth_cpu_seconds: known CPU time of the task's own solution; it may raise the limit. It must be a
+            shipped number: a measured number would change the key of equal work with every measurement.
+        reference_seconds: time by which the limit is scaled if `limits.time_policy` is 'scaled'; 0: not scaled.
+        fail_fast: end it at its first failing test; such a verdict lacks outcomes, so its key differs.
     """
     time_seconds = raised_limit(limits.time_seconds, ground_truth_cpu_seconds)
     if limits.time_policy == "scaled" and reference_seconds:
@@ -130,7 +130,7 @@ def work_item(
     time_seconds += 1.0
     bounds = limits.model_dump(exclude={"time_policy"}) | {"time_seconds": time_seconds}
     if limits.output_kib == LimitsConfig().output_kib:
-        del bounds["output_kib"]  # keys of verdicts that were recorded before it was held stay what they are
+        del bounds["output_kib"]  # keeps the keys of verdicts that were recorded before the key included it
     if allow_unisolated:
         bounds["isolated"] = False
     if fail_fast:
@@ -144,22 +144,22 @@ def work_item(
 
 
 def untested_item(program: str, time_seconds: float) -> WorkItem:
-    """A program that is executed for what it prints, with a test that passes; without a key, as nothing is recorded."""
+    """Make an item that runs a program for its output, with a test that passes; no key, as nothing is recorded."""
     return WorkItem("", program, _PASSING_TEST, ("test_nothing",), time_seconds, frozenset())
 
 
 def numbered(item: WorkItem, number: int | str) -> WorkItem:
-    """The same execution under a key of its own, which no verdict of another execution answers."""
+    """Return the item with a new key made from ``number``, so that no verdict of another execution applies to it."""
     return replace(item, verdict_key=hashlib.sha256(f"{item.verdict_key} {number}".encode()).hexdigest())
 
 
 def separated(item: WorkItem) -> WorkItem:
-    """The same program and test text in two processes, under a key of its own."""
+    """Return the item with a new key, to run its program and its test text in two processes."""
     return replace(numbered(item, "separate"), separate=True)
 
 
 def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float:
-    """The limit, doubled until a ground truth that would not fit it fits with a quarter to spare."""
+    """Return the limit; if the ground truth takes longer, double it until the ground truth fits with 25 % to spare."""
     wanted = _SPARE * ground_truth_cpu_seconds if ground_truth_cpu_seconds > limit_seconds else 0.0
     while limit_seconds < wanted:
         limit_seconds *= 2
@@ -167,7 +167,7 @@ def raised_limit(limit_seconds: float, ground_truth_cpu_seconds: float) -> float
 
 
 def scaled_limit(reference_seconds: float) -> float:
-    """Ten seconds, doubled until twenty times the reference fits: few values, so that equal work keeps equal keys."""
+    """Return 10 seconds, doubled until 20 times the reference fits; few distinct values, so that keys rarely change."""
     limit_seconds = SHORTEST_LIMIT_SECONDS
     while limit_seconds < _TIMES_REFERENCE * reference_seconds:
         limit_seconds *= 2
@@ -175,26 +175,26 @@ def scaled_limit(reference_seconds: float) -> float:
 
 
 class Cost(NamedTuple):
-    """What an execution takes, or is expected to take."""
+    """Measured or expected cost of an execution."""
 
     seconds: float = 1.0
     """Wall time."""
     memory_mib: float = 200.0
     cpu_seconds: float = 0.0
-    """CPU time; 0 where it is not known."""
+    """CPU time; 0 if unknown."""
 
 
 Expectations = Callable[[Mapping[str, Any]], Cost]
-"""The cost to expect of an execution against the test of a task, a row of TASKS."""
+"""Function that takes a row of TASKS and returns the expected cost of an execution against its test."""
 
 
 def sha256_of_test(task: Mapping[str, Any]) -> str:
-    """Identity of the task's test text."""
+    """Return the SHA-256 of the task's test text, which identifies it."""
     return hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fact_of(task: Mapping[str, Any]) -> Cost | None:
-    """What ships of the task's ground truth, found by its test, so that another dataset's task of that id has none."""
+    """Return the shipped cost of the task's ground truth, or None; keyed by test text, as datasets may share ids."""
     return _facts().get(sha256_of_test(task))
 
 
@@ -207,9 +207,9 @@ def _facts() -> Mapping[str, Cost]:
 
 
 def longest_first(task: Mapping[str, Any]) -> float:
-    """Sort key of rows of TASKS: those whose ground truth is known to take long come first, the longest before all.
+    """Return the sort key of a TASKS row: tasks with a long shipped ground truth come first, the longest before all.
 
-    So asked for, their samples are executed beside the asking and not after its end.
+    Models are asked for these samples first, so that they are executed during the generation and not after its end.
     """
     fact = fact_of(task)
     return -fact.seconds if fact and fact.seconds >= LONG_SECONDS else 0.0
@@ -218,11 +218,11 @@ def longest_first(task: Mapping[str, Any]) -> float:
 def expectations(
     costs: Mapping[str, Cost] = MappingProxyType({}), ground_truth: pa.Table | None = None
 ) -> Expectations:
-    """The cost to expect of an execution against a task's test: as verdicts show it, else the shipped fact or a guess.
+    """Return a function that estimates costs: from verdicts, else from the shipped fact, else a default.
 
     Args:
-        costs: what executions of a task have taken so far, by task_id.
-        ground_truth: this run's ground truths, which say more than the mean; its columns as in VERDICTS.
+        costs: measured costs of past executions, by task_id.
+        ground_truth: this run's ground truths, which are better than the mean of the past; columns as in VERDICTS.
     """
     measured = dict(costs)
     if ground_truth is not None:
@@ -237,10 +237,10 @@ def expectations(
 
 
 def in_order(items: Iterable[WorkItem]) -> list[WorkItem]:
-    """Items in the order in which they should start.
+    """Return items in the order in which they should start.
 
-    Long items come first, the longest before all, so that no core waits for a last long one. Short ones follow by what
-    they preload, so that neighbours find the same libraries warm.
+    Long items come first, the longest before all, so that no core idles at the end while a last long item runs. Short
+    items follow, sorted by their preloaded modules, so that neighbours use the same warm libraries.
     """
 
     def place(item: WorkItem) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""The quarantine list of an environment: the tasks whose ground truth does not always pass there.
+"""The quarantine list of an environment: counts executions, and shows ground truths that do not always pass there.
 
 ``{store}/quarantine/{environment_sha}.parquet`` is written by ``execution.environment_check`` and read by every run.
 """
@@ -19,17 +19,17 @@ QUARANTINE_FOLDER = "quarantine"
 
 
 def quarantine_name(environment_sha: str) -> str:
-    """Name of the list's file in a store."""
+    """Return the name of the list's file in a store."""
     return f"{QUARANTINE_FOLDER}/{environment_sha}.parquet"
 
 
 def quarantine_path(store: Store, environment_sha: str) -> Path:
-    """Where the list of an environment lies on this machine, or would lie."""
+    """Return the path of an environment's list on this machine; the file may not exist."""
     return store.root / quarantine_name(environment_sha)
 
 
 def read_quarantine(store: Store, environment_sha: str) -> list[Row]:
-    """Every row counted for the environment, by task; columns as in QUARANTINE. Empty where nothing was checked."""
+    """Return all rows of the environment's list, by task; columns as in QUARANTINE. Empty if nothing was checked."""
     path = store.file(quarantine_name(environment_sha))
     if path is None:
         return []
@@ -44,5 +44,5 @@ def read_quarantine(store: Store, environment_sha: str) -> list[Row]:
 
 
 def quarantined(rows: Iterable[Row]) -> list[Row]:
-    """Rows of tasks whose ground truth failed at least once."""
+    """Return the rows of tasks whose ground truth failed at least once."""
     return [row for row in rows if row["passes"] < row["executions"]]

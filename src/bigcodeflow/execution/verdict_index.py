@@ -1,8 +1,8 @@
-"""Finds known verdicts without reading history: which artifact of a store holds the verdict of an execution.
+"""Index of known verdicts: maps an execution to the artifact of a store that holds its verdict.
 
-The index is a SQLite file in the user's cache, one a store. It says where verdicts lie and what tasks have cost, holds
-no verdict itself, and may be deleted at any time. Each machine reads the key columns of every artifact once; after that
-a lookup costs the same whatever the number of recorded runs.
+The index is a SQLite file in the user's cache, a separate file for each store. It records the places of verdicts and
+the costs of tasks, holds no verdict itself, and may be deleted at any time. Each machine reads the key columns of every
+artifact once; after that, the cost of a lookup does not depend on the number of recorded runs.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ CREATE INDEX verdict_artifact ON verdict (artifact);
 CREATE TABLE cost (task_id TEXT PRIMARY KEY, executions INTEGER NOT NULL, wall_seconds REAL NOT NULL,
                    max_rss_mib REAL NOT NULL) WITHOUT ROWID;
 """
-#: Verdicts of one execution that differ in these are all found: they say whether it is flaky, and how it was checked.
+#: Verdicts of an execution that differ in these columns are all kept: they show if it is flaky, and how it was checked.
 _OUTCOME = ("status", "failure_kind", "flaky", "attempts", "integrity", "integrity_key")
 _COLUMNS = pa.schema(
     map(VERDICTS.field, ("verdict_key", *_OUTCOME, "task_id", "wall_seconds", "max_rss_mib", "backend"))
@@ -48,7 +48,7 @@ _KEYS_PER_QUERY = 500
 
 
 class VerdictIndex:
-    """Where the verdicts of a store's finished execution artifacts lie."""
+    """Index of the verdicts in a store's finished execution artifacts."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -56,7 +56,7 @@ class VerdictIndex:
         self._path = cache_folder() / "verdict-index" / f"{name}-{_SCHEMA_VERSION}.sqlite"
 
     def verdicts(self, keys: Collection[str]) -> list[dict[str, Any]]:
-        """Rows of VERDICTS with these verdict keys, at least one of each outcome; infrastructure errors left out."""
+        """Return VERDICTS rows with these keys, at least one per outcome, if they judge a program (`_is_verdict`)."""
         if not keys:
             return []
         digests = [_digest(key) for key in keys]
@@ -69,7 +69,7 @@ class VerdictIndex:
         return rows
 
     def costs(self) -> dict[str, Cost]:
-        """Mean wall time and peak memory of each task's measured executions, by task_id."""
+        """Return the mean wall time and the peak memory of each task's measured executions, by task_id."""
         sql = "SELECT task_id, wall_seconds / executions, max_rss_mib FROM cost"
         rows = self._query(lambda database: database.execute(sql).fetchall())
         return {task_id: Cost(seconds, memory_mib) for task_id, seconds, memory_mib in rows}
@@ -95,7 +95,7 @@ class VerdictIndex:
         published = self._store.versions(_STAGE)
         if _indexed(database) == published:
             return
-        database.execute("BEGIN IMMEDIATE")  # of several processes, one reads what is new
+        database.execute("BEGIN IMMEDIATE")  # only one of several processes reads new artifacts
         try:
             indexed = _indexed(database)
             if indexed is None:
@@ -110,7 +110,7 @@ class VerdictIndex:
             with ThreadPoolExecutor(_READS_AT_ONCE, "bigcodeflow-index") as pool:
                 tables = pool.map(lambda key: self._store.columns(_STAGE, key, _COLUMNS), new)
                 for key, table in zip(new, tables, strict=True):
-                    if table is not None:  # it is gone meanwhile
+                    if table is not None:  # None: deleted in the meantime
                         _add(database, key, published[key], table)
             database.execute("COMMIT")
         except BaseException:
@@ -119,7 +119,7 @@ class VerdictIndex:
 
 
 def _indexed(database: sqlite3.Connection) -> dict[str, str] | None:
-    """Version of each artifact in the index, by key; None where the file is empty."""
+    """Return the version of each artifact in the index, by key, or None if the file is empty."""
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'artifact'").fetchone():
         return None
     return dict(database.execute("SELECT key, version FROM artifact"))
@@ -142,7 +142,7 @@ def _add(database: sqlite3.Connection, key: str, version: str, table: pa.Table) 
     digests = {outcome: _digest(str(outcome)) for outcome in set(zip(*outcomes, strict=True))}
     outcome_digests = map(digests.__getitem__, zip(*outcomes, strict=True))
     rows = [(_digest(str(one)), outcome, artifact) for one, outcome in zip(keys, outcome_digests, strict=True)]
-    # The latest artifact stands for all that say the same, so that the index grows with distinct verdicts only.
+    # The latest artifact replaces all with the same verdict, so that the index grows with distinct verdicts only.
     database.executemany("INSERT OR REPLACE INTO verdict VALUES (?, ?, ?)", rows)
     is_measured = pc.field("status").isin(MEASURED) & (pc.field("backend") != "imported")
     measured = table.filter(is_measured & pc.field("wall_seconds").is_valid() & pc.field("max_rss_mib").is_valid())
@@ -156,7 +156,7 @@ def _add(database: sqlite3.Connection, key: str, version: str, table: pa.Table) 
 
 
 def _is_verdict() -> pc.Expression:
-    """Select rows about a program: no fault of the machine, and nothing that was not executed."""
+    """Return a filter for rows that judge a program: no infra_errors, no samples that were not executed."""
     return (pc.field("status") != "infra_error") & ~pc.field("failure_kind").isin(["safety_policy", "unanswered"])
 
 

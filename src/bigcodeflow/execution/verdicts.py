@@ -1,8 +1,8 @@
-"""What an observed execution means: status, failure kind, and one outcome for every expected test.
+"""Verdicts of observed executions: status, failure kind, and one outcome for every expected test.
 
-failure_kind is one of ``failure_kinds.KINDS``; empty for a pass, and only for a pass. Several executions separate flaky
-from broken: a sample that does not pass is executed as often again as ``execution.reruns`` asks, and the majority
-decides; one pass among its confirmations acquits a ground truth. An infra_error is no execution at all.
+failure_kind is one of ``failure_kinds.KINDS``, or empty for a pass only. Several executions separate flaky from broken
+samples: a sample that does not pass is executed ``execution.reruns`` more times, and the majority decides. A ground
+truth passes if any of its confirmations passes. An infra_error does not count as an execution.
 """
 
 import uuid
@@ -22,26 +22,26 @@ from bigcodeflow.sandbox.protocol import LAST_EVENTS
 from bigcodeflow.store.files import AppendLog, log_records
 
 Verdict = dict[str, Any]
-"""Columns of VERDICTS that do not depend on whose sample it was."""
+"""Columns of VERDICTS that depend on the execution only, not on the sample that it belongs to."""
 
 _TIME_LIMITS = ("wall time", "cpu time")
-#: Outcomes that an honest test never has, because the tests read statically contain none of them.
+#: Outcomes that count as tampering unless the task's test text asks for them.
 _EVASIONS = ("skip", "expected_failure", "unexpected_success")
-#: First digits of a key that name the ledger's folder for it: 256 folders at most.
+#: Number of leading digits of a key that name its folder in the ledger: 256 folders at most.
 _SHARD_DIGITS = 2
 #: Kinds that decide a sample whatever else failed, with their statuses; every other kind is a fail.
 _STATUSES = {"infrastructure": "infra_error", "memory": "out_of_memory"}
 
 
 def verdict(item: WorkItem, outcome: Outcome, *, backend: str, environment_sha: str, attempts: int = 1) -> Verdict:
-    """The verdict of one execution."""
+    """Return the verdict of one execution."""
     reported = {frame["name"]: frame for frame in outcome.frames if frame["event"] == "test"}
     unrun = {"outcome": "missing", "seconds": 0.0, "trace": "", "exception": ""}
     tests = [unrun | reported.get(name, {}) | {"name": name} for name in item.expected_tests]
     tampering = _tampering(item, outcome)
     status, kind = _judge(item, outcome, tests, tampering)
     broken = _frame(outcome, "module_failed") or _frame(outcome, "class_failed")
-    # CPU time of the tests: between the program's first line and the last frame, or the end where that did not come.
+    # CPU time of the tests: from the first frame to the last frame, or to the end if the last has no CPU time.
     first, last = (outcome.frames[0], outcome.frames[-1]) if outcome.frames else ({}, {"cpu_seconds": 0.0})
     test_cpu_seconds = last.get("cpu_seconds", outcome.cpu_seconds) - first.get("cpu_seconds", 0.0)
     return {
@@ -70,10 +70,10 @@ def verdict(item: WorkItem, outcome: Outcome, *, backend: str, environment_sha: 
 
 
 def pass_share(verdict: Mapping[str, Any]) -> float | None:
-    """The share of a verdict's expected tests that passed, from 0 to 1.
+    """Return the share of a verdict's expected tests that passed, from 0 to 1.
 
-    None where it is not known: nothing was judged, or the execution was ended at its first failing test. Who tampered
-    passed nothing, whatever was reported.
+    None if unknown: nothing was judged, or the execution was ended at its first failing test. A tampered execution
+    has share 0, whatever it reported.
     """
     if verdict["status"] == "infra_error" or verdict["exit"] == "killed: tests":
         return None
@@ -90,19 +90,19 @@ def blocked_verdict(item: WorkItem, reason: str, kind: str, *, backend: str, env
 
 
 def lost_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: str) -> Verdict:
-    """The verdict of a sample whose worker or sandbox was lost again and again: never the model's failure."""
+    """Make the infra_error of a sample whose worker or sandbox was lost repeatedly: never the model's failure."""
     unrun = verdict(item, Outcome(exit=reason), backend=backend, environment_sha=environment_sha)
     return unrun | {"status": "infra_error", "failure_kind": "infrastructure", "module_trace": reason}
 
 
 def renewed(row: Verdict, item: WorkItem) -> Verdict:
-    """A stored verdict as it is made today: the outcome stands, what it is called may have changed since."""
+    """Return a stored verdict with the failure kind of today's rules, which may also make it an infra_error."""
     traces = [row["module_trace"], *(test["trace"] for test in row["tests"] if test["outcome"] in ("fail", "error"))]
     causes = [{"trace": trace, **raised(trace)._asdict()} for trace in traces if trace]
     if row["status"] != "fail" or not causes or not causes[0]["exception"]:
         return row
     if causes[0]["exception"].startswith("Exception ") and row["failure_kind"] != "exception":
-        return row  # a library's class, whose bases only the execution showed
+        return row  # a library's class, whose base classes were known during the execution only
     kinds = [_kind(item, cause) for cause in causes]
     if "infrastructure" in kinds:
         return row | {"status": "infra_error", "failure_kind": "infrastructure"}
@@ -110,11 +110,11 @@ def renewed(row: Verdict, item: WorkItem) -> Verdict:
 
 
 def worth_repeating(outcome: Outcome) -> bool:
-    """Whether the execution may have been ended from outside, so that its outcome says nothing yet.
+    """Tell if the execution may have been ended from outside, so that its outcome means nothing yet.
 
-    A SIGKILL that the executor did not send came from the program itself, from the kernel's memory killer or from
-    somebody else. Only an execution that ends that way again was ended by its program. What could not be started has
-    been tried again by the backend, and is executed in another round of the stage.
+    A SIGKILL that the executor did not send came from the program itself, from the kernel's OOM killer or from another
+    process. The program is the cause only if repeated executions end the same way. If a sandbox could not start, the
+    backend has already retried, and another round of the stage executes the item again.
     """
     started = _frame(outcome, "started") is not None
     killed_by_stranger = outcome.exit in SIGKILL_EXITS and not outcome.killed_for and not _ended(outcome)
@@ -140,13 +140,13 @@ def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tamper
     causes = [test for test in tests if test["outcome"] in ("fail", "error")]
     kinds = [_kind(item, cause) for cause in ([class_failed] if class_failed else []) + causes]
     skipped = any(test["outcome"] == "skip" for test in tests)
-    kinds = kinds or ["no_tests" if skipped else "assertion"]  # one passed that the task wants to fail
+    kinds = kinds or ["no_tests" if skipped else "assertion"]  # a test passed that the task expects to fail
     kind = next((one for one in _STATUSES if one in kinds), kinds[0])
     return _STATUSES.get(kind, "fail"), kind
 
 
 def _judge_end(outcome: Outcome) -> tuple[str, str]:
-    """What the end of a sandbox means that did not finish its report."""
+    """Return status and failure kind of an execution that did not finish its report."""
     if outcome.killed_for in _TIME_LIMITS:
         return "timeout", "timeout"
     if outcome.killed_for == "memory":
@@ -159,14 +159,14 @@ def _judge_end(outcome: Outcome) -> tuple[str, str]:
 
 def _kind(item: WorkItem, cause: Mapping[str, Any]) -> str:
     trace, exception = cause["trace"], cause["exception"]
-    # Never by what the program says alone: it could raise itself out of its score.
+    # Never trust the program's exception alone: a faked import error would remove it from the score.
     if not item.missing_imports.isdisjoint((*ANY_IMPORT, failed_import(trace))) and "ImportError" in exception.split():
         return "infrastructure"
     return failure_kind(trace, exception, program=item.program, test=item.test, setup=item.setup_names)
 
 
 def _tampering(item: WorkItem, outcome: Outcome) -> list[str]:
-    """Every breach of the protocol of the report, each named once."""
+    """Return all breaches of the report's protocol, without duplicates."""
     found = list(outcome.violations)
     found += [frame["what"] for frame in outcome.frames if frame["event"] == "tampering"]
     names = [frame["name"] for frame in outcome.frames if frame["event"] == "test"]
@@ -198,23 +198,23 @@ def _frame(outcome: Outcome, event: str) -> dict[str, Any] | None:
 #: Further executions of a ground truth that fails, before the failure counts.
 CONFIRMATIONS = 2
 _ACCUSATIONS = ("fail", "crash")
-#: Statuses that executing again cannot change: a text either compiles or does not.
+#: Statuses that are executed again only if disputed: a text either compiles or does not.
 _CERTAIN = ("pass", "syntax_error")
 
 
 @dataclass(frozen=True, slots=True)
 class RerunPolicy:
-    """Who is executed again; the same for all items of a stage."""
+    """Rules for executing items again; the same for all items of a stage."""
 
     reruns: int = 0
     """Further executions of each sample that does not pass."""
     confirms_ground_truths: bool = False
-    """The items are ground truths: a failure is confirmed before it counts, and one pass acquits."""
+    """True for ground truths: a failure must be confirmed before it counts, and a single pass overrides it."""
     disputed: frozenset[str] = frozenset()
-    """Keys of verdicts that came out differently before; with reruns, these are executed again even when they pass."""
+    """Keys with different verdicts in the past; with reruns, these are executed again even if they pass."""
 
     def wants_another(self, executions: Sequence[Verdict]) -> bool:
-        """Whether an item needs one more execution after these."""
+        """Tell if an item needs one more execution after these."""
         statuses = [execution["status"] for execution in executions]
         if "infra_error" in statuses:
             return False
@@ -223,9 +223,9 @@ class RerunPolicy:
         return self._repeats(executions[0]) and len(statuses) <= self.reruns
 
     def settled(self, executions: Sequence[Verdict]) -> Verdict:
-        """The verdict of an item after all of its executions.
+        """Return the verdict of an item after all of its executions.
 
-        Columns ``flaky`` and ``attempts`` are those of the item; all others are those of the execution that decided.
+        Columns ``flaky`` and ``attempts`` describe the item; all others come from the execution that decided.
         """
         attempts = sum(one["attempts"] for one in executions)
         statuses = [one["status"] for one in executions]
@@ -238,9 +238,9 @@ class RerunPolicy:
         return decisive | {"flaky": len(set(statuses)) > 1, "attempts": attempts}
 
     def answers(self, verdict: Verdict) -> bool:
-        """Whether a verdict of another run may stand in for executing the item.
+        """Tell if a verdict of another run can replace an execution of the item.
 
-        One that reruns found flaky never does: what it says depends on how often that run asked.
+        A sample's flaky verdict never can: it depends on the number of reruns in that run.
         """
         if verdict["status"] == "infra_error" or verdict["verdict_key"] in self.disputed:
             return False
@@ -251,19 +251,19 @@ class RerunPolicy:
         return not self._repeats(verdict) or _agreed(verdict, self.reruns)
 
     def settles(self, verdict: Verdict) -> bool:
-        """Whether a verdict that this very stage wrote before it was interrupted stands."""
+        """Tell if a verdict that this stage wrote before an interruption is final."""
         return verdict["status"] != "infra_error" and (verdict["flaky"] is not None or self.answers(verdict))
 
     def _repeats(self, first: Verdict) -> bool:
         return self.reruns > 0 and (first["status"] not in _CERTAIN or first["verdict_key"] in self.disputed)
 
 
-#: Every item is executed once.
+#: Policy that executes every item once.
 ONCE = RerunPolicy()
 
 
 def disputed_keys(verdicts: Iterable[Verdict]) -> frozenset[str]:
-    """Keys under which finished verdicts disagree, within one run or between runs."""
+    """Return the keys whose finished verdicts disagree, within one run or between runs."""
     seen: dict[str, set[Any]] = {}
     for verdict in verdicts:
         if verdict["status"] != "infra_error":
@@ -273,7 +273,7 @@ def disputed_keys(verdicts: Iterable[Verdict]) -> frozenset[str]:
 
 
 def worth_another_round(verdict: Verdict) -> bool:
-    """Whether an infra_error may go away by itself, as a lost worker's does and a missing library's does not."""
+    """Tell if an infra_error may be temporary: a lost worker is, but a missing library is not."""
     return bool(verdict["status"] == "infra_error" and verdict["exit"] != "exit 0")
 
 
@@ -282,7 +282,7 @@ def _agreed(verdict: Verdict, reruns: int) -> bool:
 
 
 def _majority(executions: Sequence[Verdict]) -> Verdict:
-    """The first execution of the side that won; a tie goes to the first execution, so that luck adds no passes."""
+    """Return the majority's first execution; on a tie, the first of all executions, so that luck adds no passes."""
     statuses = [execution["status"] for execution in executions]
     others = [status for status in statuses if status != "pass"]
     if 2 * len(others) == len(statuses):
@@ -292,29 +292,29 @@ def _majority(executions: Sequence[Verdict]) -> Verdict:
 
 
 class Ledger:
-    """Durable verdicts of an unfinished stage: one line a verdict, written by the worker the moment it stands.
+    """Durable verdicts of an unfinished stage: one line per verdict, written by the worker as soon as it is final.
 
-    A line that a kill tore in two is dropped; every other line is a finished execution, and is never run again. Lines
-    lie in folders by the first digits of their keys, so that one of them is found in a large stage as fast as in a
-    small one. Each writer appends to files of its own, so that processes never meet.
+    A line that a kill left incomplete is dropped; every other line is a finished execution, and is never run again.
+    Lines are stored in folders by the first digits of their keys, so that a lookup is as fast in a large stage as in a
+    small stage. Each writer appends to separate files, so that processes never write to the same file.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._writer = folder, uuid.uuid4().hex
 
     def append(self, verdict: Verdict) -> None:
-        """Write one verdict in a single call, so that it is there whole or not at all; threads may share a ledger."""
-        # A twin of this run may have published the stage and removed the folder, which is made again then.
+        """Write a verdict in a single call, so that its line is complete or absent; threads may share a ledger."""
+        # A concurrent identical run may have published the stage and removed the folder, which is then made again.
         with AppendLog(self._folder / verdict["verdict_key"][:_SHARD_DIGITS] / f"{self._writer}.jsonl") as log:
             log.append(verdict)
 
     def read(self) -> Iterator[Verdict]:
-        """Every whole verdict."""
+        """Yield every complete verdict."""
         for path in sorted(self._folder.glob("*/*.jsonl")):
             yield from log_records(path)
 
     def find(self, keys: Collection[str], *, own: bool = True) -> Iterator[Verdict]:
-        """Every whole verdict with one of these keys; ``own`` tells whether also those that this instance wrote."""
+        """Yield every complete verdict with one of these keys; unless ``own``, skip verdicts of this instance."""
         for shard in sorted({*(key[:_SHARD_DIGITS] for key in keys), "restored"}):
             for path in sorted(self._folder.glob(f"{shard}/*.jsonl")):
                 if own or path.stem != self._writer:
@@ -322,7 +322,7 @@ class Ledger:
 
 
 def find_in_ledgers(folders: Iterable[Path], keys: Collection[str]) -> Iterator[Verdict]:
-    """Whole verdicts with these keys of several unfinished stages; one that is published meanwhile is passed over."""
+    """Yield complete verdicts with these keys from unfinished stages; skip stages published in the meantime."""
     for folder in folders:
         with suppress(FileNotFoundError):
             yield from Ledger(folder).find(keys)

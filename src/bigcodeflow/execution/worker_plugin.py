@@ -1,8 +1,8 @@
-"""What a Dask worker must have, and what it holds from item to item: a backend, and the warnings that it logged.
+"""Dask worker plugin: checks each worker, and keeps its backend and its logged warnings from item to item.
 
-A worker's standard error is a file on some machine, and a thread of Dask's has no run in Prefect. So warnings travel
-with verdicts, and the thread that waits for these logs them. Imported only where there are items to execute: Dask takes
-long to load.
+A worker's standard error is a file on some machine, and Dask's threads belong to no Prefect run. So warnings are
+returned with verdicts, and the thread that waits for the verdicts logs them. Import this module only if there are items
+to execute: Dask takes long to load.
 """
 
 import logging
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bigcodeflow.execution.workers import Executor
 
 _LIBRARY = logging.getLogger("bigcodeflow")
-#: Warnings of one worker that are kept between two verdicts; the last ones count.
+#: Most warnings of one worker that are kept between two verdicts; the latest are kept.
 _MOST_WARNINGS = 100
 _REPLAYED = "replayed"
 
@@ -41,12 +41,12 @@ class WorkerLogRelay(logging.Handler):
         self._messages: deque[str] = deque(maxlen=_MOST_WARNINGS)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one; not what was replayed here as another worker's, where the run shares its process with a worker."""
+        """Keep a warning, unless ``replay`` logged it for another worker (run and worker may share a process)."""
         if not hasattr(record, _REPLAYED):
             self._messages.append(record.getMessage())
 
     def taken(self) -> list[str]:
-        """What came since the last time; each goes to one caller, whoever else asks at the same time."""
+        """Return and remove the kept warnings; concurrent callers never get the same warning."""
         messages = []
         with suppress(IndexError):
             while True:
@@ -60,7 +60,7 @@ def replay(warnings: Iterable[str]) -> None:
 
 
 class BackendPlugin(WorkerPlugin):
-    """Gives every worker process one backend, which all its threads use and which ends with the worker."""
+    """Gives every worker process one backend, which all its threads use and which is closed with the worker."""
 
     idempotent = True
 
@@ -70,8 +70,8 @@ class BackendPlugin(WorkerPlugin):
         """Make nothing yet.
 
         Args:
-            make: gives the backend for a worker with so many slots.
-            own_processes: whether the workers are processes that the run has started and ends.
+            make: makes the backend for a worker with the given number of slots.
+            own_processes: True if the run has started the worker processes and ends them.
         """
         self._own_processes = own_processes
         self.name, self._executor, self._make = name, executor, make
@@ -84,8 +84,8 @@ class BackendPlugin(WorkerPlugin):
     def setup(self, worker: Worker) -> None:
         """Make the backend; nothing is started before the first item.
 
-        Dask reports an error to who registers the plugin, but not to who sends work to a worker that joined later:
-        there, asking for the backend raises it.
+        Dask reports an error to the caller that registers the plugin, but not to callers that send work to a worker
+        that joined later: for these, ``execute`` raises it.
         """
         if self._own_processes:
             _leave_interrupts_to_the_run()
@@ -99,22 +99,22 @@ class BackendPlugin(WorkerPlugin):
             raise
 
     def execute(self, item: WorkItem, policy: RerunPolicy, ledger_folder: Path) -> Verdict:
-        """The verdict of an item; or the reason why this worker cannot execute any."""
+        """Return the verdict of an item, or raise the reason why this worker cannot execute items."""
         if self._backend is None:
             raise self._refusal or RuntimeError("the worker plugin is not set up")
         ledger = self._ledgers.setdefault(ledger_folder, Ledger(ledger_folder))
         return self._executor.run(item, policy, self._backend, ledger)
 
     def under_way(self) -> Mapping[str, float]:
-        """Seconds since each execution of this worker began that is under way, by verdict key."""
+        """Return the seconds since each running execution of this worker began, by verdict key."""
         return self._backend.under_way() if self._backend else {}
 
     def warnings(self) -> list[str]:
-        """What this worker warned of since this was last called."""
+        """Return the warnings of this worker since the last call."""
         return self._relay.taken() if self._relay else []
 
     def close(self) -> list[str]:
-        """End what the backend keeps; the last warnings, what it cost among them."""
+        """Close the backend, and return the last warnings, which include its costs."""
         if self._backend:
             self._backend.close()
         return self.warnings()
@@ -127,34 +127,34 @@ class BackendPlugin(WorkerPlugin):
 
 
 def _leave_interrupts_to_the_run() -> None:
-    """A terminal sends Ctrl-C to workers too, which would end with a traceback before the run ends them.
+    """Handle SIGINT by doing nothing: on Ctrl-C a worker would end with a traceback before the run ends it.
 
-    Handled and not ignored: what is ignored stays so in the programs that a worker starts.
+    SIGINT has a handler and is not ignored, because programs that a worker starts would inherit the ignored signal.
     """
     with suppress(ValueError):  # not in the main thread, so in a process that is not the worker's alone
         signal.signal(signal.SIGINT, lambda *_: None)
 
 
 def execute_item(name: str, ledger_folder: Path, policy: RerunPolicy, item: WorkItem) -> tuple[Verdict, list[str]]:
-    """Dask's task: the verdict of an item by the plugin of that name, and what this worker warned of meanwhile."""
+    """Run as a Dask task: return the verdict of an item by the plugin of that name, and the worker's new warnings."""
     plugin = cast("BackendPlugin", get_worker().plugins[name])
     return plugin.execute(item, policy, ledger_folder), plugin.warnings()
 
 
 def under_way_here(name: str, dask_worker: Worker) -> Mapping[str, float]:
-    """What a worker executes with the backend that it holds under a name. `Client.run` hands the worker over."""
+    """Return the running executions of the plugin of that name on a worker, which `Client.run` passes."""
     plugin = dask_worker.plugins.get(name)
     return plugin.under_way() if isinstance(plugin, BackendPlugin) else {}
 
 
 def close_backend(name: str, dask_worker: Worker) -> list[str]:
-    """Close the backend that a worker holds under a name; its last warnings. `Client.run` hands the worker over."""
+    """Close the backend of the plugin of that name on a worker, which `Client.run` passes; return its last warnings."""
     plugin = dask_worker.plugins.get(name)
     return plugin.close() if isinstance(plugin, BackendPlugin) else []
 
 
 def require_package(client: Client) -> None:
-    """Refuse workers that could not even read what they are sent."""
+    """Raise EnvironmentUnusableError if a worker cannot import bigcodeflow, and so cannot read its tasks."""
     found = client.run(pkgutil.resolve_name, "bigcodeflow:__version__", on_error="return")
     for worker, version in found.items():
         if isinstance(version, ImportError):
@@ -165,7 +165,7 @@ def require_package(client: Client) -> None:
 
 
 def environment_here(wanted: InstalledEnvironment) -> InstalledEnvironment:
-    """The environment of the same sha on this machine, wherever it lies here."""
+    """Return the environment of the same sha on this machine, in any folder; else raise EnvironmentUnusableError."""
     found = installed_environments()
     for environment in found:
         if environment.environment_sha == wanted.environment_sha:

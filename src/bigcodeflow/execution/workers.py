@@ -1,4 +1,4 @@
-"""What executes items: the executor that each worker has, and the cluster whose workers have it."""
+"""Workers that execute items: the executor that each worker has, and the cluster of these workers."""
 
 import threading
 import time
@@ -25,31 +25,31 @@ from bigcodeflow.execution.verdicts import Ledger, RerunPolicy, Verdict
 if TYPE_CHECKING:
     from distributed import Client
 
-#: Executions after which a kill from nowhere is taken for the program's own doing.
+#: Executions after which a kill of unknown origin counts as caused by the program.
 _ATTEMPTS = 5
-#: How often workers are asked what they execute, and how long an answer is waited for at the end.
+#: Seconds between two queries of what workers execute, and seconds to wait for the last answer at the end.
 _SECONDS_BETWEEN_LOOKS = 2.0
 _LAST_LOOK_SECONDS = 2.0
-#: How often a source that has nothing now is asked again.
+#: Seconds after which a source without items is asked again.
 _POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """What a worker needs to execute an item; small, picklable, and the same for all stages of a run."""
+    """Settings that a worker needs to execute items; small, picklable, and the same for all stages of a run."""
 
     config: ExecutionConfig
     environment: Environment
     isolated: bool = True
     writes_ledger: bool = True
-    """Workers write the ledger themselves: the moment a verdict stands, it survives the end of the whole run. False
-    where they may not share the folder: then the driver writes what they return."""
+    """True if workers write the ledger themselves, so that a final verdict survives any end of the run. False if they
+    may not share the folder: then the driver writes what they return."""
 
     def run(self, item: WorkItem, policy: RerunPolicy, backend: Backend, ledger: Ledger) -> Verdict:
-        """Execute an item in a worker process, which has a backend and a ledger of its own."""
+        """Execute an item in a worker process, with the worker's own backend and ledger."""
         if not self.writes_ledger:
             return self.judge(backend, item, policy)
-        # The worker that had the item before may have died between its line and its answer.
+        # Another worker may have written the verdict and died before it answered.
         verdict = next(filter(policy.settles, ledger.find({item.verdict_key}, own=False)), None)
         if verdict is None:
             verdict = self.judge(backend, item, policy)
@@ -57,27 +57,27 @@ class Executor:
         return verdict
 
     def backend(self, slots: int = 1) -> Backend:
-        """The backend that the configuration names, for a worker process with so many slots."""
+        """Make the configured backend for a worker process with this number of slots."""
         cores = max(1.0, slots / self.config.slots_per_worker)
         return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated, on_long=_leave_slot)
 
     def backend_elsewhere(self, slots: int) -> Backend:
-        """The backend of a worker on another machine: with what this machine has, and what can be had here."""
+        """Make the backend of a worker on another machine, with the environment and isolation available there."""
         from bigcodeflow.execution.worker_plugin import environment_here
 
         if not isinstance(self.environment, InstalledEnvironment):
-            return self.backend(slots)  # it lies where the backend is, whichever machine asks
+            return self.backend(slots)  # the environment is at the backend, for every machine
         return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
 
     def judge(self, backend: Backend, item: WorkItem, policy: RerunPolicy) -> Verdict:
-        """The verdict of one item, after as many executions as the policy asks for."""
+        """Return the verdict of one item, after as many executions as the policy asks for."""
         executions = [self.execute(backend, item)]
         while policy.wants_another(executions):
             executions.append(self.execute(backend, item))
         return policy.settled(executions)
 
     def execute(self, backend: Backend, item: WorkItem) -> Verdict:
-        """The verdict of one execution; one that was disturbed from outside is repeated."""
+        """Return the verdict of one execution; repeat an execution that was disturbed from outside."""
         outcome, attempts = backend.execute(item), 1
         while verdicts.worth_repeating(outcome) and attempts < _ATTEMPTS:
             outcome, attempts = backend.execute(item), attempts + 1
@@ -86,18 +86,18 @@ class Executor:
 
 
 def _leave_slot() -> None:
-    """In the thread of a sample that computes or sleeps for long: let the worker take another item beside it."""
+    """Let the worker take another item; called in the thread of a sample that computes or sleeps for long."""
     from distributed import secede
     from distributed.threadpoolexecutor import thread_state
 
-    if getattr(thread_state, "proceed", False):  # not a second time, by another execution of the same item
+    if getattr(thread_state, "proceed", False):  # not a second time for another execution of the same item
         secede()
 
 
 class Workers:
-    """A cluster whose workers have what they execute with, started when there is first something to execute.
+    """A cluster of workers with executors, which starts when the first items arrive.
 
-    A context; several threads, and several stages of one run, may use it.
+    Use it as a context manager; several threads, and several stages of one run, may use it.
     """
 
     def __init__(self, config: ExecutionConfig, environment: Environment) -> None:
@@ -107,7 +107,7 @@ class Workers:
         self._is_checked = False
         self._cluster = Cluster(config)
         self._preparing = threading.Lock()
-        #: When each execution began that is under way, in this process's monotonic time, by verdict key.
+        #: Start of each running execution, in this process's monotonic time, by verdict key.
         self.under_way: Mapping[str, float] = {}
 
     def __enter__(self) -> Self:
@@ -119,7 +119,7 @@ class Workers:
     def execute(
         self, chunks: Iterator[list[WorkItem] | None], policy: RerunPolicy, ledger_folder: Path
     ) -> Iterator[tuple[WorkItem, Any, BaseException | None] | None]:
-        """As ``fan_out``, on one connection to the cluster; ClusterLostError where it broke while some are open."""
+        """Execute like ``fan_out``, on one connection; raise ClusterLostError if it breaks while items are open."""
         from distributed.comm.core import CommClosedError
 
         from bigcodeflow.execution.worker_plugin import execute_item, require_package
@@ -143,7 +143,7 @@ class Workers:
 
     @contextmanager
     def _equipment(self, client: "Client") -> Iterator[None]:
-        """What the workers have until the cluster is closed; meanwhile they are asked what they execute."""
+        """Keep the workers equipped during the block, and ask them regularly what they execute."""
         name = self._cluster.name
         with _backends_kept(client, name, self.executor), _asked_by_and_by(client, name, self._note):
             yield
@@ -157,12 +157,12 @@ class Workers:
             yield from [None] if chunk is None else self._prepared(chunk)
 
     def _prepared(self, items: list[WorkItem]) -> list[WorkItem]:
-        """Items in their order, with what a warm start needs."""
+        """Return items in start order, with the data that a warm start needs."""
         with self._preparing:
             return in_order(self._planner.prepare(items) if self._planner else self._prepared_anew(items))
 
     def _prepared_anew(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """The same by a backend of this process, which is also asked once what can be had on this machine."""
+        """Prepare items by a new backend of this process; the first time, also check what this machine offers."""
         executor = self.executor
         with closing(executor.backend()) as backend:
             try:
@@ -170,16 +170,16 @@ class Workers:
                     adapted = _adapted(executor, backend)
                     self.executor, self._is_checked = adapted if executor.writes_ledger else executor, True
                 items = backend.prepare(items)
-            except SandboxUnavailableError:  # workers elsewhere look for themselves
+            except SandboxUnavailableError:  # workers on other machines check this themselves
                 if executor.writes_ledger:
                     raise
         if executor.config.backend == "local":
-            self._planner = backend  # it keeps no sandbox, but what it planned
+            self._planner = backend  # closed, it has no sandbox, but still its plan
         return items
 
 
 def _first_of(chunks: Iterator[list[WorkItem] | None]) -> list[WorkItem]:
-    """The first chunk that holds something, waited for; empty where there is none."""
+    """Wait for the first chunk with items, and return it; empty if there is none."""
     for chunk in chunks:
         if chunk:
             return chunk
@@ -189,7 +189,7 @@ def _first_of(chunks: Iterator[list[WorkItem] | None]) -> list[WorkItem]:
 
 
 def checked(executor: Executor) -> Executor:
-    """The executor with the isolation and the start that can be had here."""
+    """Return the executor with the isolation and the kind of start that are available here."""
     with closing(executor.backend()) as backend:
         return _adapted(executor, backend)
 
@@ -197,7 +197,7 @@ def checked(executor: Executor) -> Executor:
 def _adapted(executor: Executor, backend: Backend) -> Executor:
     capabilities = backend.check(allow_unisolated=executor.config.allow_unisolated)
     if executor.config.backend != "local":
-        return executor  # its hosts see to that themselves
+        return executor  # its hosts check this themselves
     start = executor.config.start if capabilities.warm else "cold"
     config = executor.config.model_copy(update={"start": start})
     return replace(executor, isolated=capabilities.isolated, config=config)
@@ -205,7 +205,7 @@ def _adapted(executor: Executor, backend: Backend) -> Executor:
 
 @contextmanager
 def _backends_kept(client: "Client", name: str, executor: Executor) -> Iterator[None]:
-    """Give every worker, also one that joins later, its backend; taken from all of them in the end."""
+    """Give every worker a backend, also workers that join later; remove it from all workers at the end."""
     from distributed.comm.core import CommClosedError
 
     from bigcodeflow.execution.worker_plugin import BackendPlugin, close_backend, replay
@@ -215,7 +215,7 @@ def _backends_kept(client: "Client", name: str, executor: Executor) -> Iterator[
         client.register_plugin(BackendPlugin(name, executor, make, own_processes=executor.writes_ledger))
         yield
     finally:
-        # A cluster that is gone keeps nothing, nor does a worker that could not set up; the caller has to hear why.
+        # A lost cluster and a worker whose setup failed keep nothing; the caller must see the original error.
         with suppress(CommClosedError, KeyError):
             for warnings in client.run(close_backend, name, on_error="ignore").values():
                 replay(warnings)
@@ -224,9 +224,9 @@ def _backends_kept(client: "Client", name: str, executor: Executor) -> Iterator[
 
 @contextmanager
 def _asked_by_and_by(client: "Client", name: str, note: Callable[[Mapping[str, float]], None]) -> Iterator[None]:
-    """Have noted now and then for how many seconds each execution is under way, by verdict key.
+    """Call ``note`` regularly with the seconds since each running execution began, by verdict key.
 
-    A thread of its own asks, so that a worker that does not answer delays nothing else.
+    A separate thread asks the workers, so that a worker that does not answer delays nothing else.
     """
     from bigcodeflow.execution.worker_plugin import under_way_here
 
@@ -234,7 +234,7 @@ def _asked_by_and_by(client: "Client", name: str, note: Callable[[Mapping[str, f
 
     def ask() -> None:
         while not ended.wait(_SECONDS_BETWEEN_LOOKS):
-            # Whatever becomes of connection, scheduler and workers, others notice: this is for display.
+            # Other code handles errors of connection, scheduler and workers: this is for display only.
             with suppress(Exception, CancelledError):
                 found = client.run(under_way_here, name, on_error="ignore")
                 note({key: seconds for one in found.values() for key, seconds in one.items()})

@@ -1,8 +1,8 @@
-"""Prepares items for warm execution: what each preloads, read from its texts, and the zygote that it is forked from.
+"""Plans warm starts: the modules that an item preloads, read from its texts, and the zygote that it is forked from.
 
-A zygote serves an item only if everything it has loaded is what the item's own first imports load: the item then
-starts as if it had started cold, and no library is there that it did not ask for. What importing a module costs and
-loads is measured once in each environment, and kept in its folder, ``imports.json``.
+A zygote serves an item only if the item's own first imports load everything that the zygote has loaded: the item then
+starts as if it had started cold, without libraries that it did not import. The cost and the loaded modules of each
+import are measured once in each environment, and kept in its folder, ``imports.json``.
 """
 
 import ast
@@ -30,17 +30,17 @@ logger = logging.getLogger(__name__)
 
 Modules = tuple[str, ...]
 
-_EXTENSION_MARK = EXTENSION_SUFFIXES[-1]  # '.so'; the tag before it is that of the sandbox's Python, not of this one
-#: Names of a text that are looked up; one that begins with more has degenerated, and starts cold.
+_EXTENSION_MARK = EXTENSION_SUFFIXES[-1]  # '.so'; the tag before it depends on the sandbox's Python, not on this Python
+#: Most imported names of a text that are looked up; a text that begins with more is degenerate, and starts cold.
 _MOST_NAMES = 1_000
 _HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
 class ModuleFiles:
-    """Which dotted names are modules of an environment, by its files alone.
+    """Lookup of dotted module names in an environment, by its files alone.
 
-    Names are looked up in listings of folders that exist. No path is made of a name, which is a model's text and may be
-    longer than a file's name can be.
+    Names are looked up in listings of existing folders. No path is built from an unknown name, because names come from
+    a model's text and may be longer than a file name can be.
     """
 
     def __init__(self, environment: InstalledEnvironment) -> None:
@@ -65,10 +65,10 @@ class ModuleFiles:
 
 
 def _listing(folder: Path) -> tuple[set[str], set[str]]:
-    """Names of the modules, and of the folders, that a folder offers to an import."""
+    """Return the names of the modules, and of the folders, that a folder offers to an import."""
     try:
         entries = list(folder.iterdir())
-    except OSError:  # a mount that is not there
+    except OSError:  # a mount that does not exist
         entries = []
     files = [entry.name for entry in entries if entry.suffix in {".py", _EXTENSION_MARK} and entry.is_file()]
     modules = {name.removesuffix(".py") for name in files if name.endswith(".py")}
@@ -77,22 +77,22 @@ def _listing(folder: Path) -> tuple[set[str], set[str]]:
 
 
 class _Imports(NamedTuple):
-    """What a text imports: top-level modules anywhere, and dotted names at its beginning that may be modules."""
+    """Imports of a text: top-level modules anywhere, and dotted names at its beginning that may be modules."""
 
     everywhere: frozenset[str]
     leading: tuple[str, ...]
     whole: bool
-    """Nothing in the text can change what a later import does."""
+    """True if nothing in the text can change what a later import does."""
 
 
 _UNKNOWN = _Imports(frozenset(), (), whole=False)
 
 
 def leading_modules(program: str, test: str, files: ModuleFiles) -> tuple[str, ...]:
-    """Modules of the environment that the two texts import, in order, before a statement that might change an import.
+    """Return the environment's modules that both texts import, in order, before a statement that may change imports.
 
-    Importing them earlier is then the same as importing them where the texts do. There are none where a text has a
-    syntax error, is too large or begins with thousands of imports.
+    An earlier import of these modules has the same effect. A text that has a syntax error, is too large or begins with
+    thousands of imports adds no modules.
     """
     found: dict[str, None] = {}
     for text in (program, test):
@@ -104,11 +104,11 @@ def leading_modules(program: str, test: str, files: ModuleFiles) -> tuple[str, .
 
 
 def imported_modules(*texts: str) -> frozenset[str]:
-    """Top-level modules that the texts import anywhere; none of a text with a syntax error."""
+    """Return the top-level modules that the texts import anywhere; none for a text with a syntax error."""
     return frozenset().union(*(_imports(text).everywhere for text in texts))
 
 
-@untrusted_text.remembered  # a task's test stands beside every sample of it
+@untrusted_text.remembered  # all samples of a task have the same test
 @untrusted_text.fails_alone(lambda _text: _UNKNOWN)
 def _imports(text: str) -> _Imports:
     try:
@@ -136,7 +136,7 @@ def _dotted_names(statement: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def _top_modules(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """Modules imported by any of the statements or by one inside them; expressions hold none and are not entered."""
+    """Yield the modules that statements import, at any depth; skip expressions, which contain no imports."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
@@ -149,7 +149,7 @@ def _top_modules(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def _is_harmless(statement: ast.stmt) -> bool:
-    """Whether a statement of a module's top level can change nothing that an import depends on."""
+    """Tell if a top-level statement of a module can change nothing that an import depends on."""
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Pass() | ast.Expr(ast.Constant()):
             return True
@@ -166,47 +166,47 @@ def _is_harmless(statement: ast.stmt) -> bool:
     return not acts and all(isinstance(target, ast.Name) for target in targets)
 
 
-#: Limits of the backend that imports are measured with: the measurements are its output.
+#: Limits of the backend that measures imports: the measurements are its output.
 SURVEY_LIMITS = LimitsConfig(output_kib=65_536)
 FILE = "imports.json"
 #: Bump when the measurement changes.
 _VERSION = 1
 _SURVEY_SECONDS = 900.0
-#: A module that fewer items import is not worth measuring.
+#: Fewest items that must import a module to make its measurement worthwhile.
 _LEAST_ITEMS = 2
 _MOST_ZYGOTES = 40
 _MOST_CANDIDATES = 250
 _MOST_PAIRS = 60
-#: CPU that a zygote has to save over the whole run, beyond what its own imports cost.
+#: CPU time that a zygote must save over the whole run, after the cost of its own imports.
 _LEAST_GAIN_SECONDS = 0.15
 _FORK_SECONDS = 0.03
-#: So many times the items that a plan was made for get a plan of their own.
+#: A new plan is made for more than this many times the items of the current plan.
 _MUCH_MORE = 2
-#: Executions to expect of an item: its own and, where it passes, that of its check.
+#: Expected executions of an item: the item itself and, if it passes, its check.
 _EXECUTIONS_PER_ITEM = 2
 
 
 def starts_of(
     texts: Sequence[tuple[str, str]], environment: InstalledEnvironment, surveyor: Backend
 ) -> list[tuple[Modules, Modules]]:
-    """For each program with its test the modules to preload, and those of its zygote; ``surveyor`` measures imports."""
+    """Return modules to preload and zygote modules for each (program, test); ``surveyor`` measures imports."""
     return ZygotePlanner(environment, surveyor).starts_of(texts)
 
 
 class ZygotePlanner:
-    """Plans how items start; what is planned for some serves those that come later, unless they are many more.
+    """Plans how items start; reuses the plan for later items, unless these are many more.
 
-    A second set of zygotes costs workers its imports once more.
+    A second set of zygotes would make the workers pay for imports again.
     """
 
     def __init__(self, environment: InstalledEnvironment, surveyor: Backend) -> None:
-        """``surveyor`` measures imports."""
+        """Plan nothing yet; ``surveyor`` measures imports."""
         self._environment, self._surveyor = environment, surveyor
         self._files = ModuleFiles(environment)
         self._planned, self._plan = 0, ZygotePlan((), ImportSurvey({}, {}))
 
     def starts_of(self, texts: Sequence[tuple[str, str]]) -> list[tuple[Modules, Modules]]:
-        """For each program with its test the modules to preload, and those of its zygote."""
+        """Return modules to preload and zygote modules for each (program, test)."""
         preloads = [leading_modules(program, test, self._files) for program, test in texts]
         if len(texts) > _MUCH_MORE * self._planned:
             wanted = Counter(name for preload in preloads for name in _with_packages(preload))
@@ -216,22 +216,22 @@ class ZygotePlanner:
         return [(preload, self._plan.zygote_of(preload)) for preload in preloads]
 
     def warmed(self, items: Sequence[WorkItem]) -> list[WorkItem]:
-        """The same items with ``preload`` and ``zygote`` filled in."""
+        """Return the same items with ``preload`` and ``zygote`` filled in."""
         starts = self.starts_of([(item.program, item.test) for item in items])
         return [replace(one, preload=start[0], zygote=start[1]) for one, start in zip(items, starts, strict=True)]
 
 
 class ImportSurvey(NamedTuple):
-    """What was measured."""
+    """Measured effects and costs of imports."""
 
     loads: dict[str, frozenset[str]]
-    """Module → every module that importing it into a bare interpreter loads; empty where that fails."""
+    """Module → every module that its import into a bare interpreter loads; empty if the import fails."""
     seconds: dict[str, float]
-    """Module → CPU seconds of its own part of an import."""
+    """Module → CPU seconds of its own import, without the modules that it imports."""
 
 
 def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surveyor: Backend) -> ImportSurvey:
-    """The survey of at least these installed modules, measuring those that are not in the environment's yet."""
+    """Return a survey of at least these installed modules; measure modules that the environment's survey lacks."""
     survey = read_survey(environment)
     missing = sorted(set(names) - survey.loads.keys())
     if not missing:
@@ -242,7 +242,7 @@ def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surv
     loads = survey.loads | dict.fromkeys(missing, frozenset[str]())
     seconds = dict(survey.seconds)
     for line in outcome.stdout.splitlines():
-        with suppress(ValueError, TypeError, AttributeError):  # a library printed a line of its own
+        with suppress(ValueError, TypeError, AttributeError):  # a library printed another line
             name, found, costs = json.loads(line)
             loads[name] = frozenset(found)
             for module, cost in costs.items():
@@ -256,7 +256,7 @@ def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surv
 
 
 def read_survey(environment: InstalledEnvironment) -> ImportSurvey:
-    """What has been measured so far."""
+    """Return the stored survey of the environment; empty if there is none."""
     with suppress(OSError, ValueError, KeyError):
         stored = json.loads((environment.root / FILE).read_text(encoding="utf-8"))
         if stored["version"] == _VERSION:
@@ -279,7 +279,7 @@ def _write(environment: InstalledEnvironment, survey: ImportSurvey) -> None:
 
 
 class ZygotePlan:
-    """Which zygote serves a preload; chosen one by one, each the one that saves most CPU time after those before it."""
+    """Zygotes for preloads; chosen one by one, each time the zygote that saves most CPU time in addition."""
 
     def __init__(self, preloads: Iterable[Modules], survey: ImportSurvey) -> None:
         """Plan for these preloads, one for each item."""
@@ -289,7 +289,7 @@ class ZygotePlan:
         self._names = {zygote: tuple(sorted(self._sets.importable(zygote))) for zygote in [*self._chosen, 0]}
 
     def zygote_of(self, preload: Modules) -> Modules:
-        """The modules of the zygote that serves a preload: sorted, and empty for a bare one."""
+        """Return the modules of the zygote that serves a preload: sorted, and empty for a bare zygote."""
         closure = self._closure(preload)
         fitting = (one for one in self._chosen if not one & ~closure)
         return self._names[max(fitting, key=self._sets.cost_seconds, default=0)]
@@ -303,7 +303,7 @@ def _with_packages(names: Iterable[str]) -> set[str]:
 
 
 class _ModuleSets:
-    """Sets of modules as the bits of a number, since thousands of them are compared with one another."""
+    """Sets of modules as bits of integers, because thousands of sets are compared with each other."""
 
     def __init__(self, survey: ImportSurvey) -> None:
         modules = sorted(frozenset().union(*survey.loads.values()))
@@ -318,11 +318,11 @@ class _ModuleSets:
         self.cost_seconds = cost_seconds
 
     def closure(self, names: Iterable[str]) -> int:
-        """Everything that is loaded once these are imported."""
+        """Return the set of all modules that are loaded after these are imported."""
         return reduce(or_, (self._loads.get(name, 0) for name in names), 0)
 
     def importable(self, closure: int) -> list[str]:
-        """Surveyed names in the set whose import loads nothing beyond it."""
+        """Return the surveyed names in the set whose import loads nothing outside the set."""
         found = [name for name, loaded in self._loads.items() if loaded and not loaded & ~closure]
         return [name for name in found if self._bits.get(name, 0) & closure]
 
@@ -330,7 +330,7 @@ class _ModuleSets:
 def _choose(demand: Mapping[int, int], sets: _ModuleSets) -> list[int]:
     cost = sets.cost_seconds
     weighty = sorted(demand, key=lambda closure: -demand[closure] * cost(closure))[:_MOST_CANDIDATES]
-    # What the weightiest items load, and what pairs of them have in common, as far as it can be imported by name.
+    # Candidates: what the weightiest items load, and what pairs of them share, if it can be imported by name.
     top = weighty[:_MOST_PAIRS]
     shared = sorted({one & other for number, one in enumerate(top) for other in top[:number]})
     found = dict.fromkeys([*weighty, *(sets.closure(sets.importable(common)) for common in shared)])

@@ -1,1 +1,1 @@
-"""The explorer: pages over a store's recorded runs and those in progress, read-only, for a browser on this machine."""
+"""The explorer: read-only pages about a store's recorded and running runs, for a browser on this machine."""

@@ -1,4 +1,4 @@
-"""`python -m bigcodeflow.explorer STORE HOST PORT`: the process that `bigcodeflow up` starts."""
+"""Process that `bigcodeflow up` starts: `python -m bigcodeflow.explorer STORE HOST PORT`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The addresses of the explorer: a page for each, read-only, for whoever names this machine by its own name."""
+"""Web application of the explorer: read-only pages, only for requests that use this machine's own name."""
 
 import ipaddress
 import logging
@@ -30,7 +30,7 @@ from bigcodeflow.explorer.rendering import POLICY, Renderer, assets, vega
 from bigcodeflow.explorer.search_index import SampleIndex
 from bigcodeflow.results.statistics import student_quantile
 
-#: Of every response.
+#: Headers of all responses.
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -38,7 +38,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-#: Addresses of files change with their content.
+#: Cache-Control of assets, whose addresses change with their content.
 _KEPT = "private, max-age=31536000, immutable"
 _STATUSES = {NotThereError: HTTPStatus.NOT_FOUND, AddressError: HTTPStatus.UNPROCESSABLE_ENTITY}
 
@@ -49,7 +49,7 @@ MakePage = Callable[[Visit], Page]
 
 @dataclass(frozen=True, slots=True)
 class Explorer:
-    """One store, opened for its readers."""
+    """A store opened for reading: its catalog, index of samples, and templates."""
 
     catalog: Catalog
     index: SampleIndex
@@ -57,14 +57,14 @@ class Explorer:
 
     @classmethod
     def of(cls, location: Path | str, *, cache: Path | None = None) -> "Explorer":
-        """The explorer of a store; its index of samples lies in the folder, or else in the user's cache."""
+        """Open the explorer of a store; its index of samples is in the folder ``cache``, or in the user's cache."""
         catalog = Catalog(location)
         return cls(catalog, SampleIndex(catalog.store.location, cache))
 
     def warm_up(self) -> Iterator[None]:
-        """Do what the first visitors would else wait for: read the catalog, index samples, compile pages and charts.
+        """Prepare what the first visitors would wait for: read the catalog, index samples, compile pages and charts.
 
-        It yields between its steps, so that whoever runs it can stop there.
+        It yields between the steps, so that the caller can stop there.
         """
         student_quantile(2)  # imports SciPy
         self.renderer.compile()
@@ -75,7 +75,7 @@ class Explorer:
             yield
             version.compute()
             yield
-            # One page of each costly kind, for the modules that they import; two nights are sure to be comparable.
+            # Make a page of each costly kind, to import its modules; runs of the same series are always comparable.
             nights = next((runs for runs in version.series.values() if len(runs) > 1), version.runs)
             records = [run.record for run in nights[:2]]
             visit = Visit(
@@ -87,18 +87,18 @@ class Explorer:
                 run_pages.one_run(visit, record)
             yield
             comparison_pages.compare_page(visit)
-        except BigCodeFlowError as error:  # the pages say it too
+        except BigCodeFlowError as error:  # the pages will show it too
             logger.warning("%s", error)
         yield
         vega()
 
     def visit(self, request: Request) -> Visit:
-        """One request."""
+        """Create the visit of a request, with the current version of the catalog."""
         return Visit(self.catalog, self.catalog.version(), self.index, request.query_params, now())
 
 
 def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
-    """The application; ``host`` is what it listens on."""
+    """Create the application; ``host`` is the address on which it listens."""
 
     def page(make: MakePage) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
@@ -107,7 +107,7 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         return answer
 
     def page_of(make: Callable[..., Page], *names: str) -> Callable[[Request], Awaitable[Response]]:
-        """A page whose maker is given parts of the path."""
+        """Create the endpoint of a page whose maker receives parts of the path."""
 
         async def answer(request: Request) -> Response:
             parts = [str(request.path_params[name]) for name in names]
@@ -119,7 +119,7 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         return await run_in_threadpool(_asset, str(request.path_params["name"]))
 
     async def health(_request: Request) -> Response:
-        # The store is named, so that `up` knows this explorer from another program that took the port.
+        # The store is named, so that `up` can distinguish this explorer from other programs on the port.
         return PlainTextResponse(f"bigcodeflow {bigcodeflow.__version__} {explorer.catalog.store.location}")
 
     async def refused(request: Request, error: Exception) -> Response:
@@ -148,12 +148,12 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
 
 
 def _live(visit: Visit) -> Page:
-    """What runs in progress do now."""
+    """Make the page of runs in progress."""
     return Page("live.html", {"live": live_runs(visit.catalog.store.root, visit.now), "now": visit.now})
 
 
 def _answer(explorer: Explorer, request: Request, make: MakePage) -> Response:
-    """A page, or the page that says what is wrong with the address or the store."""
+    """Return the page, or a page that describes the problem with the address or the store."""
     try:
         visit = explorer.visit(request)
         template, context = make(visit)
@@ -171,7 +171,7 @@ def _problem(explorer: Explorer, request: Request, message: str, status: int) ->
 
 
 def _common(explorer: Explorer, request: Request) -> dict[str, Any]:
-    """What every page shows or links with."""
+    """Return the context that all pages need."""
     moment = now()
     return {
         "path": request.url.path,
@@ -190,10 +190,10 @@ def _asset(name: str) -> Response:
 
 
 class OwnNameOnly:
-    """Answers requests that name this machine by a name of its own, and puts the headers of a careful site on all.
+    """Middleware that answers only requests with this machine's own name as host, and adds security headers to all.
 
-    A page of another site can have a browser here send requests, and read the answers where its own name leads to
-    127.0.0.1: it cannot do so under this machine's own name.
+    A page of another site can make a browser here send requests, and can read the answers if the site's name resolves
+    to 127.0.0.1 (DNS rebinding). It cannot do so under this machine's own name.
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
@@ -202,7 +202,7 @@ class OwnNameOnly:
         self._names = {host.lower(), socket.gethostname().lower(), "localhost"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse."""
+        """Answer the request, or refuse it with status 403."""
         if scope["type"] != "http":
             return
         headers = dict(scope["headers"])
@@ -231,4 +231,4 @@ class OwnNameOnly:
             ipaddress.ip_address(name)
         except ValueError:
             return name in self._names
-        return True  # a number cannot be made to lead elsewhere
+        return True  # an IP address cannot be resolved to another machine

@@ -1,4 +1,4 @@
-"""The store's catalog as pages read it: opened read-only once a version, with the list of runs that most pages need."""
+"""The store's catalog for pages: opened read-only once per version, with the list of runs that most pages need."""
 
 import json
 import threading
@@ -22,14 +22,14 @@ from bigcodeflow.store import open_store
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Of the database that reads the catalog; a run that executes beside the explorer must not lack the memory.
+#: Limit of the database that reads the catalog, so that runs which execute at the same time have enough memory.
 _MEMORY_LIMIT = "1GiB"
 _ALIAS = "results"
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A recorded run as lists show it: a row of ``sql/explorer/runs.sql``; None where a fact is not known."""
+    """A recorded run in lists: a row of ``sql/explorer/runs.sql``; None if a fact is not known."""
 
     record: str
     run: str
@@ -52,12 +52,12 @@ class ListedRun:
     aggregation_key: str | None
     environment: str | None
     address: str | None
-    """Base URL of the model's server; empty where it is the provider's own."""
+    """Base URL of the model's server; empty for the provider's default URL."""
     source: str | None
-    """Where the answers came from: 'model', a control, or a file."""
+    """Source of the answers: 'model', a control, or a file."""
     execution_file: str | None
     variant: str | None
-    """With the sanitizer, what stands for the run in lists and charts."""
+    """Variant that, with the sanitizer, represents the run in lists and charts."""
     sanitizer: str | None
     k: int | None
     pass_at_k: float | None
@@ -81,22 +81,22 @@ class ListedRun:
 
     @property
     def control(self) -> str:
-        """The control that stands in for a model; empty where a model answered."""
+        """Name of the control that replaces a model; empty if the answers have another source."""
         return self.source if self.source in CONTROLS else ""
 
     @property
     def who(self) -> str:
-        """The model, or the control in its place."""
+        """Name of the model, or of the control that replaces it."""
         return self.control or str(named_model(self.model))
 
     @property
     def board(self) -> str:
-        """Subset and split: only scores of one board can be ranked."""
+        """Subset, split and kind of tasks: only scores of the same board can be ranked."""
         return board_title(self.subset or "", self.split or "", self._kind_of_tasks)
 
     @property
     def title(self) -> str:
-        """What people call it, such as 'gpt-4o · hard · instruct'; several runs may share it."""
+        """Title for people, such as 'gpt-4o · hard · instruct'; several runs may share it."""
         return title_of(self.control or self.model, self.subset or "", self.split or "", self._kind_of_tasks)
 
     @property
@@ -105,18 +105,18 @@ class ListedRun:
 
     @property
     def own_name(self) -> str:
-        """The name that somebody gave it, where it says more than the title does."""
-        # A sweep names its runs MODEL-SPLIT-SUBSET-SETTING+GRID, of which only the end says more than the title.
+        """Name that a user gave the run, if it says more than the title; else empty."""
+        # A sweep names its runs MODEL-SPLIT-SUBSET-SETTING+GRID; only the end says more than the title.
         _, found, rest = self.run.partition(f"-{self.split}-{self.subset}")
         name = rest.lstrip("-+") if found else self.run
         return "" if name in ("run", self.model, self.who, self.control) else name
 
     @property
     def series(self) -> tuple[str | None, ...]:
-        """Identify the runs that ask the same of a model: only their scores may be joined over the nights.
+        """Key of runs that repeat the same evaluation of a model: only their scores form a series over the nights.
 
-        They share model and setting, however the run was started or called, the dataset's content with the selected
-        tasks, and the variant and sanitizer of the score. A later environment or version goes on with a series.
+        Runs of a series share the model, the setting, the dataset's content with the selected tasks, and the variant
+        and sanitizer of the score. Names of runs do not matter; another environment or judge continues the series.
         """
         asked = (self.who, self.setting_key, self.split, self.subset, self.dataset_key)
         return (*asked, self.variant, self.sanitizer)
@@ -124,23 +124,23 @@ class ListedRun:
 
 @dataclass(frozen=True)
 class CatalogVersion:
-    """The catalog as a run left it, and its runs, the latest first."""
+    """A version of the catalog, and its runs, the latest first."""
 
     stamp: tuple[int, ...]
     database: "DuckDBPyConnection | None"
-    """None: there is no catalog yet."""
+    """Database with the catalog attached; None if there is no catalog yet."""
     runs: Sequence[ListedRun] = ()
     memory: dict[Any, Any] = field(default_factory=dict)
-    """What pages have computed of this version."""
+    """Cache of results that pages computed from this version."""
 
     @cached_property
     def by_record(self) -> Mapping[str, ListedRun]:
-        """Runs by the names of their records."""
+        """Runs by record name."""
         return {run.record: run for run in self.runs}
 
     @cached_property
     def series(self) -> Mapping[tuple[str | None, ...], Sequence[ListedRun]]:
-        """Runs of the same thing on several nights, the latest first, by what they share."""
+        """Runs by series key; the latest run of a series is first."""
         found: dict[tuple[str | None, ...], list[ListedRun]] = {}
         for run in self.runs:
             found.setdefault(run.series, []).append(run)
@@ -148,12 +148,12 @@ class CatalogVersion:
 
     @cached_property
     def tasks(self) -> Mapping[str, Row]:
-        """Facts of every task by its id, in the order of the dataset."""
+        """Facts of all tasks by id, in the order of the dataset."""
         return {row["task_id"]: row for row in self.rows("tasks")}
 
     @cached_property
     def pass_shares(self) -> Mapping[str, float]:
-        """The mean over models of a task's share of passing samples, by its id: each series in its latest run."""
+        """Share of passing samples by task id: mean over models, from the latest run of each series."""
         latest = [runs[0] for runs in self.series.values() if runs[0].execution_key and not runs[0].control]
         chosen = {(run.who, run.execution_key, run.variant, run.sanitizer) for run in latest}
         columns = ("model", "artifact", "variant", "sanitizer")
@@ -161,12 +161,12 @@ class CatalogVersion:
         return {row["task_id"]: row["pass_share"] for row in self.rows("pass_shares", chosen=listed)}
 
     def compute(self) -> None:
-        """Compute what pages keep, so that none has to wait for it."""
+        """Compute the cached properties, so that no page has to wait for them."""
         _ = self.by_record, self.series, self.tasks, self.pass_shares
 
     @contextmanager
     def opened(self) -> Iterator["DuckDBPyConnection"]:
-        """A connection of this thread's own."""
+        """Open a separate connection for this thread; raise ArtifactError if there is no catalog."""
         if self.database is None:
             raise ArtifactError("there is no catalog yet: the first run that ends makes it")
         with self.database.cursor() as connection:
@@ -174,7 +174,7 @@ class CatalogVersion:
             yield connection
 
     def rows(self, model: str, **parameters: object) -> list[Row]:
-        """The rows of a model below ``sql/explorer``; none where there is no catalog."""
+        """Return the rows of a model in ``sql/explorer``; empty if there is no catalog."""
         if self.database is None:
             return []
         with self.opened() as connection:
@@ -182,7 +182,7 @@ class CatalogVersion:
 
 
 class Catalog:
-    """The catalog of one store, in the version that is there now."""
+    """The catalog of a store, always in its current version."""
 
     def __init__(self, location: Path | str) -> None:
         self.store = open_store(location)
@@ -191,24 +191,24 @@ class Catalog:
 
     @property
     def path(self) -> Path:
-        """The catalog's file; for a store at a URL it lies in the replica of this machine."""
+        """Path of the catalog's file; for a store at a URL it is in the replica on this machine."""
         return self.store.root / CATALOG_NAME
 
     def version(self) -> CatalogVersion:
-        """The catalog as it is now; an ArtifactError says that it cannot be read."""
+        """Return the current version of the catalog; raise ArtifactError if it cannot be read."""
         with self._lock:
-            # Before the file is opened: one that is replaced meanwhile is opened again at the next request.
+            # Before the file is opened: if it is replaced in between, the next request opens it again.
             stamp = self._stamp()
             if stamp != self._version.stamp:
                 self._version = self._opened(stamp)
             return self._version
 
     def recorded(self, run: ListedRun) -> RecordedRun:
-        """The run with its whole configuration and the places of its tables."""
+        """Read the run's record, with its whole configuration and the keys of its artifacts."""
         return recorded_run(self.store, run.record)
 
     def left_out(self, one: ListedRun, other: ListedRun) -> list[str]:
-        """Tasks that a comparison leaves out: quarantined ones that either run excludes, and those of another test."""
+        """Return tasks that a comparison leaves out: those either run excludes, and those with different tests."""
         runs = self.recorded(one), self.recorded(other)
         found = runs[0].excluded | runs[1].excluded
         if one.dataset_key != other.dataset_key:
@@ -226,7 +226,7 @@ class Catalog:
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def _opened(self, stamp: tuple[int, ...]) -> CatalogVersion:
-        """The version in the file, in a database of its own: one that requests still read stays open beside it."""
+        """Open the file's version in a separate database; requests may still read the former version."""
         import duckdb
 
         if not stamp:
@@ -246,5 +246,5 @@ class Catalog:
 
 
 def utc(moment: datetime) -> datetime:
-    """The catalog's times, which have no zone, are UTC."""
+    """Return the time in UTC; times without zone, as in the catalog, are UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""What changed from each night to the one before, and scores over the nights."""
+"""Changes of scores since the previous night, and trends over the nights."""
 
 import json
 import math
@@ -17,14 +17,14 @@ from bigcodeflow.results.formatting import disambiguated
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.statistics import Interval, student_quantile
 
-#: Runs that began no longer before the newest one belong to the last night.
+#: Runs that started at most this long before the newest run belong to the last night.
 _NIGHT = timedelta(hours=24)
 _KEPT_AS = "changes"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The latest run of a series beside the last one with other verdicts, on the tasks that both score.
+    """Change from the previous run with other verdicts to the latest run of a series, on the tasks that both score.
 
     Shares are in 0..1.
     """
@@ -34,31 +34,31 @@ class Change:
     earlier_score: float
     later_score: float
     difference: float
-    """The later score less the earlier one."""
+    """Later score minus earlier score."""
     interval: Interval
-    """95 % interval of the difference: Tango's for one sample a task, else Student's over tasks."""
+    """95 % interval of the difference: Tango's for one sample per task, else Student's over tasks."""
     p: float
-    """McNemar's for one sample a task, else that of the sign-flip test over tasks."""
+    """p-value of McNemar's test for one sample per task, else of the sign-flip test over tasks."""
     p_holm: float
-    """p adjusted by Holm over all series."""
+    """p adjusted by Holm's method over all series."""
     n_tasks: int
     n_better: int
     n_worse: int
-    """Tasks of which fewer samples pass than before."""
+    """Number of tasks with a smaller share of passing samples than before."""
 
     @property
     def significant(self) -> bool:
-        """Chance alone gives such a difference in less than 5 % of nights, all series considered."""
+        """True if p_holm is below 0.05: chance alone gives such a difference in less than 5 % of nights."""
         return self.p_holm < SIGNIFICANCE_LEVEL
 
     @property
     def is_worse(self) -> bool:
-        """A drop that chance does not explain."""
+        """True if the score dropped significantly."""
         return self.significant and self.difference < 0
 
     @property
     def cause(self) -> str:
-        """Say what else differs; setting and tasks are the same in a series."""
+        """Text about other differences of the two runs; setting and tasks are equal in a series."""
         same = self.earlier.generation_key == self.later.generation_key
         found = ["the same answers, judged again" if same else "answered again"]
         if self.earlier.environment_sha != self.later.environment_sha:
@@ -69,7 +69,7 @@ class Change:
 
 
 def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change]:
-    """The change of every series that has two runs, what got worse first."""
+    """Return the changes of all series that have two runs with different verdicts, significant drops first."""
     found: Sequence[Change] | None = version.memory.get(_KEPT_AS)
     if found is None:
         found = version.memory[_KEPT_AS] = _changes(catalog, version)
@@ -77,7 +77,7 @@ def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change]:
 
 
 def worse(changes: Sequence[Change]) -> list[Change]:
-    """Drops that chance does not explain, the largest first."""
+    """Return the significant drops, in the order of ``changes``."""
     return [change for change in changes if change.is_worse]
 
 
@@ -102,7 +102,7 @@ def _changes(catalog: Catalog, version: CatalogVersion) -> list[Change]:
 
 
 def _pair(runs: Sequence[ListedRun]) -> tuple[ListedRun, ListedRun] | None:
-    """The last run before the latest that has other verdicts, and the latest."""
+    """Return the last run with other verdicts than the latest run, and the latest run; None if there is none."""
     later = runs[0]
     earlier = next((run for run in runs if run.execution_key not in (None, later.execution_key)), None)
     return (earlier, later) if earlier and later.execution_key and later.variant else None
@@ -131,13 +131,13 @@ def _change(earlier: ListedRun, later: ListedRun, row: Row) -> Change:
 
 
 def _student(difference: float, deviation: float | None, n_tasks: int) -> Interval:
-    """Interval of the mean of paired differences; the comparison of two runs resamples instead."""
+    """Return Student's interval of the mean of paired differences; comparisons of two runs use resampling instead."""
     spread = student_quantile(n_tasks - 1) * deviation / math.sqrt(n_tasks) if deviation and n_tasks > 1 else 0.0
     return Interval(max(-1.0, difference - spread), min(1.0, difference + spread))
 
 
 def changes_page(visit: Visit) -> Page:
-    """What got worse and better since the night before."""
+    """Make the page of scores that got worse or better since the previous night."""
     every = changes_of(visit.catalog, visit.version)
     newest = max((change.later.started_at for change in every), default=None)
     of_night = [change for change in every if newest and newest - change.later.started_at <= _NIGHT]
@@ -149,7 +149,7 @@ def changes_page(visit: Visit) -> Page:
 
 
 def trends(visit: Visit) -> Page:
-    """Scores of a model, or of the longest series of a board, over the nights."""
+    """Make the page of scores over the nights, for the model and board in the address."""
     series = [runs for runs in visit.version.series.values() if any(run.pass_at_k is not None for run in runs)]
     models = sorted({runs[0].who for runs in series})
     boards = sorted({runs[0].board for runs in series})
@@ -167,7 +167,7 @@ def trends(visit: Visit) -> Page:
 
 
 def _trend(board: str, series: Sequence[Sequence[ListedRun]]) -> dict[str, Any]:
-    """One board's series: a chart of those with most nights, and the numbers of all."""
+    """Return the series of a board: a chart of the longest series, and the numbers of all."""
     names = _names(series)
     drawn = [index for index, runs in enumerate(series) if len(runs) > 1][: charts.MOST_COLOURS]
     points = [point for index in drawn for point in _points(names[index], series[index])]
@@ -177,7 +177,7 @@ def _trend(board: str, series: Sequence[Sequence[ListedRun]]) -> dict[str, Any]:
 
 
 def _names(series: Sequence[Sequence[ListedRun]]) -> list[str]:
-    """Name each series by its model, and where several are of one model by what differs."""
+    """Name each series by its model; add the details that differ if several series have the same model."""
     latest = [runs[0] for runs in series]
     details = (
         [run.setting for run in latest],

@@ -1,4 +1,4 @@
-"""Two or more runs beside one another: the report's comparison, and the tasks that two of them judge differently."""
+"""Comparison page of two or more runs: the report's comparison, and the tasks on which two runs differ."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,14 +16,14 @@ from bigcodeflow.results.comparison.text_tables import points
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import titles
 
-#: More would take seconds, and no colours could tell them apart.
+#: Most runs on the page; more would take seconds, and colours could not distinguish them.
 MOST_RUNS = charts.MOST_COLOURS
 _MOST_TASKS = 100
 _FEWEST = 2
 
 
 def compare_page(visit: Visit) -> Page:
-    """The comparison of the runs in the address."""
+    """Make the page that compares the runs in the address; raise AddressError for more than MOST_RUNS."""
     records = list(dict.fromkeys(visit.query.getlist("run")))
     if len(records) > MOST_RUNS:
         raise AddressError(f"{len(records)} runs are too many: compare up to {MOST_RUNS} here, or more with "
@@ -60,9 +60,9 @@ def compare_page(visit: Visit) -> Page:
 def _compared(
     visit: Visit, listed: Sequence[ListedRun], *, sliced: bool
 ) -> tuple[Sequence[str], Sequence[Section], Sequence[str]]:
-    """Names of the runs, the report's sections about them, and the verdict on each pair in a sentence."""
+    """Return labels of the runs, the report's sections about them, and a sentence with the verdict on each pair."""
     reported = _labelled([reported_run(run, metrics_of(run)) for run in map(visit.catalog.recorded, listed)])
-    # In the order of the address, in which the page's title and its list of tasks name them too.
+    # Keep the order of the address, as do the page's title and its list of tasks.
     found = compared(reported, lead_runs(reported), sliced=sliced, best_first=False)
     sections = [overview.scores(reported), *comparison_sections(found)]
     sections.append(overview.failure_kinds(reported) or Section("failure-kinds", "Failures", "No sample failed."))
@@ -73,7 +73,7 @@ def _compared(
 
 
 def _sentence(pair: Pair) -> str:
-    """Such as 'a is better: a scores +3.1 points beside b (95 % interval +0.4 to +5.8) …'."""
+    """Return a sentence such as 'a is better: a scores +3.1 points beside b (95 % interval +0.4 to +5.8); …'."""
     if pair.interval is None or pair.p_holm is None:
         return f"{pair.first} and {pair.second}: {pair_verdict(pair)}"
     ends = f"{points(pair.interval.low)} to {points(pair.interval.high)}"
@@ -91,7 +91,7 @@ def _labelled(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
 
 
 def changed_tasks(visit: Visit, first: ListedRun, second: ListedRun) -> list[Row]:
-    """Tasks of which two runs pass different shares, those that the second lost first."""
+    """Return the tasks on which the runs' shares of passing samples differ; tasks that the second lost come first."""
     if not (first.execution_key and second.execution_key):
         return []
     parameters: dict[str, object] = {

@@ -1,6 +1,6 @@
-"""Runs in progress: what their processes say of themselves in ``{store}/live/{run_id}.json``.
+"""Runs in progress, read from the files ``{store}/live/{run_id}.json`` that their processes write.
 
-A process writes its file anew every few seconds, and removes it in the end.
+A process rewrites its file every few seconds, and removes it at the end.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from bigcodeflow.results.formatting import board_title
 
 FOLDER = "live"
-#: A process that has written nothing for so long is hung, killed, or on a machine that is gone.
+#: A process that has not written for this time hangs, was killed, or its machine stopped.
 _SILENT_AFTER = timedelta(seconds=60)
-#: The file of a process that was killed stays; after so long nobody looks for it here.
+#: The file of a killed process remains; it is ignored after this time.
 _FORGOTTEN_AFTER = timedelta(days=1)
 _MOST_FILES = 200
 _MOST_BYTES = 1 << 20
@@ -26,7 +26,7 @@ _Count = Annotated[int, Field(ge=0)]
 
 
 class _Written(BaseModel):
-    """Written by the same or another version, whose further fields are left out."""
+    """Base of models that this or another version wrote; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -41,11 +41,11 @@ class ExecutingSample(_Written):
     limit_seconds: _Seconds | None = None
 
     def seconds(self, now: datetime) -> float:
-        """For how long it has been executed."""
+        """Return the seconds since the start of its execution."""
         return max(0.0, (now - self.since).total_seconds())
 
     def percent(self, now: datetime) -> float | None:
-        """How much of its limit has passed; None where no limit is known."""
+        """Return the percentage of its time limit that has passed; None if no limit is known."""
         return 100.0 * min(1.0, self.seconds(now) / self.limit_seconds) if self.limit_seconds else None
 
 
@@ -72,31 +72,31 @@ class LiveRun(_Written):
 
     @property
     def board(self) -> str:
-        """Subset and split."""
+        """Title of subset and split."""
         return board_title(self.subset or "", self.split or "")
 
     @property
     def percent(self) -> float:
-        """How much of the stage is done, as far as that is known."""
+        """Percentage of the stage that is done; 0 if the total is not known."""
         return 100.0 * min(self.done, self.total) / self.total if self.total else 0.0
 
     def is_silent(self, now: datetime) -> bool:
-        """Whether its process has given no sign of life for a minute."""
+        """Tell if its process has not written its file for more than a minute."""
         return now - self.updated_at > _SILENT_AFTER
 
     def seconds(self, now: datetime) -> float:
-        """Since its start; of one that is silent until its last sign of life."""
+        """Return the seconds since its start; for a silent run, until its last update."""
         return max(0.0, ((self.updated_at if self.is_silent(now) else now) - self.started_at).total_seconds())
 
     def eta(self, now: datetime) -> float | None:
-        """Seconds that it will take from now on; None where that is not known."""
+        """Return the estimated remaining seconds; None if they are not known or the run is silent."""
         if self.eta_seconds is None or self.is_silent(now):
             return None
         return max(0.0, self.eta_seconds - (now - self.updated_at).total_seconds())
 
 
 def live_runs(store_root: Path, now: datetime) -> Sequence[LiveRun]:
-    """Runs in progress, the latest start first; a file that does not describe a run is left out."""
+    """Return the runs in progress, the latest start first; skip files that do not describe a run."""
     files = sorted((store_root / FOLDER).glob("*.json"))[:_MOST_FILES]
     found = [run for path in files if (run := _read(path)) and now - run.updated_at <= _FORGOTTEN_AFTER]
     return sorted(found, key=lambda run: run.started_at, reverse=True)
@@ -106,5 +106,5 @@ def _read(path: Path) -> LiveRun | None:
     try:
         with path.open("rb") as file:
             return LiveRun.model_validate_json(file.read(_MOST_BYTES))
-    except (OSError, ValidationError):  # removed meanwhile, or another program's
+    except (OSError, ValidationError):  # removed in the meantime, or of another program
         return None

@@ -1,4 +1,4 @@
-"""What every page is made of: the explorer that it belongs to, and what its address asks for."""
+"""Basics of all pages: the request with its parameters, pagination, and errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.explorer.catalog import Catalog, CatalogVersion, ListedRun
 from bigcodeflow.explorer.search_index import SampleIndex
 
-#: Rows of a list on one page.
+#: Number of rows of a list on a page.
 ROWS = 50
 
 
 class NotThereError(BigCodeFlowError):
-    """An address that names what the store does not hold."""
+    """The address names something that the store does not have."""
 
 
 class AddressError(BigCodeFlowError):
-    """An address whose parts cannot be understood."""
+    """The address has invalid parts."""
 
 
 class Page(NamedTuple):
-    """A template and what it shows."""
+    """A template and its context."""
 
     template: str
     context: dict[str, Any]
@@ -32,7 +32,7 @@ class Page(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request for a page."""
+    """A request for a page."""
 
     catalog: Catalog
     version: CatalogVersion
@@ -41,11 +41,11 @@ class Visit:
     now: datetime
 
     def text(self, name: str, longest: int = 500) -> str:
-        """A part of the address; empty where it is absent."""
+        """Return a query parameter, stripped and cut to ``longest`` characters; empty if it is absent."""
         return self.query.get(name, "").strip()[:longest]
 
     def number(self, name: str, default: int) -> int:
-        """A whole number of 0 and more in the address."""
+        """Return an integer query parameter, at least 0; raise AddressError if it is invalid."""
         text = self.query.get(name, "")
         if not text:
             return default
@@ -54,7 +54,7 @@ class Visit:
         return int(text)
 
     def day(self, name: str) -> date | None:
-        """A day in the address; None where it is absent."""
+        """Return a date query parameter, None if it is absent; raise AddressError if it is invalid."""
         text = self.query.get(name, "")
         try:
             return date.fromisoformat(text) if text else None
@@ -62,7 +62,7 @@ class Visit:
             raise AddressError(f"{name}={text[:40]!r} is no day such as 2026-11-24: correct the address") from None
 
     def run(self, record: str) -> ListedRun:
-        """The run of a record's name."""
+        """Return the run with this record name; raise NotThereError if there is none."""
         found = self.version.by_record.get(record)
         if found is None:
             raise NotThereError(
@@ -72,7 +72,7 @@ class Visit:
         return found
 
     def lists(self, names: Mapping[str, str]) -> dict[str, Sequence[str]]:
-        """For each attribute of runs the values that there are, for a form."""
+        """Return the existing values of attributes of runs, for a form; ``names`` maps form fields to attributes."""
         return {
             name: sorted({value for run in self.version.runs if (value := getattr(run, attribute))})
             for name, attribute in names.items()
@@ -80,29 +80,29 @@ class Visit:
 
 
 class Portion(NamedTuple):
-    """Which rows of a long list a page shows."""
+    """Range of rows of a long list that a page shows."""
 
     number: int
-    """Of the page, from 1 on."""
+    """Page number, starting at 1."""
     total: int
-    """Rows of all pages."""
+    """Number of rows of all pages."""
 
     @property
     def first(self) -> int:
-        """Place of the first row, from 0 on."""
+        """Index of the first row, starting at 0."""
         return (self.number - 1) * ROWS
 
     @property
     def last_page(self) -> int:
-        """Number of the last page, 1 at least."""
+        """Number of the last page, at least 1."""
         return max(1, -(-self.total // ROWS))
 
     @classmethod
     def of(cls, visit: Visit, total: int) -> "Portion":
-        """What the address asks for; a page beyond the last one is the last."""
+        """Create the portion of the page number in the address, limited to the last page."""
         return cls(max(1, min(visit.number("page", 1), -(-total // ROWS))), total)
 
 
 def now() -> datetime:
-    """This moment, UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Which model suits a project: the models of the store on the tasks that use the libraries in the address."""
+"""Page that recommends a model for a project: the store's models on tasks that use the libraries in the address."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from bigcodeflow.studies.recommend.tables import notes, rank
 
 _SPLITS, _SUBSETS = ("complete", "instruct"), ("full", "hard")
 _LONGEST = 5_000
-#: Libraries that the page offers, those with most tasks.
+#: Number of libraries that the page offers, those with the most tasks.
 _N_OFFERED = 40
 
 
 def recommend_page(visit: Visit) -> Page:
-    """The ranking for the libraries in the address; without any, the form alone."""
+    """Make the page with the ranking for the libraries in the address; without libraries, only the form."""
     split, subset = _one_of(visit, "split", _SPLITS), _one_of(visit, "subset", _SUBSETS)
     text = visit.text("libraries", _LONGEST)
     context: dict[str, Any] = {
@@ -42,7 +42,7 @@ def recommend_page(visit: Visit) -> Page:
 
 
 def _one_of(visit: Visit, name: str, values: Sequence[str]) -> str:
-    """A part of the address that has these values; empty where it is absent."""
+    """Return a query parameter that must have one of these values, or is empty; raise AddressError otherwise."""
     text = visit.text(name)
     if text not in ("", *values):
         raise AddressError(f"{name}={text[:40]!r} is neither {' nor '.join(values)}: correct the address")
@@ -50,7 +50,7 @@ def _one_of(visit: Visit, name: str, values: Sequence[str]) -> str:
 
 
 def _evidence(visit: Visit, selection: Selection) -> Evidence:
-    """The evidence, read once a version of the catalog."""
+    """Return the evidence, read once per version of the catalog."""
     kept_as = ("recommend evidence", *selection)
     found: Evidence | None = visit.version.memory.get(kept_as)
     if found is None:
@@ -60,7 +60,7 @@ def _evidence(visit: Visit, selection: Selection) -> Evidence:
 
 
 def _recommender(visit: Visit, selection: Selection) -> Recommender:
-    """The fit, computed once a version of the catalog."""
+    """Return the fitted recommender, computed once per version of the catalog."""
     kept_as = ("recommend", *selection)
     found: Recommender | None = visit.version.memory.get(kept_as)
     if found is None:
@@ -69,7 +69,7 @@ def _recommender(visit: Visit, selection: Selection) -> Recommender:
 
 
 def _rows(visit: Visit, found: Recommendation) -> list[dict[str, Any]]:
-    """What the table shows of each model; the names are those that the lists' whiskers read."""
+    """Return a row of the table for each model; the list's whiskers use the same names."""
     return [
         {
             "rank": rank(one, place),

@@ -1,4 +1,4 @@
-"""From what pages show to HTML: templates, in which every text is text, and the files beside them."""
+"""Rendering of pages to HTML, with templates that escape all texts, and the assets of the pages."""
 
 import hashlib
 import math
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _HERE = Path(__file__).parent
-#: Of the report, whose look and parts the pages share.
+#: Scripts of the report, whose style and elements the pages share.
 _SHARED_SCRIPTS = ("dom.js", "code.js", "charts.js")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-#: What a page may load and do: files of this address, nothing inline, no frame around it, no markup made by scripts.
+#: Content security policy: only files of this server, nothing inline, no frames, no markup made by scripts.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -37,14 +37,14 @@ POLICY = (
 
 
 class Asset(NamedTuple):
-    """A file beside the pages."""
+    """A file that pages load."""
 
     content: bytes
     media_type: str
 
 
 class Renderer:
-    """Templates with what all of them need."""
+    """Jinja templates with their common filters and globals."""
 
     @cached_property
     def _environment(self) -> "Environment":
@@ -56,8 +56,8 @@ class Renderer:
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
-            # Models, files and other people's runs wrote these texts: no control character and no mark that turns the
-            # direction of reading round reaches a page.
+            # These texts come from models, files and runs of others: remove control characters and marks that reverse
+            # the reading direction.
             finalize=lambda value: visible(value) if type(value) is str else value,
         )
         environment.filters |= {
@@ -69,19 +69,19 @@ class Renderer:
         return environment
 
     def compile(self) -> None:
-        """Compile every template, which takes tenths of a second."""
+        """Compile all templates, which takes some tenths of a second."""
         for name in self._environment.list_templates():
             self._environment.get_template(name)
 
     def page(self, template: str, context: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:
-        """A page of a template."""
+        """Render a template to an HTML response."""
         text = self._environment.get_template(template).render(context)
         return HTMLResponse(text, status)
 
 
 @cache
 def assets() -> Mapping[str, Asset]:
-    """Files beside the pages, but the charting library, by name."""
+    """Return the assets of the pages by name, without the charting library."""
     own = _HERE / "assets"
     script = "\n".join([*map(asset, _SHARED_SCRIPTS), (own / "explorer.js").read_text(encoding="utf-8")])
     style = asset("report.css") + (own / "explorer.css").read_text(encoding="utf-8")
@@ -93,27 +93,27 @@ def assets() -> Mapping[str, Asset]:
 
 @cache
 def asset_versions() -> Mapping[str, str]:
-    """What the addresses of files end with: another one for another content, so that browsers may keep them."""
+    """Return version suffixes of the assets' addresses, which change with the content, so that browsers may cache."""
     found = {name: hashlib.sha256(file.content).hexdigest()[:12] for name, file in assets().items()}
     return found | {"vega.js": metadata.version("vl-convert-python")}
 
 
 @cache
 def vega() -> Asset:
-    """The charting library; making it takes 2 s of CPU once a machine, in another process: no page waits meanwhile."""
+    """Return the charting library; another process makes it once per machine in 2 s of CPU, and blocks no page."""
     make = "from bigcodeflow.report.writer import charting_library; charting_library()"
     subprocess.run([sys.executable, "-P", "-c", make], stdin=subprocess.DEVNULL, check=False)
     return Asset(charting_library().encode(), "text/javascript")
 
 
 def link(path: str, given: Mapping[str, object] | None = None, /, **query: object) -> str:
-    """An address of the explorer; parts without a value are left out, named ones replace given ones."""
+    """Return an address of the explorer; ``query`` overrides ``given``; parameters without a value are left out."""
     found = {name: value for name, value in {**(given or {}), **query}.items() if value not in (None, "", False)}
     return f"{path}?{urlencode(found, doseq=True)}" if found else path
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds in words, such as '2.4 s', '7 min' or '3.5 h'; empty where they are not known."""
+    """Return a duration in words, such as '2.4 s', '7 min' or '3.5 h'; empty if it is not known."""
     if seconds is None or not math.isfinite(seconds):
         return ""
     if seconds < 2 * _MINUTE:
@@ -124,7 +124,7 @@ def duration(seconds: float | None) -> str:
 
 
 def _place(href: str) -> str:
-    """Where a cell of the report's tables leads in the explorer."""
+    """Convert a link in the report's tables to an address of the explorer; empty if there is no such page."""
     shown, _, filters = href.partition("view=samples")
     return f"/samples?{filters.lstrip('&')}" if shown == "#" else href if href.startswith("/") else ""
 

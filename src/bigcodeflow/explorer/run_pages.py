@@ -1,4 +1,4 @@
-"""The list of all runs, and one run."""
+"""Pages of runs: the list of all runs, and a single run."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -12,16 +12,16 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.explorer.catalog import ListedRun, utc
 from bigcodeflow.explorer.changes import changes_of, worse
 from bigcodeflow.explorer.live import live_runs
-from bigcodeflow.explorer.pages import Page, Portion, Visit
+from bigcodeflow.explorer.pages import ROWS, Page, Portion, Visit
 from bigcodeflow.report import overview
 from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, reported_run
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun
 
-#: Filters with choices: names in the address, and attributes of runs.
+#: Filters with choices: query parameters, and the attributes of runs.
 _CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
-#: What the list can be ordered by, the default first; runs that lack it come last.
+#: Orders of the list, the default first; runs without the value come last.
 _ORDERS: Mapping[str, tuple[str, Callable[[ListedRun], Any]]] = {
     "latest": ("latest first", lambda run: run.started_at),
     "oldest": ("oldest first", lambda run: run.started_at),
@@ -34,7 +34,7 @@ _MOST_WORSE = 3
 
 
 def all_runs(visit: Visit) -> Page:
-    """Every recorded run that fits the filters."""
+    """Make the page of all recorded runs that match the filters."""
     found = filtered(visit)
     order = visit.text("sort") if visit.text("sort") in _ORDERS else "latest"
     runs = _ordered(found, order)
@@ -43,7 +43,7 @@ def all_runs(visit: Visit) -> Page:
     return Page(
         "runs.html",
         {
-            "runs": runs[portion.first :][:50],
+            "runs": runs[portion.first :][:ROWS],
             "portion": portion,
             "n_all": len(visit.version.runs),
             "given": given,
@@ -59,7 +59,7 @@ def all_runs(visit: Visit) -> Page:
 
 
 def filtered(visit: Visit) -> list[ListedRun]:
-    """The runs that fit the filters in the address, the latest first."""
+    """Return the runs that match the filters in the address, the latest first."""
     wanted = {attribute: text for name, attribute in _CHOICES.items() if (text := visit.text(name))}
     words = visit.text("q").lower().split()
     since, until = visit.day("since"), visit.day("until")
@@ -84,7 +84,7 @@ def _ordered(runs: Sequence[ListedRun], order: str) -> list[ListedRun]:
 
 
 def one_run(visit: Visit, record: str) -> Page:
-    """A run's scores, failures, costs and settings, and what led to it and came after it."""
+    """Make the page of a run: scores, failures and settings, with its neighbours in the series."""
     listed = visit.run(record)
     recorded = visit.catalog.recorded(listed)
     nights = visit.version.series[listed.series]
@@ -112,7 +112,7 @@ def one_run(visit: Visit, record: str) -> Page:
 
 
 def metrics_of(run: RecordedRun) -> list[Row]:
-    """Rows of the run's METRICS table."""
+    """Read the rows of the run's METRICS table; raise ArtifactError if it cannot be read."""
     path = run.path("aggregation")
     try:
         with pq.ParquetFile(path) as file:
@@ -123,7 +123,7 @@ def metrics_of(run: RecordedRun) -> list[Row]:
 
 
 def _sections(run: ReportedRun) -> list[Section]:
-    """The report's sections of one run that its metrics tell."""
+    """Return the report's sections of a run that are made from its metrics."""
     lead = "A task counts in each of its"
     found = (
         overview.scores([run]),
@@ -137,7 +137,7 @@ def _sections(run: ReportedRun) -> list[Section]:
 
 
 def _facts(run: ListedRun, recorded: RecordedRun) -> list[tuple[str, str]]:
-    """What is known of a run beside its scores, each with its name."""
+    """Return name and value of the known facts of a run, other than its scores."""
     config = recorded.config
     asked = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in recorded.parameters.items() if value != "")
     facts = [

@@ -1,4 +1,4 @@
-"""Samples of all runs, searched, and a sample's whole story."""
+"""Pages of samples: the search over all runs, and a single sample in detail."""
 
 import math
 import re
@@ -28,23 +28,24 @@ _WORD = re.compile(r'"[^"]+"|\S+')
 _MOST_WORDS = 8
 _MOST_ELSEWHERE = 40
 _MOST_OF_A_RUN = 10**6
-#: Ranges of the share of samples that pass a task, over the latest run of each series here.
+_UNKNOWN_TOTAL = 10**9
+#: Ranges of a task's share of passing samples, over the latest run of each series in this store.
 _PASSED_HERE: Mapping[str, tuple[str, Difficulty]] = {
     "never": ("in no run", Difficulty(0.0, 0.0)),
     "sometimes": ("in some", Difficulty(math.nextafter(0.0, 1), math.nextafter(1.0, 0))),
     "always": ("in every run", Difficulty(1.0, 1.0)),
 }
-#: What the form asks of a sample itself.
+#: Filters of the form on samples.
 _OWN = ("q", "status", "kind", "variant", "difficulty", "passed")
-#: What it asks of the sample's run.
+#: Filters of the form on the samples' runs.
 _OF_RUN = ("run", "model", "split", "subset", "environment")
 _CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
-#: Sections that are open at first; the others open at a click.
+#: Sections that are open initially; the others open on a click.
 _OPEN = ("verdict", "executed program", "the module itself failed")
 
 
 def samples(visit: Visit) -> Page:
-    """The samples of all runs that fit the filters and the words."""
+    """Make the page of the samples of all runs that match the filters and the words."""
     given = {name: visit.text(name) for name in (*_OWN, *_OF_RUN)}
     one = visit.run(given["run"]) if given["run"] else None
     deep = bool(visit.text("deep")) and one is not None and bool(given["q"])
@@ -71,27 +72,30 @@ def samples(visit: Visit) -> Page:
 
 
 def _without_words(visit: Visit) -> list[ListedRun]:
-    """The runs that fit the filters but the words, which are the samples' here."""
+    """Return the runs that match the filters except the words, which here search samples."""
     query = visit.query.__class__([(name, value) for name, value in visit.query.multi_items() if name != "q"])
     return filtered(Visit(visit.catalog, visit.version, visit.index, query, visit.now))
 
 
 def _found(visit: Visit, runs: Sequence[ListedRun], given: Mapping[str, str]) -> tuple[Found, Portion]:
-    """What the index finds in the runs; of several records of one execution the latest counts."""
+    """Search the index for samples of the runs; of several records of the same execution use only the latest."""
     visit.index.refresh(files_of(visit.version.runs))
     latest: dict[str, ListedRun] = {}
     for run in runs:
         if run.execution_key:
             latest.setdefault(run.execution_key, run)
     ordered = list(latest.values())
-    portion = Portion.of(visit, 10**9)
-    found = visit.index.search(_query(visit, ordered, given), offset=portion.first, limit=ROWS)
+    query, asked = _query(visit, ordered, given), Portion.of(visit, _UNKNOWN_TOTAL)
+    found = visit.index.search(query, offset=asked.first, limit=ROWS)
+    portion = Portion.of(visit, found.total)
+    if portion.number != asked.number:
+        found = visit.index.search(query, offset=portion.first, limit=ROWS)
     rows = [row | {"run": ordered[row["number"]]} for row in found.rows]
-    return found._replace(rows=rows), Portion(portion.number, found.total)
+    return found._replace(rows=rows), portion
 
 
 def _words(given: Mapping[str, str]) -> list[str]:
-    """What is searched for, in small letters; quotes hold a phrase together."""
+    """Return the search words in lower case; quotes form a phrase."""
     return [word.strip('"') for word in _WORD.findall(given["q"].lower())][:_MOST_WORDS]
 
 
@@ -108,17 +112,17 @@ def _query(visit: Visit, ordered: Sequence[ListedRun], given: Mapping[str, str])
 
 
 def files_of(runs: Sequence[ListedRun]) -> dict[str, str]:
-    """Files of verdicts by their keys, those of the latest runs first."""
+    """Return the files of verdicts by key, in the order of the runs."""
     return {run.execution_key: run.execution_file for run in runs if run.execution_key and run.execution_file}
 
 
 def _hits(words: Sequence[str], text: str) -> int:
-    """Bit i stands for word i, which occurs in the text."""
+    """Return a bit mask of words: bit i is set if word i occurs in the text."""
     return sum(1 << number for number, word in enumerate(words) if word in text)
 
 
 def _tasks(visit: Visit, words: Sequence[str], given: Mapping[str, str]) -> dict[str, int] | None:
-    """Tasks in the ranges, with the words that are a library or domain of theirs; None where none is asked for."""
+    """Return tasks in the ranges, each with a bit mask of words in its libraries and domains; None without filters."""
     level = LEVELS.get(given["difficulty"])
     _, here = _PASSED_HERE.get(given["passed"], ("", None))
     if not words and level is None and here is None:
@@ -133,7 +137,7 @@ def _tasks(visit: Visit, words: Sequence[str], given: Mapping[str, str]) -> dict
 
 
 def _inside(visit: Visit, run: ListedRun, given: Mapping[str, str]) -> tuple[Found, Portion]:
-    """Samples of one run that the index finds, or in whose program, traces or output all the words stand."""
+    """Search samples of a run: those in the index, and those with all words in solution, traces or output."""
     tasks = _tasks(visit, (), given)
     filters = Filters(
         statuses=() if given["status"] == "!pass" else (given["status"] or "all",),
@@ -164,7 +168,7 @@ def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def sample(visit: Visit) -> Page:
-    """Everything that the store holds of one sample: prompt, answer, program, verdict, traces, times."""
+    """Make the page of a sample with all data of the store: prompt, answer, program, verdict, traces, times."""
     run = visit.run(visit.text("run"))
     task_id, index = visit.text("task"), visit.number("sample", 0)
     with inspect_run(visit.catalog.recorded(run)) as opened:
@@ -215,19 +219,19 @@ def _section(section: Any, detail: SampleDetail) -> dict[str, Any]:
 
 
 def _answer(visit: Visit, run: ListedRun, detail: SampleDetail) -> Row | None:
-    """What the answer took; None where the store does not hold it, or in another form."""
+    """Read data on how the answer was made; None if the store lacks it or has it in another format."""
     path = visit.catalog.recorded(run).path_if_kept("generation")
     if path is None:
         return None
     asked = {"file": duckdb_path(path), "task_id": detail.task_id, "sample_index": detail.sample_index}
     try:
         return next(iter(visit.version.rows("answer", **asked)), None)
-    except duckdb.Error:  # a table of an earlier version, say
+    except duckdb.Error:  # for example a table of an earlier version
         return None
 
 
 def _steps(detail: SampleDetail, answer: Row | None) -> list[tuple[str, str, str]]:
-    """The sample's way through the stages: what was done, how long it took, and what came of it."""
+    """Return the stages of the sample, each with its name, duration and result."""
     verdict = detail.verdict
     steps = []
     if answer is not None and answer["provider"] != "imported":
@@ -259,7 +263,7 @@ _TOKENS = {"prompt_tokens": "tokens sent", "completion_tokens": "received", "rea
 
 
 def _neighbours(visit: Visit, run: ListedRun, task_id: str) -> tuple[str | None, str | None]:
-    """The tasks before and after this one of which the run has a sample that did not pass."""
+    """Return the nearest tasks before and after this task that have samples of the run which did not pass."""
     chosen = {"artifact": run.execution_key, "dataset": run.dataset_key}
     chosen |= {"variant": run.variant, "sanitizer": run.sanitizer}
     rows = visit.version.rows("failing_tasks", **chosen) if run.execution_key and run.dataset_key else []
@@ -276,7 +280,7 @@ def _neighbours(visit: Visit, run: ListedRun, task_id: str) -> tuple[str | None,
 
 
 def _elsewhere(visit: Visit, run: ListedRun, task_id: str) -> list[dict[str, Any]]:
-    """What became of the task in the latest run of every other series of the split."""
+    """Return outcomes of the task in the latest run of each series of the split, without this run."""
     others = [runs[0] for runs in visit.version.series.values() if runs[0].split == run.split]
     others = [other for other in others if other.record != run.record and other.execution_key]
     rows = visit.version.rows(

@@ -1,7 +1,7 @@
-"""An index of every sample of every recorded run, in the user's cache: what searches across runs look in.
+"""Search index of all samples of all recorded runs, in the user's cache.
 
-The catalog has no samples, and to read the tables of a thousand runs takes seconds. The index holds a row a sample
-with the cause of its failure; a thread adds the runs that are new. It can be deleted at any time.
+The catalog has no samples, and reading the tables of a thousand runs takes seconds. The index has one row per sample
+with the cause of its failure; a thread adds new runs. It can be deleted at any time.
 """
 
 import hashlib
@@ -21,10 +21,10 @@ from bigcodeflow.results.models import Row, rows_from, sql_of
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Bump when the rows or their columns change: another version's file is not opened.
+#: Increase it when the rows or their columns change: files of other versions are not opened.
 _VERSION = 3
 _MEMORY_LIMIT = "1GiB"
-#: Runs that are added at once: so many appear together, and so many are lost when the process ends.
+#: Number of runs added per transaction; they appear together, and are lost if the process ends before the commit.
 _RUNS_AT_ONCE = 16
 _COLUMNS = (
     "artifact VARCHAR, place INTEGER, task_id VARCHAR, sample_index INTEGER, variant VARCHAR, sanitizer VARCHAR, "
@@ -37,56 +37,56 @@ _STATUS_AND_KIND = (
     "$kind IN ('', failure_kind) AND CASE WHEN $status = '!pass' THEN status <> 'pass' ELSE $status IN ('', status) END"
 )
 
-#: What DuckDB says of a file that another explorer has open, in another process or in this one.
+#: Error messages of DuckDB for a file that another explorer has open, in another process or in this process.
 _IN_USE = ("Could not set lock", "different configuration")
 
 logger = logging.getLogger(__name__)
 
 
 class _File(NamedTuple):
-    """A file of verdicts, and what changes with its content."""
+    """A file of verdicts, and a stamp that changes with its content."""
 
     path: str
     stamp: str
 
 
 class SampleQuery(NamedTuple):
-    """Which samples are wanted; what is empty wants all."""
+    """Filters of samples; an empty filter matches all."""
 
     artifacts: Sequence[tuple[str, int]]
-    """Executions in which they are looked for, in the order of the result, each with the words that its run fits: bit
-    i stands for word i."""
+    """Keys of the executions to search, in the order of the result, each with a bit mask of the words that match its
+    run: bit i is for word i."""
     words: Sequence[str] = ()
-    """All must occur, in small letters."""
+    """Words in lower case, which must all occur."""
     tasks: Mapping[str, int] | None = None
-    """Ids of the tasks that fit, each with the words that the task fits; None: every task does, and no word."""
+    """Ids of the tasks to search, each with a bit mask of the words that match it; None: all tasks, without words."""
     status: str = ""
-    """'!pass' wants all that did not pass."""
+    """Status of the samples; '!pass' matches all that did not pass."""
     kind: str = ""
     variant: str = ""
 
 
 class Found(NamedTuple):
-    """Samples that a query wants."""
+    """Samples that match a query."""
 
     rows: Sequence[Row]
-    """A portion of them; ``number`` is the place of the execution in the query."""
+    """Requested range of the samples; ``number`` is the index of the execution in the query."""
     statuses: Mapping[str, int]
-    """Number of samples by status, the filter on it left out."""
+    """Number of samples by status, without the filter on status."""
     kinds: Mapping[str, int]
-    """Number of samples by failure kind, the filters on it and on the status left out."""
+    """Number of samples by failure kind, without the filters on kind and status."""
     total: int
 
 
 class Progress(NamedTuple):
-    """How much of the recorded runs is indexed."""
+    """Progress of indexing: numbers of indexed and of all executions."""
 
     done: int
     total: int
 
 
 class SampleIndex:
-    """The index of one store."""
+    """Search index of a store."""
 
     def __init__(self, location: str, folder: Path | None = None) -> None:
         name = f"{hashlib.sha256(location.encode()).hexdigest()[:16]}-v{_VERSION}.duckdb"
@@ -96,14 +96,14 @@ class SampleIndex:
         self._thread: threading.Thread | None = None
         self._wanted: Mapping[str, _File] = {}
         self._known: dict[str, str] = {}
-        """Stamps of the files that are in the index, by the keys of executions."""
+        """Stamps of the indexed files, by execution key."""
         self._unreadable: set[_File] = set()
         self._stopped = False
         self._is_in_file = True
 
     def refresh(self, files: Mapping[str, str]) -> None:
-        """Have a thread add the executions, Parquet files by key, that are not in the index; the first come first."""
-        # What is executed again, to judge the rest, keeps its key.
+        """Start a thread that adds missing executions to the index in the given order; ``files`` maps keys to paths."""
+        # An execution keeps its key when it is continued to judge the remaining samples.
         wanted = {key: _File(path, _stamp(path)) for key, path in files.items()}
         with self._lock:
             self._wanted = wanted
@@ -114,12 +114,12 @@ class SampleIndex:
             self._thread.start()
 
     def wait(self) -> None:
-        """Return when the thread has added what it was given."""
+        """Wait until the thread has added all executions."""
         if (thread := self._thread) is not None:
             thread.join()
 
     def close(self) -> None:
-        """Stop adding, and close the file."""
+        """Stop the thread after its current step, and close the database."""
         self._stopped = True
         self.wait()
         if self._database is not None:
@@ -127,12 +127,12 @@ class SampleIndex:
 
     @property
     def progress(self) -> Progress:
-        """How many of the executions that were asked for are in the index."""
+        """Numbers of requested executions that are indexed, and of all that are readable."""
         readable = {key: file for key, file in self._wanted.items() if file not in self._unreadable}
         return Progress(sum(self._has(key, file) for key, file in readable.items()), len(readable))
 
     def search(self, query: SampleQuery, *, offset: int = 0, limit: int = 50) -> Found:
-        """The samples that a query wants, those of the first executions first."""
+        """Return the samples that match a query, in the order of its executions; nothing if the index is not open."""
         with self._lock:
             if self._database is None:
                 return Found((), {}, {}, 0)
@@ -140,7 +140,7 @@ class SampleIndex:
         with connection:
             source, conditions, parameters = _searched(query)
             where = " AND ".join(conditions) or "true"
-            # Only counts of all runs are taken from the whole index; the rows are those of a few runs.
+            # Only the counts need the whole index; the rows come from a few runs.
             counts = connection.execute(
                 f"{source} SELECT number, status, failure_kind, count(*) FROM found WHERE {where} GROUP BY ALL",  # noqa: S608
                 parameters,
@@ -158,7 +158,7 @@ class SampleIndex:
         return _found([row | {"number": numbers[row["artifact"]]} for row in rows], counts, query)
 
     def _fill(self) -> None:
-        """Add what is wanted, in portions, until nothing is left."""
+        """Add the missing executions in portions until none is left; discard the index if it is damaged."""
         import duckdb
 
         try:
@@ -170,7 +170,7 @@ class SampleIndex:
             self._discard()
 
     def _lacking(self) -> "list[tuple[str, _File]]":
-        """Executions that are not in the index as they are now."""
+        """Return the executions whose current content is not in the index, except unreadable files."""
         return [
             (key, file)
             for key, file in self._wanted.items()
@@ -178,12 +178,12 @@ class SampleIndex:
         ]
 
     def _has(self, key: str, file: _File) -> bool:
-        """Whether the index has the execution as it is now, or as it was when its file was there."""
+        """Tell if the index has the execution's current content, or any content if its file was deleted."""
         known = self._known.get(key)
         return known is not None and file.stamp in ("", known)
 
     def _open(self) -> None:
-        """Open the file, or make it; a damaged one is made anew, and one that another explorer has is not used."""
+        """Open or create the file; recreate it if damaged; use memory if another explorer has it or it is read-only."""
         import duckdb
 
         if self._database is not None:
@@ -198,10 +198,9 @@ class SampleIndex:
             self._is_in_file = False
         except duckdb.Error as error:
             is_in_use = any(words in str(error) for words in _IN_USE)
-            place: Path | str = ":memory:" if is_in_use else self._path
-            with suppress(OSError):
-                Path(place).unlink()
-            database = duckdb.connect(place, config=config)
+            if not is_in_use:
+                self._path.unlink(missing_ok=True)
+            database = duckdb.connect(":memory:" if is_in_use else self._path, config=config)
             self._is_in_file = not is_in_use
         self._database = database
         database.execute(f"CREATE TABLE IF NOT EXISTS samples ({_COLUMNS})")
@@ -210,7 +209,7 @@ class SampleIndex:
         self._forget(database, self._known.keys() - self._wanted.keys())
 
     def _discard(self) -> None:
-        """Remove an index that turned out to be damaged; the next request begins another one."""
+        """Remove a damaged index; the next request starts a new index."""
         with self._lock:
             database, self._database, self._known = self._database, None, {}
         if database is not None:
@@ -220,7 +219,7 @@ class SampleIndex:
                 self._path.unlink()
 
     def _forget(self, database: "DuckDBPyConnection", gone: set[str]) -> None:
-        """Remove executions that no recorded run has any more."""
+        """Remove the executions ``gone`` from the index."""
         if not gone:
             return
         for table in ("samples", "artifacts"):
@@ -232,7 +231,7 @@ class SampleIndex:
             self._known.pop(key, None)
 
     def _add(self, portion: "Mapping[str, _File]") -> None:
-        """Add executions; of several of which one cannot be read each by itself, to find that one."""
+        """Add executions; if that fails for several, add each separately to detect the unreadable file."""
         import duckdb
 
         if self._database is None:
@@ -263,7 +262,7 @@ class SampleIndex:
 
 
 def _stamp(path: str) -> str:
-    """What changes with a file's content; empty where there is no file."""
+    """Return a stamp that changes with the file's content; empty if there is no file."""
     try:
         status = Path(path).stat()
     except OSError:
@@ -272,7 +271,7 @@ def _stamp(path: str) -> str:
 
 
 def _is_readable(path: str) -> bool:
-    """Whether a file of verdicts can be read, so that what failed was the index."""
+    """Tell if a file of verdicts can be read; if so, an error came from the index."""
     import duckdb
 
     try:
@@ -284,7 +283,7 @@ def _is_readable(path: str) -> bool:
 
 
 def _searched(query: SampleQuery) -> tuple[str, list[str], dict[str, Any]]:
-    """The common table that is searched, the conditions of words and variant, and their parameters."""
+    """Return the SQL of the searched common table, the conditions of words and variant, and their parameters."""
     listed = [
         {"artifact": artifact, "number": number, "hits": hits}
         for number, (artifact, hits) in enumerate(query.artifacts)
@@ -311,7 +310,7 @@ def _searched(query: SampleQuery) -> tuple[str, list[str], dict[str, Any]]:
 def _shown(
     query: SampleQuery, counts: Sequence[tuple[int, str, str, int]], offset: int, limit: int
 ) -> tuple[list[tuple[str, int]], int]:
-    """The executions whose samples are in a portion of the result, and how many of their samples come before it."""
+    """Return the executions with samples in a range of the result, and the number of their samples before the range."""
     of_number: dict[int, int] = {}
     for number, status, kind, count in counts:
         if _fits(query, status, kind):

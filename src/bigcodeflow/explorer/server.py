@@ -1,4 +1,4 @@
-"""The process of an explorer: listens, answers until it is stopped."""
+"""Server process of the explorer: it listens and answers until it is stopped."""
 
 import socket
 import threading
@@ -14,7 +14,7 @@ from bigcodeflow.explorer.app import Explorer, make_app
 
 
 def explore(location: Path | str, *, host: str, port: int, ready: Callable[[str], object] = lambda _url: None) -> None:
-    """Show a store's runs until SIGTERM or SIGINT; ``ready`` is called with the address once requests are answered."""
+    """Serve a store's runs until SIGTERM or SIGINT; call ``ready`` with the address when the server can answer."""
     with listening(host, port) as listener, quiet_signals():
         explorer = Explorer.of(location)
         url = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
@@ -25,7 +25,7 @@ def explore(location: Path | str, *, host: str, port: int, ready: Callable[[str]
 
 @contextmanager
 def _warming_up(explorer: Explorer) -> Iterator[None]:
-    """Warm up in a thread, which ends at its next step: a thread that DuckDB is in at the end of Python aborts it."""
+    """Warm up in a thread, and wait for its end: Python aborts if a thread is inside DuckDB when the process exits."""
     stopped = threading.Event()
 
     def work() -> None:
@@ -43,7 +43,7 @@ def _warming_up(explorer: Explorer) -> Iterator[None]:
 
 
 class ExplorerServer(uvicorn.Server):
-    """Uvicorn's server of an application, which says when it answers."""
+    """Uvicorn server that calls ``ready`` when it can answer."""
 
     def __init__(self, app: ASGIApp, ready: Callable[[], object] = lambda: None) -> None:
         self._ready = ready
@@ -63,6 +63,6 @@ class ExplorerServer(uvicorn.Server):
         super().__init__(config)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
+        """Start listening, then call ``ready``."""
         await super().startup(sockets)
         self._ready()

@@ -1,19 +1,19 @@
-"""Pages of studies: the list of results in a store, and one result with its tables."""
+"""Pages of studies: the list of results in a store, and a single result with its tables."""
 
 from bigcodeflow.explorer.pages import NotThereError, Page, Visit
 from bigcodeflow.studies import STUDIES, current_studies, recorded_studies
 
-#: Rows of one table on a page; the catalog's view has all.
+#: Most rows of a table on a page; the catalog's view has all.
 _MOST_ROWS = 500
 
 
 def all_studies(visit: Visit) -> Page:
-    """Every result that no later one replaces, the latest first."""
+    """Make the page of all results that no later result replaces, the latest first."""
     return Page("studies.html", {"records": current_studies(visit.catalog.store), "studies": STUDIES})
 
 
 def one_study(visit: Visit, study: str, key: str) -> Page:
-    """The tables of one result."""
+    """Make the page of a result's tables; raise NotThereError if the store does not have it."""
     for record in recorded_studies(visit.catalog.store):
         if (record.ref.stage, record.ref.key) == (study, key):
             break

@@ -1,7 +1,7 @@
-"""Recorded runs for other programs: Inspect, Every Eval Ever, the Hugging Face Hub, MLflow, Weights & Biases.
+"""Export of recorded runs to other programs: Inspect, Every Eval Ever, the Hugging Face Hub, MLflow, Weights & Biases.
 
-Each takes an :class:`ExportedRun`, or a recorded run, and is given what the store holds of it; what is not known, as
-much of an imported run, is left out. See docs/exporting.md.
+Each exporter takes an :class:`ExportedRun` or a recorded run and writes what the store holds. Unknown values, which are
+common in imported runs, are left out. See docs/exporting.md.
 """
 
 from bigcodeflow.exporting.every_eval_ever import Evaluator, Relationship, write_every_eval_ever

@@ -1,7 +1,7 @@
-"""A run as files of Every Eval Ever: one JSON of scores with all that is known of them, and one JSON line a sample.
+"""A run as files of Every Eval Ever: one JSON file with scores and their origin, and one JSON line for each sample.
 
-They lie where its datastore has them, ``data/{benchmark}/{developer}/{model}/{uuid}.json`` and ``…_samples.jsonl``. The
-format's own package, every-eval-ever, checks them in the tests and need not be installed.
+Paths are those of its datastore: ``data/{benchmark}/{developer}/{model}/{uuid}.json`` and ``…_samples.jsonl``. The
+format's own package, every-eval-ever, checks the files in the tests and need not be installed.
 """
 
 import hashlib
@@ -24,18 +24,18 @@ Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 
 _SCHEMA_VERSION = "0.2.2"
 _NOT_PORTABLE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
-#: Settings of generation that the schema has a field for.
+#: Generation settings for which the schema has a field.
 _GENERATION_ARGUMENTS = ("temperature", "top_p", "top_k", "max_tokens")
 _SAMPLE_FACTS = ("sample_index", "status", "failure_kind", "ground_truth_status", "finish_reason", "backend", "hard")
 
 
 class Evaluator(NamedTuple):
-    """Who ran an evaluation."""
+    """Person or organisation that ran an evaluation."""
 
     organization: str = ""
-    """Empty is unknown."""
+    """Name of the organisation; empty if unknown."""
     relationship: Relationship = "other"
-    """To the model's developer."""
+    """Relationship to the model's developer."""
 
 
 _UNKNOWN_EVALUATOR = Evaluator()
@@ -49,19 +49,19 @@ def write_every_eval_ever(
     samples: bool = True,
     now: datetime | None = None,
 ) -> list[Path]:
-    """Write the run's files below a folder and return their paths; writing them again replaces them.
+    """Write the run's files below a folder and return their paths; a second call replaces them.
 
-    Samples that were not judged have no line, and runs whose scores no task can give have no result.
+    Samples that were not judged get no line. A run without any pass@k gets no result and no sample lines.
 
     Args:
         run: the run.
-        folder: where ``data/`` lies.
+        folder: folder that contains ``data/``.
         evaluator: who ran the evaluation.
-        samples: whether prompts, answers and programs are written too.
-        now: the moment of the export, which the format wants.
+        samples: write prompts, answers and programs too.
+        now: time of the export, which the format requires.
     """
     log = _log(run, evaluator, now or datetime.now(UTC))
-    # Random digits in the format's sense, and the same for the same run, so that it is not there twice.
+    # A UUID, as the format requires; the same run always gets the same one, so that it is not stored twice.
     name = str(uuid.UUID(bytes=hashlib.sha256(log["evaluation_id"].encode()).digest()[:16], version=4))
     place = Path("data", *(_portable(part) for part in (run.benchmark, *_developer_and_model(run))))
     written = []
@@ -89,7 +89,7 @@ def _log(run: ExportedRun, evaluator: Evaluator, now: datetime) -> dict[str, Any
         evaluation_id += f"-{run.variant}"
     details = {"exported_by": f"bigcodeflow {bigcodeflow.__version__}", **run.facts}
     library = {"name": "bigcodeflow", "version": bigcodeflow.__version__}
-    if recorded.imported:  # judged by the original's evaluator, whose version no result file states
+    if recorded.imported:  # judged by the original's evaluator; result files do not state its version
         library = {"name": "bigcodebench", "version": UNKNOWN}
     return {
         "schema_version": _SCHEMA_VERSION,
@@ -115,7 +115,7 @@ def _developer_and_model(run: ExportedRun) -> tuple[str, str]:
 
 
 def _model_id(run: ExportedRun) -> str:
-    """DEVELOPER/MODEL; a model whose organisation is not known is below 'unknown'."""
+    """Return DEVELOPER/MODEL, or unknown/MODEL if the developer is not known."""
     return run.model.id if "/" in run.model.id else f"{UNKNOWN}/{run.model.id}"
 
 
@@ -201,7 +201,7 @@ def _generation_config(run: ExportedRun) -> dict[str, Any]:
 
 
 def _lines(run: ExportedRun, log: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """One object a judged sample, of the first result: further ones are made of the same samples."""
+    """Yield one object for each judged sample, linked to the first result; the other results use the same samples."""
     result = log["evaluation_results"][0]
     common = {
         "schema_version": _SCHEMA_VERSION,
@@ -253,7 +253,7 @@ def _line(run: ExportedRun, sample: ExportedSample, *, passed: bool) -> dict[str
 def _attribution(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
     return {
         "turn_idx": 0,
-        # Of imported results the program is known where the answer is not.
+        # For imported results the program may be known without the answer.
         "source": "output.raw" if sample.answer is not None else "program of the result file",
         "extracted_value": sample.row["solution"],
         "extraction_method": f"sanitizer {run.sanitizer}",
@@ -262,11 +262,11 @@ def _attribution(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
 
 
 def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """The facts as the format wants further ones: every value a text, and none for what is not known."""
+    """Convert facts to additional details of the format: every value becomes text, unknown values are left out."""
     known = {name: value for name, value in facts.items() if value is not None and value not in ("", (), [], {})}
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
 
 
 def _portable(text: str) -> str:
-    """The text as a folder's name on any system."""
+    """Convert a text to a folder name that is valid on every operating system."""
     return _NOT_PORTABLE.sub("_", text).rstrip(". ") or "_"

@@ -1,4 +1,4 @@
-"""A recorded run as other programs read it: its model, settings, scores, and each sample of one variant."""
+"""A recorded run prepared for export: its model, settings, scores, and each sample of one variant."""
 
 import json
 import math
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _SUFFIX = re.compile(r"\.(parquet|jsonl(\.gz)?)$")
-#: Providers whose models are their own, so that they are the model's developer too.
+#: Providers that serve only models of their own: they are the model's developer too.
 _DEVELOPERS = frozenset({"anthropic", "google", "mistral", "openai"})
-#: What was measured of a sample, with the unit in the name.
+#: Measurements of a sample, with the unit in the name.
 _MEASURED = ("wall_seconds", "cpu_seconds", "max_rss_mib")
 _USAGE = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd")
 
 
 class ExportedModel(NamedTuple):
-    """Who answered; a text is empty where it is not known."""
+    """The model that answered; a text is empty if it is not known."""
 
     id: str
-    """As ORGANISATION/NAME where the organisation is known, without the revision."""
+    """ORGANISATION/NAME if the organisation is known, else NAME; without the revision."""
     revision: str
     developer: str
     provider: str
-    """As in front of the colon of generation.model."""
+    """Text before the colon of generation.model."""
     deployment: Literal["self_deployed", "externally_managed", "unknown"]
-    """Who ran the model: who asked it, or somebody else."""
+    """Operator of the model: the evaluator ('self_deployed') or a provider ('externally_managed')."""
 
     @property
     def name(self) -> str:
-        """The model without its organisation."""
+        """Name of the model without its organisation."""
         return self.id.rpartition("/")[2]
 
 
@@ -57,32 +57,32 @@ class ExportedSample(NamedTuple):
 
     row: Row
     prompt: str
-    """The task in the words of the run's split."""
+    """Text of the task in the run's split."""
     messages: Sequence[Mapping[str, str]]
-    """What the model was sent, as role and content; the prompt alone where the request is not kept."""
+    """Messages that the model was sent, as role and content; the prompt alone if the request was not kept."""
     answer: str | None
-    """None: the store has none, as of imported results."""
+    """Raw answer; None if the store has none, as for imported results."""
     program: str | None
-    """The text that was executed; None: the store has none."""
+    """Text that was executed; None if the store has none."""
 
     @property
     def passed(self) -> bool | None:
-        """Whether it counts as solved; None: it was not judged."""
+        """True if the sample passed; None if it was not judged."""
         return None if self.row["status"] == "infra_error" else self.row["status"] == "pass"
 
     @property
     def failures(self) -> str:
-        """What failed, test by test with its traceback; empty for a pass."""
+        """Failed tests, each with its traceback; empty for a pass."""
         return "\n".join(f"{test}\n{trace}" for test, trace in failure_details(self.row).items())
 
     @property
     def measurements(self) -> dict[str, float]:
-        """What the sandbox measured, as far as it did."""
+        """Measurements of the sandbox by name; missing ones are left out."""
         return {name: self.row[name] for name in _MEASURED if measured(self.row[name])}
 
 
 class ExportedRun:
-    """A recorded run in one variant and sanitizer, whose tables are open."""
+    """One variant and sanitizer of a recorded run, with its tables open."""
 
     def __init__(self, recorded: RecordedRun, connection: "DuckDBPyConnection", kind: Row) -> None:
         self.recorded, self._connection = recorded, connection
@@ -92,14 +92,14 @@ class ExportedRun:
 
     @cached_property
     def model(self) -> ExportedModel:
-        """Who answered: a model, or the control that stands in for one."""
+        """The model that answered, or the control in its place."""
         run = self.recorded
         named = named_model(run.control or run.model)
         generation = run.config.get("generation", {})
         asked = run.config.get("samples", {}).get("source") == "model"
         provider = str(generation.get("model") or "").partition(":")[0] if asked else ""
         developer = named.name.rpartition("/")[0]
-        # Behind another address, such as a server of one's own, any model may answer.
+        # With another base URL, such as the user's own server, any model may answer.
         elsewhere = bool(generation.get("base_url"))
         if not developer and provider in _DEVELOPERS and not elsewhere:
             developer = provider
@@ -113,24 +113,24 @@ class ExportedRun:
 
     @cached_property
     def dataset(self) -> RunLink:
-        """Where the tasks came from, with version and commit."""
+        """Origin of the tasks, with version and commit."""
         return run_link(self.recorded)
 
     @property
     def benchmark(self) -> str:
-        """Such as 'bigcodebench' or 'bigcodebench-hard'; of other tasks the name of their source."""
+        """Name of the benchmark, such as 'bigcodebench' or 'bigcodebench-hard'; for other tasks, of their source."""
         name = as_name(_SUFFIX.sub("", self.dataset.dataset.partition("@")[0].rpartition("/")[2]))
-        # A file or a hub's dataset may hold all tasks, or the hard ones alone.
+        # The source may hold all tasks or only the hard ones; the name tells the hard subset either way.
         return f"{name}-hard" if self.recorded.subset == "hard" and not name.endswith("-hard") else name
 
     @property
     def task(self) -> str:
-        """The benchmark and which of its prompts were asked, such as 'bigcodebench-hard-instruct'."""
+        """Benchmark and split, such as 'bigcodebench-hard-instruct'."""
         return "-".join(filter(None, (self.benchmark, self.recorded.split)))
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """How the model was asked, as far as it is known: sampling, prompt settings, number of samples."""
+        """Known generation settings: sampling, prompt settings, number of samples."""
         if not self.recorded.imported:
             return {name: value for name, value in self.recorded.parameters.items() if value not in ("", (), [])}
         generation = self.recorded.config.get("generation", {})
@@ -139,19 +139,19 @@ class ExportedRun:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """What bounded an execution; empty where it is not known."""
+        """Limits of each execution; empty if they are not known."""
         limits = self.recorded.config.get("execution", {}).get("limits") or {}
         return {name: value for name, value in limits.items() if value is not None}
 
     @cached_property
     def pass_at_k(self) -> dict[int, Row]:
-        """Rows of the metrics table over all tasks, by k; none that no task can give."""
+        """Rows of the metrics table over all tasks, by k; a k without a value (NaN) is left out."""
         rows = [row for row in overall(self._metrics, "pass@k") if self._is_ours(row) and not math.isnan(row["value"])]
         return {row["k"]: row for row in sorted(rows, key=lambda row: row["k"])}
 
     @cached_property
     def counts(self) -> dict[str, float]:
-        """Other figures of the run by name: samples, samples that were not judged, the rate of ground truths."""
+        """Other figures by name: samples, unjudged samples, excluded tasks, and share of passing ground truths."""
         found = {"n_samples": self._overall("sample_count"), "n_unjudged": self._overall("infra_error_count")}
         found |= {"n_excluded_tasks": self._overall("excluded_task_count")}
         rate = next((row["value"] for row in overall(self._metrics, "ground_truth_rate")), math.nan)
@@ -160,13 +160,13 @@ class ExportedRun:
 
     @cached_property
     def usage(self) -> dict[str, float]:
-        """Tokens and cost of all answers, as far as they are known."""
+        """Tokens and cost in USD of all answers; unknown values are left out."""
         [row] = models.rows_of(self._connection, "comparison_usage")
         return {name: row[name] for name in _USAGE if row[name] is not None}
 
     @property
     def scores(self) -> dict[str, float]:
-        """Every figure by name, such as 'pass@1', 'pass@1_ci_low', 'ground_truth_rate' and 'cost_usd'."""
+        """All figures by name, such as 'pass@1', 'pass@1_ci_low', 'ground_truth_rate' and 'cost_usd'."""
         found: dict[str, float] = {}
         for k, row in self.pass_at_k.items():
             found[f"pass@{k}"] = row["value"]
@@ -177,7 +177,7 @@ class ExportedRun:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What identifies the run and how it was made, by names of the settings."""
+        """Identity and settings of the run, by names of the settings; empty values are left out."""
         run, model = self.recorded, self.model
         found = {
             "model": model.id,
@@ -199,7 +199,7 @@ class ExportedRun:
         return {name: value for name, value in found.items() if value}
 
     def samples(self) -> Iterator[ExportedSample]:
-        """Every sample of the variant, in the order of the tasks."""
+        """Yield every sample of the variant and sanitizer, in the order of the tasks."""
         chosen = {"variant": self.variant, "sanitizer": self.sanitizer}
         for row in models.rows_from(self._connection.execute(models.sql_of("exported_samples"), chosen)):
             yield self._sample(row)
@@ -213,7 +213,7 @@ class ExportedRun:
                 solution=row["solution"],
                 variant=self.variant,
             )
-        # Where nobody kept the answers of imported results, their programs stand in the table.
+        # For imported results without kept answers, the table holds the programs instead.
         answer = None if row["provider"] == "imported" or row["error"] else row["raw_text"]
         return ExportedSample(row, prompt, _messages(row["request"], prompt), answer, program)
 
@@ -231,10 +231,10 @@ class ExportedRun:
 
 @contextmanager
 def exported_run(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
-    """Open a run for export; without a variant, in the calibrated one where it has that.
+    """Open a run for export; without a variant, the calibrated one is preferred.
 
     Raises:
-        ArtifactError: tasks, verdicts or scores are not in the store, or nothing was judged in that variant.
+        ArtifactError: tasks, verdicts or (on first use) scores are not in the store, or the variant has no verdicts.
     """
     with tables_of(run) as (connection, _):
         kinds = models.rows_of(connection, "comparison_kinds")
@@ -248,7 +248,7 @@ def exported_run(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
 
 
 def _messages(request: str | None, prompt: str) -> list[dict[str, str]]:
-    """The turns of a stored request; of a form that is not known here, the prompt alone."""
+    """Return the messages of a stored request; for an unknown format, return the prompt alone."""
     alone = [{"role": "user", "content": prompt}]
     try:
         body = json.loads(request or "")

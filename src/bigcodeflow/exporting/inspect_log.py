@@ -1,8 +1,8 @@
 """A run as a log file of Inspect (inspect-ai): ``.eval``, version 2 of its format, read by its library and its viewer.
 
-The file is a zip archive of JSON: ``header.json`` with the evaluation, its scores and what it used, ``samples/`` with
-one file a sample and epoch, ``summaries.json`` with the samples in short, and ``_journal/start.json`` with what was
-known at the start. It is written without Inspect, which need not be installed.
+The file is a zip archive of JSON: ``header.json`` with the evaluation, its scores and token usage, ``samples/`` with
+one file for each sample and epoch, ``summaries.json`` with shortened samples, and ``_journal/start.json`` with the
+facts known at the start. It is written without Inspect, which need not be installed.
 """
 
 import hashlib
@@ -25,10 +25,10 @@ from bigcodeflow.store import write_atomically
 
 _VERSION = 2
 _SCORER = "verdict"
-#: Characters of a text in the summaries, as Inspect cuts them.
+#: Length of a text in the summaries, in characters; Inspect cuts them in the same way.
 _SUMMARY_CHARACTERS = 1_000
 _STOP_REASONS = {"stop": "stop", "length": "max_tokens", "refusal": "content_filter"}
-#: Settings of generation that Inspect has under the same name, and takes any value of.
+#: Generation settings that Inspect has under the same name and accepts with any value.
 _GENERATE_CONFIG = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 _SAMPLE_FACTS = ("entry_point", "libs", "domains", "hard", "test", "code_prompt", "ground_truth_status")
 _ANSWER_FACTS = ("provider", "finish_reason", "seed", "cost_usd", "latency_seconds")
@@ -51,8 +51,8 @@ _VERDICT_FACTS = (
 def write_inspect_log(run: ExportedRun, folder: Path, *, samples: bool = True) -> Path:
     """Write the run's log into a folder and return its path; the same run always gives the same bytes.
 
-    Sample numbers become epochs from 1. A sample that was not judged has an error and no score. Without samples the log
-    holds the scores alone.
+    Sample indexes become epochs, starting at 1. A sample that was not judged has an error and no score. Without
+    ``samples`` the log holds the scores only.
     """
     started = run.recorded.started_at
     name = f"{started:%Y-%m-%dT%H-%M-%S+00-00}_{run.task}_{_identifier(run, 'task')}.eval"
@@ -82,14 +82,14 @@ def _add(archive: ZipFile, name: str, value: Any, moment: datetime) -> None:
 
 
 def _without_nulls(value: Any) -> Any:
-    """What is not known is left out, as Inspect does."""
+    """Remove null values of objects at every level, as Inspect does."""
     if isinstance(value, dict):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _identifier(run: ExportedRun, *of: str) -> str:
-    """22 letters and digits that are always the same for the same thing, as long as Inspect's own."""
+    """Return 22 hex digits, the length of Inspect's own ids, that are always the same for the same input."""
     text = "\n".join((run.recorded.record, run.variant, run.sanitizer, *of))
     return hashlib.sha256(text.encode()).hexdigest()[:22]
 
@@ -124,7 +124,7 @@ def _evaluation(run: ExportedRun) -> dict[str, Any]:
 
 
 def _model(run: ExportedRun) -> str:
-    """As Inspect names models: the provider before the model."""
+    """Return the model's name in Inspect's form: PROVIDER/MODEL."""
     model = run.model
     known = not model.provider or model.id.startswith(f"{model.provider}/")
     return model.id if known else f"{model.provider}/{model.id}"
@@ -216,7 +216,7 @@ def _sample(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
 
 
 def _answer(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
-    """The assistant's message."""
+    """Make the assistant's message."""
     content: Any = sample.answer
     if sample.row["reasoning"]:
         thought = {"type": "reasoning", "reasoning": sample.row["reasoning"], "redacted": False}
@@ -252,7 +252,7 @@ def _score(sample: ExportedSample) -> dict[str, Any]:
 
 
 def _explanation(sample: ExportedSample) -> str:
-    """Program and failures as Markdown, which the viewer takes it for: Python outside of a block would lose lines."""
+    """Write program and failures as Markdown: the viewer renders it, and Python outside of a block would lose lines."""
     parts = [markdown_block(sample.program, "python")] if sample.program is not None else []
     for test, trace in failure_details(sample.row).items():
         parts.append(f"**{markdown_text(test)}**\n\n{markdown_block(trace)}")
@@ -260,13 +260,13 @@ def _explanation(sample: ExportedSample) -> str:
 
 
 def _error(row: Row) -> dict[str, str]:
-    """Why a sample was not judged."""
+    """Return the reason why a sample was not judged, in Inspect's form of an error."""
     text = f"not judged, for a reason outside of the sample: {row['exit']}"
     return {"message": text, "traceback": row["module_trace"], "traceback_ansi": row["module_trace"]}
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """The sample in short: long texts cut, and of its facts those that are one value."""
+    """Shorten a sample for the summaries: cut long texts, and drop facts that are lists or dicts."""
     scores = sample["scores"]
     if scores is not None:
         scores = {name: _thin(score) | {"metadata": _thin(score["metadata"])} for name, score in scores.items()}

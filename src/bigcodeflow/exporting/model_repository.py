@@ -1,4 +1,4 @@
-"""A run's score as ``.eval_results`` of the model's repository on the Hugging Face Hub, proposed as a pull request."""
+"""Pull request that adds a run's score as ``.eval_results`` to the model's repository on the Hugging Face Hub."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -13,41 +13,41 @@ _FOLDER = ".eval_results"
 
 
 class Proposal(NamedTuple):
-    """Files for a model's repository, and what became of them."""
+    """Files for a model's repository, and the pull request that holds them."""
 
     repository: str
     files: Mapping[str, str]
     """Text of each file by its path in the repository."""
     pull_request: str = ""
-    """Address of the pull request that holds them; empty after a dry run, or where the repository has them already."""
+    """URL of the pull request; empty after a dry run, or if the repository has the files already."""
     is_new: bool = False
-    """The pull request was opened now; else one of this title was open before."""
+    """True if this call opened the pull request; False if one with this title was open before, or none was opened."""
 
 
 def propose_eval_results(
     run: RecordedRun, repository: str = "", *, allow: Collection[Allowance] = (), publish: bool = False
 ) -> Proposal:
-    """Propose a run's calibrated pass@1 to a model's repository; without ``publish`` only say what would be proposed.
+    """Propose a run's calibrated pass@1 to a model's repository; without ``publish``, only return the proposal.
 
-    A dry run needs neither token nor network. No second pull request is opened where one of the same title is open, and
-    none where the repository holds the file already. A score that the leaderboard refuses is refused here, for the same
-    reasons.
+    A dry run needs neither token nor network. No pull request is opened if one with the same title is open, or if the
+    repository already holds the file. A score that the leaderboard refuses is refused here for the same reasons.
 
     Args:
         run: the run.
         repository: the model's repository, OWNER/NAME; empty takes the run's model.
-        allow: shortcomings of the score that do not refuse it.
+        allow: shortcomings for which the score is not refused.
         publish: open the pull request. Needs HF_TOKEN.
 
     Raises:
         ArtifactError: the score is refused.
+        ConfigError: ``repository`` is empty, and the run's model is not of the form OWNER/NAME.
         PublishingError: the hub refuses or does not answer.
     """
     entry = entry_of(run, allow=allow)
     if not repository and entry.model.count("/") != 1:
         raise ConfigError(f"{entry.model!r} is no repository on the hub: name the model's with --repository OWNER/NAME")
     repository = repository or entry.model
-    # One file a board: proposals of others then touch other files.
+    # One file for each subset and split, so that proposals of other scores change other files.
     path = f"{_FOLDER}/bigcodebench-{entry.subset}-{entry.split}.yaml"
     files = {path: card(entry)}
     title = f"Add BigCodeBench results: {entry.subset}, {entry.split}"

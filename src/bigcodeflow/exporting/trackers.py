@@ -1,4 +1,4 @@
-"""A run in a tracker of experiments: MLflow or Weights & Biases, through their own clients."""
+"""Logging of a run to an experiment tracker: MLflow or Weights & Biases, through their own clients."""
 
 import hashlib
 import importlib
@@ -16,41 +16,41 @@ from typing import Any, NamedTuple
 from bigcodeflow.core.errors import ConfigError, PublishingError, error_message
 from bigcodeflow.exporting.exported_run import ExportedRun, ExportedSample
 
-#: Columns of the samples that trackers get.
+#: Columns of the sample table that trackers receive.
 SAMPLE_COLUMNS = ("task_id", "sample_index", "status", "failure_kind", "prompt", "answer", "program", "failures")
 _RECORD_TAG = "bigcodeflow.record"
-#: MLflow takes so many parameters and tags at once.
+#: Most parameters and tags that MLflow takes in one request.
 _MLFLOW_BATCH = 100
 _LONGEST_PARAMETER = 6_000
-#: W&B takes no longer one.
+#: Longest tag that W&B accepts, in characters.
 _LONGEST_TAG = 64
 
 
 class TrackedRun(NamedTuple):
-    """Where a tracker has a run."""
+    """Location of a run in a tracker."""
 
     place: str
-    """Its address; of a run that is kept on this machine, its id or folder."""
+    """URL of the run; for a run that is kept on this machine, its id or folder."""
     is_new: bool
-    """It was made now; else the tracker had it before, and nothing was changed."""
+    """True if this call logged the run; False if the tracker had it before, and nothing was changed."""
 
 
 def log_to_mlflow(
     run: ExportedRun, *, tracking_uri: str = "", experiment: str = "bigcodebench", samples: bool = True
 ) -> TrackedRun:
-    """Log a run to MLflow: settings as parameters, scores as metrics, samples as an artifact; once for each run.
+    """Log a run to MLflow, once only: settings as parameters, scores as metrics, samples as an artifact.
 
     Args:
         run: the run.
         tracking_uri: a server or a database, as MLflow takes it; empty takes MLFLOW_TRACKING_URI or MLflow's default.
-        experiment: name of the experiment, which is made where it is missing.
-        samples: whether prompts, answers and programs are logged too.
+        experiment: name of the experiment, which is created if it is missing.
+        samples: log prompts, answers and programs too.
     """
-    # Its client would try for minutes to reach a server that is not there.
+    # By default, MLflow's client tries for minutes to reach a server that does not answer.
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     mlflow: Any = _package("mlflow", "mlflow")
     entities: Any = _package("mlflow.entities", "mlflow")
-    # Its client says on standard output where the run is.
+    # MLflow's client prints the run's URL on standard output.
     with redirect_stdout(sys.stderr), _tracker_errors("MLflow", mlflow.exceptions.MlflowException):
         client = mlflow.tracking.MlflowClient(tracking_uri or None)
         found = client.get_experiment_by_name(experiment)
@@ -66,7 +66,7 @@ def log_to_mlflow(
         run_id = made.info.run_id
         moment = _milliseconds(finished)
         metrics = [
-            # MLflow takes no @ in a name.
+            # MLflow allows no @ in a metric's name.
             entities.Metric(name.replace("@", "_at_"), value, moment, 0)
             for name, value in run.scores.items()
             if math.isfinite(value)
@@ -81,7 +81,7 @@ def log_to_mlflow(
                 path = Path(folder) / "samples.jsonl"
                 path.write_text("".join(json.dumps(row) + "\n" for row in _sample_rows(run)), encoding="utf-8")
                 client.log_artifact(run_id, str(path))
-        # Last, so that a run that was cut off is logged again.
+        # The tag comes last: an interrupted run lacks it and is logged again.
         client.set_tag(run_id, _RECORD_TAG, identity)
         client.set_terminated(run_id, end_time=moment)
         return TrackedRun(_mlflow_place(client, experiment_id, run_id), is_new=True)
@@ -98,15 +98,15 @@ def log_to_wandb(
 ) -> TrackedRun:
     """Log a run to Weights & Biases: settings as its config, scores in its summary, samples as a table.
 
-    The run has an id of its own, so that logging it again replaces it.
+    The id depends only on the run, so logging it again replaces it.
 
     Args:
         run: the run.
         project: name of the project.
         entity: user or team; empty takes the user's own.
-        offline: keep it below the folder, for ``wandb sync``; else WANDB_API_KEY or a login is needed.
-        folder: where the client keeps its files.
-        samples: whether prompts, answers and programs are logged too.
+        offline: keep the run below ``folder``, for ``wandb sync``; else WANDB_API_KEY or a login is needed.
+        folder: folder for the client's files.
+        samples: log prompts, answers and programs too.
     """
     wandb: Any = _package("wandb", "wandb")
     started, finished = _moments(run)
@@ -137,7 +137,7 @@ def log_to_wandb(
 
 
 def _package(module: str, extra: str) -> Any:
-    """A module of an extra, or a ConfigError that says how to install it."""
+    """Import a module of an extra; raise a ConfigError that says how to install it if it is missing."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -149,7 +149,7 @@ def _package(module: str, extra: str) -> Any:
 
 @contextmanager
 def _tracker_errors(name: str, kind: type[Exception]) -> Iterator[None]:
-    """Turn what the client raises into one line."""
+    """Convert errors of the client into a PublishingError of one line."""
     try:
         yield
     except (kind, OSError, ValueError) as error:
@@ -163,12 +163,12 @@ def _title(run: ExportedRun) -> str:
 
 
 def _identity(run: ExportedRun) -> str:
-    """The same for the same run and variant."""
+    """Return 16 hex digits that are always the same for a record, variant and sanitizer."""
     return hashlib.sha256(f"{run.recorded.record}\n{run.variant}\n{run.sanitizer}".encode()).hexdigest()[:16]
 
 
 def _settings(run: ExportedRun) -> dict[str, Any]:
-    """Everything that is known of how the run was made, in one level."""
+    """Return all known settings and facts of the run in one flat dict."""
     limits = {f"limits.{name}": value for name, value in run.limits.items()}
     parameters = {f"generation.{name}": value for name, value in run.parameters.items()}
     return {**run.facts, "run": run.recorded.run, **parameters, **limits}
@@ -198,7 +198,7 @@ def _milliseconds(moment: datetime) -> int:
 
 
 def _mlflow_place(client: Any, experiment_id: str, run_id: str) -> str:
-    """The run's address on a server, else its id."""
+    """Return the run's URL on a server, else its id."""
     address = str(client.tracking_uri)
     return (
         f"{address.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}" if address.startswith("http") else run_id

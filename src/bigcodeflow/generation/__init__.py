@@ -1,4 +1,4 @@
-"""Answers to tasks: those of a model, recorded ones in the original's formats, and controls that need no model."""
+"""Answers to tasks: from a model, from files in the original's formats, or from controls that need no model."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ VERSION = 3
 
 
 def fingerprint(config: SamplesConfig) -> dict[str, str]:
-    """What identifies samples that are there already: the content of a file or folder, or a control's name."""
+    """Return the identity of existing samples: the hash of a file or folder, or a control's name."""
     if config.source in CONTROLS:
         return {"control": config.source}
     return replay_fingerprint(_path(config))
@@ -46,10 +46,10 @@ def fingerprint(config: SamplesConfig) -> dict[str, str]:
 def load_samples(
     config: SamplesConfig, tasks: pa.Table, *, known_task_ids: frozenset[str], selection: bool
 ) -> pa.Table:
-    """The tasks' samples as a table of the SAMPLES schema, by task order and sample_index.
+    """Return the tasks' samples as a table of the SAMPLES schema, by task order and sample_index.
 
-    Those of tasks that are known and not asked for are skipped. Where single tasks were selected, one without a sample
-    is left out and no error.
+    Samples of known tasks that are not in ``tasks`` are skipped. With ``selection``, a task without a sample is left
+    out, which is no error.
 
     Raises:
         SamplesError: all defects of the source at once, each with file, line, task id and remedy.
@@ -60,7 +60,7 @@ def load_samples(
 
 
 def sample_lines(config: SamplesConfig) -> Mapping[str, list[Mapping[str, Any]]]:
-    """All that each line of a sample file states, by task; lists are empty for other sources."""
+    """Return the whole JSON object of each line of a sample file, by task; lists are empty for controls."""
     found = defaultdict[str, list[Mapping[str, Any]]](list)
     if config.source not in CONTROLS:
         for sample in read_samples(_path(config), config.source, frozenset()).samples:

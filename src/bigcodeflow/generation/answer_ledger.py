@@ -1,8 +1,8 @@
-"""Durable answers of a model under one setting: one line a reply, that counts once it is on the disk.
+"""Durable answers of a model under one setting: one line per reply, which counts after it is synced to disk.
 
-A folder belongs to one setting (model, address, sampling, prompt form); how many samples are wanted is no part of it,
-so that one sample a task grows to ten without paying for the first again. Each writer has a file of its own: what a
-kill tore in two is dropped when it is read, and nothing is ever appended behind it.
+A folder belongs to one setting (model, address, sampling, prompt form). The number of samples is not part of it, so
+that a run with ten samples per task does not pay for the first sample again. Each writer has a separate file: a line
+that a kill cut off is ignored when it is read, and nothing is ever appended after it.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from bigcodeflow.generation.model_api import Answer, Reply, Request, TokenUsage
 from bigcodeflow.store.files import AppendLog, locked, log_records
 
 _PATTERN = "replies-*.jsonl"
-#: How long a reply waits for others to be synced with.
+#: Time that a reply waits for other replies, to be synced together with them.
 _GROUP_SECONDS = 0.05
 
 OnWait = Callable[[str], None]
-"""Called once, with one line, when another run holds the folder and this one waits for it."""
+"""Called once, with a line for people, when this run waits for another run that holds the folder."""
 
 
 class AnswerKey(NamedTuple):
-    """What identifies an answer within a setting."""
+    """Identity of an answer within a setting."""
 
     task_id: str
     prompt_sha: str
@@ -39,7 +39,7 @@ class AnswerKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplyRecord:
-    """One reply as it is kept, with what it is the reply to."""
+    """A stored reply, together with its request."""
 
     task_id: str
     sample_indices: tuple[int, ...]
@@ -48,18 +48,18 @@ class ReplyRecord:
     template_sha: str
     seed: int | None
     body: Mapping[str, Any]
-    """Exactly what was sent, without address and key."""
+    """Body exactly as it was sent, without address and key."""
     answers: tuple[Answer, ...]
     usage: TokenUsage
     """Tokens of the whole reply, for all its samples together."""
     served_model: str | None
     request_id: str | None
     latency_seconds: float
-    """Request sent to reply complete."""
+    """Time from sending the request until the reply was complete."""
     attempts: int
-    """Requests made until this reply came, the one that brought it included."""
+    """Number of requests until this reply, including the successful request."""
     cost_usd: float | None
-    """Of the whole reply; None where no price is known."""
+    """Cost of the whole reply; None if no price is known."""
     sent_at: str
     """Time of the request, ISO 8601 in UTC."""
 
@@ -75,7 +75,7 @@ class ReplyRecord:
         cost_usd: float | None = None,
         sent_at: datetime | None = None,
     ) -> Self:
-        """Put a reply and its request together; answers beyond the samples asked for are dropped."""
+        """Combine a reply and its request; answers beyond the requested samples are dropped."""
         given = min(len(request.sample_indices), len(reply.answers))
         return cls(
             task_id=request.task_id,
@@ -113,21 +113,21 @@ class RecordedAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerLedger:
-    """The replies of one setting, in a folder; read by anyone, written by one run at a time."""
+    """Replies of one setting in a folder, which every process may read and one run at a time may write."""
 
     folder: Path
     accepts_unanswerable: bool = False
-    """Whether failed answers to what can never be answered count; else it is as if they were not there."""
+    """True if failed answers to unanswerable requests count; otherwise they are ignored."""
 
     def keys(self) -> set[AnswerKey]:
         return {key for fields in self._records() for key in _keys(fields)}
 
     def records(self) -> Iterator[ReplyRecord]:
-        """Every whole record, in the order in which they were written; one at a time, so that memory stays flat."""
+        """Yield every whole record in the order of writing; one at a time, so that memory use stays constant."""
         return map(ReplyRecord.from_fields, self._records())
 
     def answers(self, wanted: Container[AnswerKey] | None = None) -> Iterator[RecordedAnswer]:
-        """Each recorded answer once, in the order of writing; of several to one key the first stands."""
+        """Yield each recorded answer once, in the order of writing; if a key has several answers, the first counts."""
         seen: set[AnswerKey] = set()
         for fields in self._records():
             new = [key for key in _keys(fields) if key not in seen and (wanted is None or key in wanted)]
@@ -139,10 +139,10 @@ class AnswerLedger:
 
     @contextmanager
     def writing(self, on_wait: OnWait = lambda _: None) -> Iterator["AnswerWriter"]:
-        """Hold the folder and write to it.
+        """Lock the folder, and yield a writer for it.
 
-        Where another run holds it, of this or another process, waits until that run has ended, and then knows its
-        answers: two runs of one setting never pay for the same sample. A killed run holds nothing.
+        If another run, in this or another process, holds the folder, wait until that run has ended, and then load its
+        answers: two runs of one setting never pay for the same sample. The lock of a killed run is released.
         """
         with ExitStack() as held:
             for pause_seconds in self._tries(held, on_wait):
@@ -151,7 +151,7 @@ class AnswerLedger:
 
     @asynccontextmanager
     async def writing_async(self, on_wait: OnWait = lambda _: None) -> AsyncIterator["AnswerWriter"]:
-        """`writing` for an event loop, which goes on meanwhile; waiting can be cancelled."""
+        """Do the same as `writing` without blocking the event loop; waiting can be cancelled."""
         with ExitStack() as held:
             for pause_seconds in self._tries(held, on_wait):
                 await asyncio.sleep(pause_seconds)
@@ -160,14 +160,14 @@ class AnswerLedger:
 
     @contextmanager
     def serving(self, on_wait: OnWait = lambda _: None) -> Iterator[None]:
-        """Be the one run of this setting that has a server of its own; another one is waited for."""
+        """Lock the server of this setting, so that only one run starts it; wait while another run holds the lock."""
         with ExitStack() as held:
             for pause_seconds in self._tries(held, on_wait, "server"):
                 time.sleep(pause_seconds)
             yield
 
     def _tries(self, held: ExitStack, on_wait: OnWait, lock: str = "lock") -> Iterator[float]:
-        """Try until the folder's lock is held; yields the seconds to wait before each further try."""
+        """Try to get the folder's lock until it succeeds; yield the seconds to wait before each further try."""
         holder, waits = self.folder / "holder", False
         while True:
             try:
@@ -191,9 +191,9 @@ class AnswerLedger:
 
 
 class AnswerWriter:
-    """Appends records to a file of its own; made by `AnswerLedger.writing`.
+    """Append records to a file that only this writer uses; created by `AnswerLedger.writing`.
 
-    After a failure it takes no more, so that nothing is ever written behind half a line.
+    After a failure it accepts no more records, so that nothing is ever written after an incomplete line.
     """
 
     def __init__(self, ledger: AnswerLedger, known: AbstractSet[AnswerKey], open_files: ExitStack) -> None:
@@ -205,16 +205,16 @@ class AnswerWriter:
         self._failure: str | None = None
 
     def append(self, *records: ReplyRecord) -> None:
-        """Write records; they are on the disk when this returns. Raises as `write` does."""
+        """Write records and sync them to disk; raise GenerationError as `write` does."""
         for record in records:
             self.write(record)
         self.sync()
 
     def write(self, record: ReplyRecord) -> None:
-        """Write a record, or raise GenerationError. Until `sync`, a power failure may lose it; a kill does not."""
+        """Write a record, or raise GenerationError. Until `sync`, a power failure may lose it, but a kill does not."""
         with self._disk():
             if self._log is None:
-                # Behind all others, so that the order of the names is the order of writing.
+                # Numbered after all others, so that the order of the names is the order of writing.
                 number = 1 + max((int(path.stem.split("-")[1]) for path in self._folder.glob(_PATTERN)), default=0)
                 path = self._folder / f"replies-{number:06}.jsonl"
                 self._log = self._open_files.enter_context(AppendLog(path, exclusive=True))
@@ -222,7 +222,7 @@ class AnswerWriter:
             self._log.append(asdict(record))
 
     def sync(self) -> None:
-        """Wait until what was written is on the disk; may run in another thread than `write`, and raises as it does."""
+        """Wait until written records are on disk, or raise GenerationError; may run in another thread than `write`."""
         with self._disk():
             if self._log is not None:
                 self._log.sync()
@@ -240,13 +240,13 @@ class AnswerWriter:
 
 
 class GroupCommit:
-    """Syncs replies that were written in groups, in a thread, while further requests are under way.
+    """Sync written replies in groups, in a thread, while further requests are open.
 
-    What is written survives the process; what is synced survives the machine, and only then counts.
+    A written reply survives a crash of the process; a synced reply survives a crash of the machine, and then counts.
     """
 
     def __init__(self, writer: AnswerWriter, on_synced: Callable[[int], None]) -> None:
-        """``on_synced`` is called in the loop with a number of samples that are on the disk now."""
+        """Prepare the sync; ``on_synced`` is called in the event loop with the number of newly synced samples."""
         self._writer, self._on_synced = writer, on_synced
         self._unsynced = 0
         self._closing = asyncio.Event()
@@ -258,11 +258,11 @@ class GroupCommit:
 
     @property
     def failed(self) -> bool:
-        """Whether the disk takes no more."""
+        """True if syncing failed, for example because the disk is full."""
         return self._task is not None and self._task.done() and self._task.exception() is not None
 
     def put(self, record: ReplyRecord) -> None:
-        """Write a reply, as `AnswerWriter.write` does, without a wait in which it could be cancelled."""
+        """Write a reply as `AnswerWriter.write` does, without an await in which it could be cancelled."""
         self._writer.write(record)
         self._unsynced += len(record.answers)
         if self.idle:
@@ -270,7 +270,7 @@ class GroupCommit:
             self._task.add_done_callback(lambda _: self._on_synced(0))  # wakes the loop, which checks
 
     def check(self) -> None:
-        """Raise the GenerationError that syncing failed with, if it did."""
+        """Raise the GenerationError of the sync, if it failed."""
         if self._task is not None and self._task.done():
             self._task.result()
 
@@ -290,7 +290,7 @@ class GroupCommit:
 
 
 def requests_by_answer(requests: Iterator[Request]) -> dict[AnswerKey, Request]:
-    """The requests by the identity of each answer that they ask for."""
+    """Return the requests by the key of each answer that they ask for."""
     found: dict[AnswerKey, Request] = {}
     for request in requests:
         prompt_sha = request.prompt_sha

@@ -1,11 +1,11 @@
-"""What is known of the batches of a setting, durable before it is acted upon: one line an event in `batches.jsonl`.
+"""Durable log of the batches of a setting: each event is a line in `batches.jsonl`.
 
-- `intended`: a tag, the time, and the samples of each entry; written before anything is sent.
-- `submitted`: the provider's id of a tag's batch.
-- `settled`: entries whose answer is recorded, or which were given back to be asked singly.
+- `intended`: a tag, the time, and the samples of each entry; on disk before anything is sent.
+- `submitted`: the provider's ID of the batch with this tag.
+- `settled`: entries whose answer is recorded, or that will be asked as single requests.
 
-An intention without an id is a batch that may or may not exist at the provider. Neither prompts, answers nor keys
-stand here.
+A batch that is intended but has no ID may or may not exist at the provider. The log contains no prompts, answers or
+keys.
 """
 
 import json
@@ -26,7 +26,7 @@ FILE_NAME = "batches.jsonl"
 
 
 class BatchEntry(NamedTuple):
-    """One request of a batch, as far as it is needed to know its answer again."""
+    """Fields of a request in a batch that are needed to match its answer later."""
 
     task_id: str
     prompt_sha: str
@@ -44,20 +44,20 @@ class BatchEntry(NamedTuple):
 
 @dataclass(slots=True)
 class LoggedBatch:
-    """A batch with what became of it so far."""
+    """A batch and its state so far."""
 
     tag: str
     intended_at: datetime
     entries: Sequence[BatchEntry]
     batch_id: str | None = None
     settled: set[int] = field(default_factory=set)
-    """Positions of entries that are done with."""
+    """Positions of entries that are finished."""
 
     def custom_id(self, position: int) -> str:
         return f"{self.tag}-{position}"
 
     def position(self, custom_id: str) -> int | None:
-        """The entry that a custom id stands for; None where it is none of this batch's."""
+        """Return the position of the entry with a custom ID; None if the ID does not belong to this batch."""
         tag, _, number = custom_id.rpartition("-")
         known = tag == self.tag and number.isdecimal() and int(number) < len(self.entries)
         return int(number) if known else None
@@ -68,7 +68,7 @@ class LoggedBatch:
 
 
 class BatchLog:
-    """The batches of one folder, held by one process at a time; made by `open_batch_log`."""
+    """Log of the batches of a folder, which one process at a time holds; created by `open_batch_log`."""
 
     def __init__(self, log: AppendLog) -> None:
         self.path = log.path
@@ -76,7 +76,7 @@ class BatchLog:
         self.batches: dict[str, LoggedBatch] = {}
         content = self.path.read_bytes()
         whole = content.rfind(b"\n") + 1
-        if whole < len(content):  # a kill tore the last line in two: the next one begins where it should
+        if whole < len(content):  # a kill cut off the last line: remove it, so that the next line is valid
             os.truncate(log.descriptor, whole)
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
@@ -119,7 +119,7 @@ class BatchLog:
 
 @contextmanager
 def open_batch_log(folder: Path) -> Iterator[BatchLog]:
-    """The log of a folder, which is made where it is missing; one process at a time holds it."""
+    """Open and yield the log of a folder, created if it is missing; raise GenerationError if another run holds it."""
     path = folder / FILE_NAME
     with ExitStack() as held:
         try:
@@ -134,21 +134,21 @@ def open_batch_log(folder: Path) -> Iterator[BatchLog]:
 
 
 class Left(NamedTuple):
-    """A request that a batch did not answer, to be asked singly."""
+    """Request that a batch did not answer, and that is asked as a single request instead."""
 
     request: Request
     error: RequestError
 
 
 class PendingSamples:
-    """The samples that want an answer; what is answered or left is no longer wanted."""
+    """Samples that need an answer; answered samples and those left to single requests are removed."""
 
     def __init__(self) -> None:
         self.left: list[Left] = []
         self._requests: dict[AnswerKey, Request] = {}
 
     def add(self, requests: Iterable[Request], known: frozenset[AnswerKey]) -> list[Request]:
-        """Want the samples of these requests, and return what is asked for of samples that are not known."""
+        """Add the samples of the requests, and return requests for the new samples that are not in ``known``."""
         new = []
         for request in requests:
             samples = [sample for sample in BatchEntry.of(request).samples if sample not in self._requests]
@@ -159,16 +159,16 @@ class PendingSamples:
         return new
 
     def any_of(self, entry: BatchEntry, answers: int | None = None) -> bool:
-        """Whether a sample of an entry is wanted, or one of so many first ones."""
+        """Tell if a sample of an entry needs an answer; with ``answers``, check only that many first samples."""
         return any(sample in self._requests for sample in entry.samples[:answers])
 
     def request(self, entry: BatchEntry) -> Request:
-        """The request that an entry was made of; one of its samples is wanted."""
+        """Return the request from which an entry was made; at least one sample of it must need an answer."""
         wanted = next(self._requests[sample] for sample in entry.samples if sample in self._requests)
         return replace(wanted, sample_indices=entry.sample_indices, seed=entry.seed)
 
     def answer(self, entry: BatchEntry, answers: int) -> None:
-        """The first samples of an entry are answered; the others are left."""
+        """Remove the first ``answers`` samples of an entry, and leave the others to single requests."""
         for sample in entry.samples[:answers]:
             self._requests.pop(sample, None)
         self.leave(entry, RequestError("malformed", "the reply holds fewer answers than were asked for"))

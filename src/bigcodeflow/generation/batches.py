@@ -1,7 +1,7 @@
-"""Answers by batch APIs: requests are handed over in bulk, waited for, collected once, and found again after a crash.
+"""Answers from batch APIs: requests are submitted in bulk, polled, collected once, and recovered after a crash.
 
-What is paid for is never forgotten: an intention is on disk before a batch is sent, and its id as soon as it is known.
-An intention without an id is looked for in the provider's list of batches before anything is sent again.
+Paid batches are never forgotten: an intention is on disk before a batch is sent, and its ID as soon as it is known. An
+intention without an ID is searched in the provider's list of batches before anything is sent again.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 
 Record = Callable[..., None]
-"""Makes `ReplyRecord`s durable; called in a thread. After a crash it may be called again with what was kept before,
-unless the requests that are handed in leave that out."""
+"""Makes `ReplyRecord`s durable; called in a thread. After a crash it may be called again with records that were already
+stored, unless the given requests exclude them."""
 
 _LONGEST_CUSTOM_ID = "bcf-" + "0" * 32 + "-999999"
 _RECORDED_AT_ONCE = 64
@@ -35,22 +35,22 @@ _READS_OF_SHORT_RESULTS = 3
 
 @dataclass(frozen=True, slots=True)
 class BatchSettings:
-    """How batches are cut and watched; nothing of this changes an answer."""
+    """Settings for splitting and polling batches, which do not change any answer."""
 
     first_poll_seconds: float = 1.0
     longest_poll_seconds: float = 60.0
-    """Between two polls of a batch; the pauses grow from the first to the longest."""
+    """Maximum pause between two polls of a batch; pauses grow from first_poll_seconds to this value."""
     patience_seconds: float = 3600.0
-    """How long a provider may fail to answer about a batch before the run stops."""
+    """Time in which a provider may fail to answer about a batch before the run stops."""
     doubt_seconds: float = 60.0
-    """How long the provider's list is watched for a batch whose submission was cut off, before it is sent again."""
+    """Time to search the provider's list for a batch whose submission was cut off, before it is sent again."""
     most_requests: int = 10_000
     most_bytes: int = 32 * 2**20
-    """Of one batch, where the provider would take more: bodies are in memory while they are sent."""
+    """Maximum size of a batch, even if the provider accepts more: bodies are in memory while they are sent."""
 
 
 class BatchProgress(NamedTuple):
-    """Counts over all batches of a run: of requests, and with ``completed`` of samples."""
+    """Counts over all batches of a run; ``completed`` counts samples, ``submitted`` and ``failed`` count requests."""
 
     batches: int
     batches_ended: int
@@ -75,14 +75,14 @@ async def run_batches(
     progress: Callable[[BatchProgress], None] = lambda _: None,
     notify: Callable[[str], None] = logger.warning,
 ) -> BatchOutcome:
-    """Have requests answered by batches; those that an earlier run submitted are collected, not submitted again.
+    """Get answers to requests from batches; batches that an earlier run submitted are collected, not submitted again.
 
-    The folder keeps the state of one setting's batches. ``notify`` is called with one line for the user: what is waited
-    for, and what goes on after an interruption.
+    The folder keeps the state of one setting's batches. ``notify`` is called with single lines for the user: the reason
+    for a wait, and the batches that continue after an interruption.
 
     Raises:
-        GenerationError: the provider takes no batch at all, does not answer for long, or no longer knows a batch;
-            the folder is in use or damaged. What was collected stays recorded, and batches go on.
+        GenerationError: the provider accepts no batch, does not answer for a long time, or no longer knows a batch;
+            or the folder is in use or damaged. Collected answers stay recorded, and batches continue.
     """
     with open_batch_log(folder) as log:
         driver = _Driver(api, log, record, price, settings=settings or BatchSettings(), notify=notify)
@@ -97,15 +97,15 @@ async def run_batches(
 
 @dataclass(slots=True, eq=False)
 class _TrackedBatch:
-    """A batch on its way, from its requests to its answers."""
+    """State of a batch in this run, from its requests to its answers."""
 
     batch: LoggedBatch
     positions: frozenset[int]
-    """Of the entries whose answers are wanted."""
+    """Positions of the entries whose answers are wanted."""
     requests: Sequence[Request] = ()
-    """What is to be submitted; empty once the provider has it."""
+    """Requests to submit; empty after the provider has accepted them."""
     due: float = 0.0
-    """When it is next polled, by the loop's clock."""
+    """Time of the next poll, by the event loop's clock."""
     pause_seconds: float = 0.0
     doubted_since: float | None = None
     failing_since: float | None = None
@@ -114,12 +114,12 @@ class _TrackedBatch:
     """Positions of entries whose result was read."""
     reads: int = 0
     notified: bool = False
-    """Whether the user knows that others' batches are waited for."""
+    """True if the user was notified that the run waits for batches that may be this batch."""
     over: bool = False
 
     @property
     def samples_succeeded(self) -> int:
-        """Samples of the requests that the provider counts as answered, at the batch's mean."""
+        """Estimated number of answered samples: answered requests times the batch's mean samples per request."""
         entries = self.batch.entries
         return round(self.status.succeeded * sum(len(entry.samples) for entry in entries) / len(entries))
 
@@ -144,7 +144,7 @@ class _Driver:
 
     @property
     def going_on(self) -> str:
-        """What the provider is at, as the end of a sentence; empty where it has nothing to do."""
+        """End of a sentence about the batches that the provider still processes; empty if there are none."""
         batches = [one.batch for one in self._tracked if one.batch.tag in self._log.batches and not one.over]
         ids = [batch.batch_id or "one whose submission was cut off" for batch in batches]
         if not ids:
@@ -153,7 +153,7 @@ class _Driver:
         return f"; batches go on at the provider ({named}): run the same again to collect what they answer"
 
     def plan(self, requests: Iterable[Request]) -> None:
-        """Separate what earlier batches will answer from what is new, and cut the new into batches."""
+        """Separate requests that earlier batches will answer from new requests, and split the new into batches."""
         batches = self._log.batches.values()
         known = frozenset(sample for batch in batches for _, entry in batch.open_entries for sample in entry.samples)
         new = self._pending.add(requests, known)
@@ -173,7 +173,7 @@ class _Driver:
         return _TrackedBatch(batch, frozenset(range(len(requests))), requests, failing_since=failing_since)
 
     async def run(self, progress: Callable[[BatchProgress], None]) -> BatchOutcome:
-        """Poll each batch when it is due, until all are collected or given back."""
+        """Poll each batch when it is due, until all batches are collected or rejected."""
         first, longest = self._settings.first_poll_seconds, self._settings.longest_poll_seconds
         while under_way := [tracked for tracked in self._tracked if not tracked.over]:
             tracked = min(under_way, key=lambda one: one.due)
@@ -203,7 +203,7 @@ class _Driver:
             await self._search(tracked)
 
     def _check_patience(self, tracked: _TrackedBatch, error: RequestError) -> None:
-        """Stop the run where waiting does not help, or has not helped for long."""
+        """Raise GenerationError if waiting does not help, or has not helped for a long time."""
         if error.kind == "not_found" and tracked.batch.batch_id:
             raise GenerationError(
                 f"batch {tracked.batch.batch_id} is not known to the provider: {error}: use a key of the account "
@@ -233,15 +233,15 @@ class _Driver:
                 self._give_back(tracked, error)
                 return
             if not error.worth_another_try:
-                self._log.settled(batch, tracked.positions)  # it is not there: the next run need not look for it
+                self._log.settled(batch, tracked.positions)  # it does not exist: the next run need not search for it
                 tracked.over = True
-            elif error.kind != "rate_limited":  # it may have arrived all the same
+            elif error.kind != "rate_limited":  # it may have arrived anyway
                 tracked.doubted_since = self._now()
             raise
         self._confirm(tracked, batch_id)
 
     async def _search(self, tracked: _TrackedBatch) -> None:
-        """Find out whether a batch arrived whose submission was cut off."""
+        """Check if a batch whose submission was cut off has arrived at the provider."""
         batch, began = tracked.batch, self._now()
         others = [other.batch_id for other in self._log.batches.values() if other.batch_id]
         found = await self._api.find(batch, others)
@@ -256,7 +256,7 @@ class _Driver:
             tracked.notified = True
             tracked.failing_since = None
         elif began - (tracked.doubted_since or 0.0) >= self._settings.doubt_seconds:
-            # It was never submitted: what is wanted of it is new.
+            # It was never submitted: put its wanted requests into a new batch.
             again = [self._pending.request(batch.entries[position]) for position in sorted(tracked.positions)]
             self._log.settled(batch, range(len(batch.entries)))
             tracked.over = True
@@ -290,7 +290,7 @@ class _Driver:
         self._give_back(tracked, RequestError("malformed", f"batch {batch_id} ended without a result for it"))
 
     async def _keep(self, tracked: _TrackedBatch, replies: dict[int, Reply]) -> None:
-        """Record replies, many at once, since each time is a wait for the disk, and empty the collection."""
+        """Record many replies at once, because each call waits for the disk, and clear ``replies``."""
         batch, seconds = tracked.batch, tracked.status.duration_seconds
         if seconds is None:
             seconds = (datetime.now(UTC) - batch.intended_at).total_seconds()
@@ -315,7 +315,7 @@ class _Driver:
         replies.clear()
 
     def _give_back(self, tracked: _TrackedBatch, error: RequestError) -> None:
-        """End a batch: what it has not answered is left."""
+        """End a batch, and leave its unanswered samples to single requests."""
         for position in sorted(tracked.positions):
             self._pending.leave(tracked.batch.entries[position], error)
         self._log.settled(tracked.batch, tracked.positions)
@@ -336,7 +336,7 @@ class _Driver:
 def cut(
     requests: Iterable[Request], limits: ProviderBatchLimits, size_bytes: Callable[[Request], int]
 ) -> Iterator[list[Request]]:
-    """Requests in their order, in batches within the limits; one that is too large for any is alone in its batch."""
+    """Split requests, in order, into batches within the limits; a request that is too large gets its own batch."""
     chunk: list[Request] = []
     filled = 0
     for request in requests:

@@ -1,4 +1,4 @@
-"""Answers that need no model: what must pass every test, and what must pass none."""
+"""Answers that need no model: programs that must pass every test, and programs that must pass none."""
 
 from collections.abc import Callable, Mapping
 from importlib.resources import files
@@ -11,36 +11,36 @@ from bigcodeflow.core.calibration import stub_program
 from bigcodeflow.core.schemas import SAMPLES, table_of
 
 CHEATS: Mapping[str, str] = yaml.safe_load(files(__package__).joinpath("cheats.yaml").read_text(encoding="utf-8"))
-"""Attack → program, whose function ENTRY_POINT takes the task's name for it."""
+"""Attack → program, whose function ENTRY_POINT is renamed to the task's entry point."""
 
 
 def cheat_name(task: Mapping[str, Any]) -> str:
-    """The attack that is made on the task: they take turns by the task's position."""
+    """Return the attack for the task: attacks alternate by the task's position."""
     names = list(CHEATS)
     return names[int(task["position"]) % len(names)]
 
 
 def cheat(task: Mapping[str, Any]) -> str:
-    """A program that would pass in a credulous judge, without a line about the task."""
+    """Return a program that does not solve the task, but would pass in an evaluator that trusts the program."""
     return CHEATS[cheat_name(task)].replace("ENTRY_POINT", str(task["entry_point"]))
 
 
 def oracle(task: Mapping[str, Any]) -> str:
-    """The task's own solution as a whole program; calibrated, it is the program of the ground truth."""
+    """Return the task's own solution as a whole program; calibrated, it is the program of the ground truth."""
     return f"{task['complete_prompt']}{task['canonical_solution']}"
 
 
 def stub(task: Mapping[str, Any]) -> str:
-    """The task's signature with an empty body, which any test worth its name must reject."""
+    """Return the task's signature with an empty body, which every useful test must reject."""
     return stub_program(task["code_prompt"])
 
 
-#: Programs by the name that ``samples.source`` gives them.
+#: Functions that return the program, by the name in ``samples.source``.
 CONTROLS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"oracle": oracle, "stub": stub, "cheat": cheat}
 
 
 def control_samples(name: str, tasks: pa.Table) -> pa.Table:
-    """The control's answer to each task of the TASKS schema, in their order, as a table of the SAMPLES schema."""
+    """Return the control's answer to each task (TASKS schema), in task order, as a table of the SAMPLES schema."""
     rows = []
     for task in tasks.to_pylist():
         program = CONTROLS[name](task)

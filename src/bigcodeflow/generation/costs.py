@@ -1,4 +1,4 @@
-"""What answers cost by the providers' list prices; unknown where a model has none, never 0."""
+"""Costs of answers by the providers' list prices; without a list price, the cost is unknown, never 0."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +19,9 @@ from bigcodeflow.generation.model_api import TokenUsage
 from bigcodeflow.generation.model_settings import ModelSettings, ledger_of, provider_and_model
 
 _CHARACTERS_PER_TOKEN = 4
-#: Prices that are older are still used, and said to be old.
+#: Older prices are still used, with a note that they are old.
 _FRESH_DAYS = 90
-#: Providers that charge by another one's list.
+#: Providers that charge by the price list of another provider.
 _SAME_LIST: Mapping[str, str] = {"openai-responses": "openai"}
 _Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -53,7 +53,7 @@ class PriceList(_Table):
     prices: tuple[Price, ...]
 
     def find(self, provider: str, model: str, today: dt.date | None = None) -> Price | None:
-        """The price of a model, by the longest pattern that fits; None where none does, or none holds any more."""
+        """Return the price of a model by the longest matching pattern; None if no price matches that is still valid."""
         today = today or dt.datetime.now(dt.UTC).date()
         valid = (price for price in self.prices if price.until is None or today <= price.until)
         prices = [price for price in valid if price.provider == provider]
@@ -62,7 +62,7 @@ class PriceList(_Table):
 
 
 def load_prices(path: str | Path | None = None) -> PriceList:
-    """The shipped prices, or those of a file in the same form."""
+    """Read the shipped prices, or those of a file in the same format."""
     file = shipped("configs/prices/published.yaml") if path is None else user_path(path)
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -79,14 +79,14 @@ def load_prices(path: str | Path | None = None) -> PriceList:
 
 class FoundPrice(NamedTuple):
     price: Price | None
-    """None where no list names the model."""
+    """Price of the model; None if no price list has the model."""
     as_of: dt.date | None = None
     note: str = ""
-    """That the price is old, in words for people; empty where it is not."""
+    """Message that the price is old; empty if it is not."""
 
 
 def find_price(config: GenerationConfig, today: dt.date | None = None) -> FoundPrice:
-    """The price of the settings' model: of the user's own file where that names it, else of the shipped one."""
+    """Return the price of the configured model: from the user's file if listed there, else from the shipped list."""
     provider, model = provider_and_model(config)
     own, today = config.requests.prices, today or dt.datetime.now(dt.UTC).date()
     names = dict.fromkeys((provider, _SAME_LIST.get(provider, provider)))
@@ -102,7 +102,7 @@ def find_price(config: GenerationConfig, today: dt.date | None = None) -> FoundP
 
 
 def cost_usd(price: Price | None, usage: TokenUsage, *, batch: bool = False) -> float | None:
-    """What a reply cost, in USD, by the batch API's price where it came from that; None where something is unknown."""
+    """Return the cost of a reply in USD, at the batch API's price if ``batch``; None if a price or count is unknown."""
     if price is None or usage.prompt_tokens is None or usage.completion_tokens is None:
         return None
     if batch and price.batch is None:
@@ -116,27 +116,27 @@ def cost_usd(price: Price | None, usage: TokenUsage, *, batch: bool = False) -> 
 
 
 ReplyPrice = Callable[[TokenUsage], float | None]
-"""US dollars of a reply by its tokens; None where unknown."""
+"""Function that returns the cost of a reply in US dollars by its tokens; None if unknown."""
 
 
 class Spending:
-    """Money of one run: what came is spent, and what is under way is set aside as it may get.
+    """Money of one run: the cost of received replies is spent, and the maximum cost of open requests is reserved.
 
-    A request counts with its longest possible answer until its reply says what it was, so that the limit holds wherever
-    answers have one (max_tokens). What a request without an answer cost, nobody says: it counts nothing.
+    A request counts with its longest possible answer until its reply states the real tokens, so that the cost limit is
+    kept if answers have a limit (max_tokens). The cost of a request without an answer is unknown: it counts as 0.
     """
 
     def __init__(self, price: ReplyPrice | None, max_cost_usd: float | None, spent_usd: float = 0.0) -> None:
         self._price, self._limit_usd = price, inf if max_cost_usd is None else max_cost_usd
         self._unpriced_usd = self._reserved_usd = 0.0
         self.cost_usd: float | None = spent_usd or None
-        """Price of the replies of which it is known; None where none is."""
+        """Cost of the replies with a known price, plus the initial ``spent_usd``; None if there is no cost yet."""
 
     def of(self, usage: TokenUsage) -> float | None:
         return self._price and self._price(usage)
 
     def expected(self, usage: TokenUsage) -> float:
-        """What a request may cost; 0 where nothing limits the cost."""
+        """Return the possible cost of a request, 0 without a limit; raise GenerationError if the price is unknown."""
         if self._limit_usd == inf:
             return 0.0
         cost = self.of(usage)
@@ -152,11 +152,11 @@ class Spending:
         return spent_usd + expected_usd <= self._limit_usd * (1 + 1e-9)  # sums of floats are not exact
 
     def reserve(self, expected_usd: float) -> None:
-        """Set aside what a request may cost that goes now; less than 0 gives it back when the request has ended."""
+        """Reserve the possible cost of a request before it is sent; a negative value releases it after the end."""
         self._reserved_usd += expected_usd
 
     def spend(self, cost: float | None, expected_usd: float) -> None:
-        """Count a reply; one of unknown price counts against the limit as it was expected."""
+        """Count a reply; if its cost is unknown, its expected cost counts against the limit."""
         if cost is None:
             self._unpriced_usd += expected_usd
         else:
@@ -172,15 +172,15 @@ class Spending:
 class RequestEstimate(NamedTuple):
     samples: int
     known: int
-    """Of these, answered by earlier runs."""
+    """Number of samples that earlier runs answered."""
     requests: int
-    """That are still to be sent."""
+    """Number of requests that are still to be sent."""
     prompt_tokens: int
-    """Of those, at about four characters a token."""
+    """Prompt tokens of these requests, estimated at four characters per token."""
     most_completion_tokens: int | None
-    """If every answer is as long as it may be; None where that has no limit."""
+    """Completion tokens if every answer has its maximum length; None if answers have no limit."""
     most_cost_usd: float | None
-    """By the list price; None where there is none."""
+    """Maximum cost by the list price; None without a list price or without a limit of answers."""
     price: FoundPrice
 
 

@@ -1,7 +1,7 @@
-"""Asks a model for every answer that is not there yet: none is lost, none is paid for twice, no slot stays idle.
+"""Ask a model for every missing answer: no answer is lost, no answer is paid for twice, no slot stays idle.
 
-One loop decides when the next request goes; each request is a task of its own. A reply is handed to the ledger in the
-same step in which it comes, so that no cancellation finds it in between. The event loop's clock is the only one.
+A single loop decides when the next request is sent; each request is a separate task. A reply is passed to the ledger
+in the same step in which it arrives, so that a cancellation cannot lose it. All waits use the event loop's clock.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from bigcodeflow.generation.outcome import GenerationOutcome, GenerationProgress
 from bigcodeflow.generation.providers import Provider
 
 SharedLimit = Callable[[], AbstractAsyncContextManager[Any]]
-"""Makes what is entered around each request, such as a limit that several processes share."""
+"""Returns a context manager that is entered around each request, such as a limit that several processes share."""
 
 _SECONDS_BETWEEN_REPORTS = 0.25
 _RATE_WINDOW_SECONDS = 60.0
@@ -57,18 +57,18 @@ async def generate(
 ) -> GenerationOutcome:
     """Ask for every sample of the requests that the ledger does not hold, and record the replies.
 
-    The ledger is held meanwhile: a second run of the same setting waits, and then uses what this one recorded. A run
-    that is cancelled sends nothing more, and waits a moment for the requests under way, which are paid for. Whatever
-    the provider does ends in the outcome, not in an exception: samples that were given up are its failures, and a run
-    that cannot go on says why in stopped_because, after the requests under way have ended.
+    The ledger is locked meanwhile: a second run of the same setting waits, and then uses the answers of this run. A
+    cancelled run sends nothing more, and waits a short time for the open requests, which are paid for. Errors of the
+    provider are part of the outcome, not exceptions: samples that were given up are its failures, and a run that cannot
+    continue states the reason in stopped_because, after the open requests have ended.
 
-    Requests are read one by one as slots become free. Each goes within ``shared_limit``, beside the limits of the
-    settings; a limit of the cost needs a price, and counts what was spent before. ``notify`` is called with single
-    lines for people: that another run holds the ledger, that the provider is not reached, what an interruption keeps.
-    Samples that can never be answered are recorded as failed answers where the ledger accepts them.
+    Requests are read one by one as slots become free. Each is sent within ``shared_limit``, in addition to the limits
+    of the settings; a cost limit needs a price, and includes ``spent_usd``. ``notify`` is called with single lines for
+    people: if another run holds the ledger, if the provider is not reached, and what is kept after an interruption.
+    Samples that can never be answered are recorded as failed answers if the ledger accepts them.
 
     Raises:
-        GenerationError: the disk takes no answers, or cost is limited and no price is known.
+        GenerationError: answers cannot be stored on disk, or the cost is limited and no price is known.
     """
     async with ledger.writing_async(notify) as writer:
         chosen = policy or retries.RetryPolicy()
@@ -103,17 +103,17 @@ class _RequestLoop:
         self._circuit = retries.Circuit(policy, settings.first_contact_seconds)
         self._progress = GenerationProgress()
         self._recorded: deque[tuple[float, int]] = deque()
-        """Time and samples recorded, over the last minute."""
+        """Times and numbers of recorded samples, over the last minute."""
         self._failures: list[SampleFailure] = []
         self._stopped_because: str | None = None
         self._sent_at: dict[tuple[int, int], float] = {}
-        """When each request was sent that is under way, by the identity of its job and the attempt."""
+        """Time at which each open request was sent, by the id of its job and the attempt."""
         self._broken = False
-        """Whether a request ended with an exception that no provider should raise."""
+        """True if a request ended with an exception that no provider should raise."""
         self._told: set[str] = set()
-        """Topics of which people were told."""
+        """Topics of messages that were already sent to the user."""
         self._unanswerable: list[retries.QueuedRequest] = []
-        """Asked again once something has come: until then the settings may be wrong for all."""
+        """Requests to send again after the first reply: until then, the settings may be wrong for all requests."""
         self._changed = asyncio.Event()
         self._now = asyncio.get_running_loop().time
 
@@ -123,11 +123,11 @@ class _RequestLoop:
             async with asyncio.TaskGroup() as group:
                 try:
                     await self._dispatch(group, report, shared_limit)
-                except BaseException:  # cancelled, or whoever is reported to wants no more
+                except BaseException:  # cancelled, or the progress callback raised an error
                     await self._interrupted()
                     raise
         except ExceptionGroup as failed:
-            raise failed.exceptions[0] from None  # the first ended the others
+            raise failed.exceptions[0] from None  # the first exception ended the other tasks
         finally:
             await self._commit.close()
         for job in (*self._queue.waiting_retries(), *self._unanswerable):
@@ -137,7 +137,7 @@ class _RequestLoop:
         return GenerationOutcome(totals, tuple(sorted(self._failures)), self._stopped_because, self._now() - started)
 
     async def _dispatch(self, group: asyncio.TaskGroup, report: Report, shared_limit: SharedLimit) -> None:
-        """Send requests, each as soon as nothing stands in its way, until all have ended."""
+        """Send each request as soon as nothing blocks it, until all requests have ended."""
         reported_at = -inf
         while True:
             self._commit.check()
@@ -155,17 +155,17 @@ class _RequestLoop:
                 self._progress.in_flight += 1
                 job.is_probe = self._circuit.sent()
                 group.create_task(self._attempt(job, shared_limit))
-                await asyncio.sleep(0)  # lets it go before the next is thought about
+                await asyncio.sleep(0)  # lets the request start before the next is considered
             elif delay_seconds == inf and not self._progress.in_flight and self._commit.idle:
                 return
-            else:  # until a request ends or a reply is written, but not longer
+            else:  # wait until a request ends or a reply is written, up to the delay
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(delay_seconds, _SECONDS_BETWEEN_REPORTS)):
                         await self._changed.wait()
 
     async def _interrupted(self) -> None:
-        """Send nothing more, and wait a moment for what is under way: the provider charges for it."""
+        """Send nothing more, and wait a short time for the open requests, because the provider charges for them."""
         if self._broken or self._commit.failed:
             return
         self._stop("interrupted")
@@ -176,7 +176,7 @@ class _RequestLoop:
             self._notify(f"{kept}; waiting for {waited:,} requests under way, which are paid for ({grace})")
         before = self._progress.replies
         ended = asyncio.create_task(self._all_ended())
-        try:  # in Python 3.11.2, asyncio.timeout cancels a task that is being cancelled for good
+        try:  # in Python 3.11.2, asyncio.timeout raises no TimeoutError in a task that is being cancelled
             await asyncio.wait({ended}, timeout=self._policy.grace_seconds)
         finally:
             ended.cancel()
@@ -190,7 +190,7 @@ class _RequestLoop:
             await self._changed.wait()
 
     def _obstacle(self, now: float) -> tuple[float, str]:
-        """Seconds until the next request may go, infinite where another must end first; and what is waited for."""
+        """Return the seconds until the next request may be sent, inf if another must end first; and the reason."""
         if self._stopped_because is not None:
             return inf, "requests under way to end"
         due_seconds = self._queue.delay(now)
@@ -206,17 +206,17 @@ class _RequestLoop:
         if longest_seconds <= 0.0:
             expected = self._expectation.longest(self._queue.first(now).request)
             if not self._spending.has_room(self._spending.expected(expected)):
-                if not self._progress.in_flight:  # what is under way may turn out cheaper than it was expected to
+                if not self._progress.in_flight:  # open requests may turn out cheaper than expected
                     self._stop(f"{self._spending.limit_reached}: raise generation.requests.max_cost_usd; {_GO_ON}")
                 return inf, ""
         return longest_seconds, next((reason for reason, seconds in waits.items() if seconds >= 1), "")
 
     async def _attempt(self, job: retries.QueuedRequest, shared_limit: SharedLimit) -> None:
         sent = (id(job), job.attempts + 1)
-        reserved_usd = job.expected_usd  # the next attempt may begin before this one has left the shared limit
+        reserved_usd = job.expected_usd  # the next attempt may begin before this attempt has left the shared limit
         try:
             async with shared_limit():
-                if self._stopped_because is not None:  # it waited for the shared limit meanwhile
+                if self._stopped_because is not None:  # stopped while it waited for the shared limit
                     self._queue.put_back(job, inf)
                     return
                 body = self._provider.body(job.request)
@@ -263,7 +263,7 @@ class _RequestLoop:
         return reply
 
     def _reply_of_failure(self, request: Request, error: RequestError) -> Reply | None:
-        """The reply that a request counts as which is never answered: a refusal or, where accepted, a failed answer."""
+        """Return the reply to record for an error: a refusal or, if accepted, a failed answer; else None."""
         if error.kind == "refused":
             answer = Answer("", "refusal", error=str(error))
         elif error.kind == "unanswerable" and self._accepts_unanswerable and self._anything_came:
@@ -313,7 +313,7 @@ class _RequestLoop:
         if not hopeless and wait_seconds > retries.LONGEST_RETRY_AFTER_SECONDS:
             hopeless = f"the provider asks to wait {wait_seconds / 60:.0f} minutes"
         hopeless = hopeless or self._budget.used_up
-        if error.kind == "rate_limited":  # it was not asked; a provider that refuses all ends the run
+        if error.kind == "rate_limited":  # not an attempt; the circuit ends the run if all are refused
             job.refusals += 1
         if job.attempts - job.refusals >= self._settings.attempts:
             self._give_up(job)
@@ -323,8 +323,8 @@ class _RequestLoop:
             self._stop(f"{hopeless}: {described}: {_GO_ON}")
 
     def _failed_for_good(self, job: retries.QueuedRequest, error: RequestError, described: str) -> None:
-        """The same request will always end so."""
-        self._circuit.answered()  # the provider is there
+        """Handle an error that the same request will always get."""
+        self._circuit.answered()  # the provider is reachable
         if error.kind == "unanswerable" and self._accepts_unanswerable:
             self._unanswerable.append(job)
         else:
@@ -335,7 +335,7 @@ class _RequestLoop:
             self._stop(f"{described}: {_REMEDIES.get(error.kind, 'check the settings')}; {_GO_ON}")
 
     def _tell_unreached(self, described: str) -> None:
-        """Say what is wrong with a provider that gives no answers, as soon as it shows."""
+        """Notify the user if the provider gives no answers, as soon as this is known, once per complaint."""
         circuit, unreached = self._circuit, not self._circuit.contacted
         if unreached or circuit.is_open:
             limit = f"{self._settings.first_contact_seconds:.0f} s" if unreached else "ten minutes"
@@ -353,7 +353,7 @@ class _RequestLoop:
             self._failures += [SampleFailure(job.request.task_id, one, *failure) for one in job.request.sample_indices]
 
     def _stop(self, reason: str) -> None:
-        """Send nothing any more; the first reason is the one that is reported."""
+        """Send no more requests; only the first reason is reported."""
         self._stopped_because = self._stopped_because or reason
 
     def _on_synced(self, samples: int) -> None:

@@ -1,8 +1,8 @@
-"""What a model is told of an answer that failed: at most what the level allows, and nothing of the test's text.
+"""Feedback to a model on a failed answer: at most what the level allows, and no text of the test.
 
 Levels: 'failed' says only that the answer failed; 'tests' also names the test methods that fail; 'traceback' also shows
-their traces. A trace shows code of the answer and of libraries only. A message that quotes the test is withheld, and a
-text that quotes it all the same is not sent: the next lower level takes its place.
+their traces. A trace shows only code of the answer and of libraries. A message that quotes the test is withheld. If the
+whole text still quotes the test, it is not sent: the next lower level is used instead.
 """
 
 import re
@@ -21,7 +21,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 _FAILED = "The program in your answer does not pass the tests of this task."
 _ASK = "Find the mistake, and answer with the whole corrected program in a markdown code block."
 _WITHHELD = "(the message is withheld, since it quotes the tests)"
-#: What happened, by status; of other statuses the tests tell.
+#: Description of the failure, by status; for other statuses, the tests describe it.
 _ENDS: Mapping[str, str] = {
     "timeout": "It exceeds the limit of time.",
     "out_of_memory": "It exceeds the limit of memory.",
@@ -29,45 +29,45 @@ _ENDS: Mapping[str, str] = {
     "crash": "Its process ends before the tests do.",
 }
 _NOT_ALLOWED = "It is not executed, since it makes calls that are not allowed."
-#: Methods of a test class that every one may have.
+#: Methods that every test class may have.
 _FIXTURES = frozenset({"setUp", "tearDown", "setUpClass", "tearDownClass", "<module>"})
 _MOST_TRACES = 5
 _MOST_TRACE_CHARACTERS = 2000
 _MOST_MESSAGE_CHARACTERS = 600
 _OWN_FILE = "__test__.py"
 _FRAME = re.compile(r'  File "(?P<file>[^"]*)", line (?P<line>\d{1,9})(?:, in (?P<function>.*))?')
-#: A library's file without what is before it on the machine that executed.
+#: Beginning of a library's path, which differs between machines and is removed.
 _LIBRARY = re.compile(r".*/(?:site-packages|lib/python[\d.]+)/")
 _REPEATED = re.compile(r"  \[Previous line repeated \d+ more times?\]")
-#: How Python draws groups of exceptions: a head, lines behind a margin, rules between the group's exceptions.
+#: Format of Python's exception groups: a head, lines after a margin, rules between the group's exceptions.
 _GROUP = re.compile(r" *(?:\+ )?Exception Group (?=Traceback \(most recent call last\):$)")
 _MARGIN, _GROUP_RULE = re.compile(r" *\| ?"), re.compile(r" *\+[-+]+(?: (?:\d+|\.\.\.) -+)?")
-#: Stands for a rule, and for a beginning that is cut off.
+#: Markers for a rule, and for a beginning that is cut off.
 _RULE, _CUT = "\0---", "..."
-#: Differs from one execution to the next, and would make another prompt of the same failure.
+#: Memory addresses, which differ between executions and would change the prompt of the same failure.
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
 class Feedback(NamedTuple):
-    """What is sent."""
+    """Feedback that is sent."""
 
     text: str
     level: Level
-    """The level of the text: that of the settings, or a lower one."""
+    """Level of the text: the level of the settings, or a lower level."""
     withheld: bool
-    """Whether a text of the level of the settings would have quoted the test."""
+    """True if a text of the allowed level would have quoted the test."""
 
 
 def feedback_on(verdict: Mapping[str, Any], program: str, test: str, known: Sequence[str], level: Level) -> Feedback:
-    """What a model is told of one failed answer.
+    """Return the feedback on a failed answer.
 
     Args:
-        verdict: row of VERDICTS. Of one that was tampered with nothing but the failure is told: its report is not
-            trusted, and could carry the test.
+        verdict: row of VERDICTS. If its status is 'tampered', only the failure is reported: its report is not
+            trusted, and could contain the test.
         program: the text that was executed.
         test: the task's test.
-        known: what the model knows of the task: its prompt, and its own answers.
-        level: the most that may be told.
+        known: texts of the task that the model knows: its prompt, and its own answers.
+        level: the highest level that is allowed.
     """
     names = [one["name"] for one in verdict["tests"]]
     hidden = HiddenText(test, known, names)
@@ -97,7 +97,7 @@ def _parts(verdict: Mapping[str, Any], program: str, hidden: HiddenText, level: 
 
 
 def _traces(shown: Iterable[tuple[str, str]]) -> list[str]:
-    """Traces by test; tests that fail alike share one."""
+    """Return the traces with their test names; tests that fail in the same way share a trace."""
     names: dict[str, list[str]] = {}
     traces: dict[str, str] = {}
     for name, trace in shown:
@@ -113,7 +113,7 @@ def _traces(shown: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _shown(trace: str, program: str, functions: frozenset[str], hidden: HiddenText) -> str:
-    """A trace without lines of the test, and without messages that quote it."""
+    """Return a trace without lines of the test, and without messages that quote it."""
     lines, source, found = _from_a_head(trace.rstrip().split("\n")), program.split("\n"), list[str]()
     number = 0
     while number < len(lines):
@@ -128,7 +128,7 @@ def _shown(trace: str, program: str, functions: frozenset[str], hidden: HiddenTe
             below = _below(lines, number)
             number += len(below)
             told = _frame(frame, below, source, functions)
-            # Such as one of numpy.testing, whose function is named in the test.
+            # Such as a frame of numpy.testing whose function is named in the test.
             found += [] if hidden.found_in("\n".join(told)) else told
         else:
             message = [line, *_message(lines, number)]
@@ -137,12 +137,12 @@ def _shown(trace: str, program: str, functions: frozenset[str], hidden: HiddenTe
     text = _ADDRESS.sub("0x...", "\n".join(found)).replace("\0", "")
     if len(text) <= _MOST_TRACE_CHARACTERS:
         return text
-    _, _, end = text[-_MOST_TRACE_CHARACTERS:].partition("\n")  # which says most
+    _, _, end = text[-_MOST_TRACE_CHARACTERS:].partition("\n")  # the end is most useful
     return f"...\n{end}"
 
 
 def _from_a_head(lines: list[str]) -> list[str]:
-    """The lines; of a long trace, whose beginning is cut off, those from the first whole frame on."""
+    """Return the lines; for a long trace whose beginning is cut off, the lines from the first whole frame on."""
     if lines[0] == HEAD or _GROUP.match(lines[0]):
         return lines
     flat = _without_margins(lines)
@@ -151,12 +151,12 @@ def _from_a_head(lines: list[str]) -> list[str]:
 
 
 def _without_margins(lines: Sequence[str]) -> list[str]:
-    """The lines of a group's exceptions, one traceback below the other."""
+    """Return the lines of an exception group without margins, each traceback below the previous."""
     return [_RULE if _GROUP_RULE.fullmatch(line) else _MARGIN.sub("", line, count=1) for line in lines]
 
 
 def _below(lines: Sequence[str], start: int) -> list[str]:
-    """Lines of source and marks that belong to a frame."""
+    """Return the lines of source and marks that belong to a frame."""
     end = start
     while end < len(lines) and lines[end].startswith("    "):
         end += 1
@@ -164,7 +164,7 @@ def _below(lines: Sequence[str], start: int) -> list[str]:
 
 
 def _message(lines: Sequence[str], start: int) -> list[str]:
-    """The rest of an exception's message, which may hold anything: up to the next traceback of the chain."""
+    """Return the rest of an exception's message, with any content, up to the next traceback of the chain."""
     end = start
     while end < len(lines) and lines[end] not in (_RULE, *CHAINED):
         end += 1
@@ -181,13 +181,13 @@ def _frame(frame: re.Match[str], below: Sequence[str], source: Sequence[str], fu
     if file == _OWN_FILE:
         return [f'  File "tests.py"{suffix}'] if function in functions else []
     if "/unittest/" in file:
-        return []  # how an assertion is made says nothing of the answer
+        return []  # frames of unittest say nothing about the answer
     short = _LIBRARY.sub("", file) if _LIBRARY.match(file) else file.rpartition("/")[2]
     return [f'  File "{short}", line {line}{suffix}', *(one for one in below if one.strip(" ^~"))]
 
 
 def _told(message: str, hidden: HiddenText) -> str:
-    """An exception with its message, or its name alone where the message quotes the test."""
+    """Return an exception with its message; if the message quotes the test, return only the name, if possible."""
     if hidden.found_in(message):
         name, separator, _ = message.partition(":")
         shows_name = separator and name.replace(".", "").replace("_", "").isalnum() and not hidden.found_in(name)

@@ -1,7 +1,7 @@
-"""Finds text of a task's test in what a model is about to read.
+"""Search for text of a task's test in text that a model is about to read.
 
-A model that is told why its answer failed must not be told what is expected of it: every feedback is looked through,
-whatever it was made of, before it is sent.
+A model may learn why its answer failed, but not which results the test expects: all feedback is searched before it is
+sent, independent of its source.
 """
 
 import ast
@@ -10,34 +10,34 @@ from collections.abc import Iterable, Sequence
 
 from bigcodeflow.core.untrusted_text import REFUSALS, parse
 
-#: Characters in a row that two texts can hardly share by chance: blanks and quotation marks left out, and with them.
+#: Consecutive characters that two texts hardly share by chance: without blanks and quotation marks, and with them.
 N_GRAM, N_GRAM_AS_WRITTEN = 16, 20
-#: Shortest literal, and shortest whole line, that counts by itself.
+#: Minimum length of a literal or a whole line that counts by itself.
 SHORTEST = 8
-#: Formatting that a value's text may differ in from its source.
+#: Characters in which a value's printed text may differ from its source.
 _LEFT_OUT = re.compile(r"[\s'\"\\]+")
 _NAME = "\0"
-#: Numbers in a row, with nothing but commas, brackets and blanks between them, that count in any notation.
+#: Minimum count of consecutive numbers, separated only by commas, brackets and blanks, that count in any notation.
 _NUMBERS_IN_A_ROW = 4
 _NUMBER = r"(?<![\w.])-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])"
 _ROW = re.compile(rf"{_NUMBER}(?:[\s,()\[\]]+{_NUMBER})+")
 
 
 class HiddenText:
-    """What of a test must not be told: all of it that a model does not know already."""
+    """Parts of a test that a model must not see: all text that it does not know already."""
 
     def __init__(self, test: str, known: Iterable[str], names: Sequence[str] = ()) -> None:
-        """Compare texts without blanks, quotation marks and backslashes, since a value is printed in other ones.
+        """Compare texts without blanks, quotation marks and backslashes, because these differ in printed values.
 
-        Short values with much punctuation between them, as lists of letters are, count as they are written.
+        Short values with much punctuation between them, such as lists of letters, are compared as they are written.
 
         Args:
             test: the test's text.
-            known: what the model knows: its task's prompt and its own answers.
-            names: names of test methods, which may be told.
+            known: texts that the model knows: its task's prompt and its own answers.
+            names: names of test methods, which the model may see.
         """
         self._names = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or r"(?!)")
-        # Apart from one another, so that no two of them make a text that neither holds.
+        # Separated from each other, so that the end of a text and the start of the next do not match.
         known = tuple(known)
         known_text = "\1".join(map(_condensed, known))
         self._n_grams = _n_grams(_condensed(test)) - _n_grams(known_text)
@@ -49,7 +49,7 @@ class HiddenText:
         self._lines = {line for line in lines if len(line) >= SHORTEST and line not in known_text}
 
     def found_in(self, text: str) -> str:
-        """A piece of the test that the text holds; empty where it holds none."""
+        """Return a piece of the test that the text contains; empty if it contains none."""
         text = self._names.sub(_NAME, text)
         condensed = _condensed(text)
         lines = {_condensed(line) for line in text.splitlines()}
@@ -72,7 +72,7 @@ def _n_grams(text: str, length: int = N_GRAM) -> set[str]:
 
 
 def _rows(text: str) -> set[tuple[float, ...]]:
-    """Numbers that follow one another, as values: arrays are printed in another notation than they are stated in."""
+    """Return sequences of consecutive numbers as values, because printed arrays differ in notation from source code."""
     found = set()
     for row in _ROW.findall(text):
         values = [float(one) for one in re.findall(_NUMBER, row)]
@@ -82,14 +82,14 @@ def _rows(text: str) -> set[tuple[float, ...]]:
 
 
 def _literals(test: str) -> set[str]:
-    """Texts and numbers that the test states, condensed, as far as they are long enough to tell them by.
+    """Return the strings and numbers of the test, condensed, if they are long enough to be recognized.
 
-    A text of several lines counts line by line, as reports of differences show it, and whole as Python writes it, with
-    what stands there for line ends and for letters that are not printed.
+    A string of several lines counts line by line, as reports of differences show it, and as a whole in the form of its
+    repr, with escapes for line ends and for characters that cannot be printed.
     """
     try:
         tree = parse(test)
-    except REFUSALS:  # its n-grams and lines count all the same
+    except REFUSALS:  # its n-grams and lines still count
         return set()
     values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     stated = [value for value in values if isinstance(value, str | bytes | int | float) and not isinstance(value, bool)]

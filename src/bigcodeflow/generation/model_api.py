@@ -1,7 +1,7 @@
-"""What is asked of a model and what comes back, the same for every provider.
+"""Requests to a model and their replies, the same for every provider.
 
-A `Request` is one call for one or more samples of a task; a `Reply` is what the provider made of it, with one
-`Answer` a sample; a `RequestError` says why there is none and whether asking again may help.
+A `Request` is a call for one or more samples of a task; a `Reply` is the provider's response, with an `Answer` for
+each sample; a `RequestError` says why there is no reply, and if another try may help.
 """
 
 import hashlib
@@ -18,10 +18,10 @@ ErrorKind = Literal[
     "overloaded",  # 5xx: the provider has no room or is broken for now
     "connection",  # refused, dropped, or half an answer
     "deadline",  # no whole answer in time
-    "malformed",  # an answer that is none: no JSON, no choices
+    "malformed",  # an unusable answer: no JSON, no choices
     "quota",  # money or quota are used up: waiting does not help
     "authentication",  # wrong, missing or forbidden key
-    "bad_request",  # the provider does not take what was sent
+    "bad_request",  # the provider does not accept what was sent
     "unanswerable",  # the prompt, or the prompt with its answer, is longer than the model can take
     "not_found",  # no such model or address
     "refused",  # the provider does not answer this content
@@ -41,12 +41,12 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class Prompt:
     form: PromptForm
-    """'chat': turns that end with the user's; 'prefill': turns that end with the beginning of the assistant's, to be
+    """'chat': turns that end with a user turn; 'prefill': turns that end with the beginning of an assistant turn, to be
     continued; 'direct': text to be continued, without turns."""
     messages: tuple[Message, ...] = ()
     text: str = ""
     template_sha: str = ""
-    """sha256 of what the prompt was made with but the task's own text."""
+    """sha256 of everything from which the prompt was made, except the task's own text."""
 
     @property
     def characters(self) -> int:
@@ -55,20 +55,20 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a model is to choose its words; None leaves a parameter to the provider, which is then not sent."""
+    """Sampling parameters of a model; a parameter that is None is not sent, so the provider's default applies."""
 
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
     max_tokens: int | None = None
-    """Tokens of an answer, reasoning included where the provider counts so."""
+    """Maximum tokens of an answer, including reasoning if the provider counts it."""
     stop: tuple[str, ...] = ()
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
     reasoning_effort: str | None = None
     """Such as 'low', 'medium' or 'high'."""
     reasoning_tokens: int | None = None
-    """Budget of tokens for reasoning; 0 switches it off where the provider can."""
+    """Budget of tokens for reasoning; 0 switches reasoning off if the provider supports that."""
 
     def given(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
@@ -78,16 +78,16 @@ class Sampling:
 class Request:
     task_id: str
     sample_indices: tuple[int, ...]
-    """0-based numbers of the samples asked for; more than one only where the provider takes ``n``."""
+    """0-based numbers of the requested samples; several only if the provider accepts ``n``."""
     prompt: Prompt
     sampling: Sampling
     seed: int | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
-    """Further fields for the provider, sent as they are."""
+    """Further fields for the provider, sent unchanged."""
 
     @property
     def prompt_sha(self) -> str:
-        """sha256 of the prompt's turns or text: what identifies an answer beside the model and its settings."""
+        """sha256 of the prompt's form, turns and text; with the model and its settings, it identifies an answer."""
         turns = [[message.role, message.text] for message in self.prompt.messages]
         text = json.dumps([self.prompt.form, turns, self.prompt.text], separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -98,12 +98,12 @@ class Answer:
     text: str
     finish_reason: FinishReason
     reasoning: str = ""
-    """Reasoning that the provider returns apart from the text."""
+    """Reasoning that the provider returns separately from the text."""
     error: str = ""
-    """Why there is no text, where the request could not be answered."""
+    """Reason why there is no text, if the request could not be answered."""
 
     def without_open_thought(self) -> "Answer":
-        """The answer as it counts: thoughts that were cut off before a program began are reasoning and no text."""
+        """Return the answer, with thoughts that were cut off before a program began as reasoning instead of text."""
         tag = _OPENING_TAG.match(self.text)
         if tag is None or f"</{tag[1].lower()}>" in self.text.lower():
             return self
@@ -112,30 +112,30 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of a whole reply; None where the provider does not say."""
+    """Tokens of a whole reply; None if the provider does not state them."""
 
     prompt_tokens: int | None = None
-    """Tokens read, those from a cache included."""
+    """Tokens read, including those from a cache."""
     completion_tokens: int | None = None
-    """Tokens written, reasoning included."""
+    """Tokens written, including reasoning."""
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
-    """Of the tokens read, those that a cache of the provider's held."""
+    """Tokens read from a cache of the provider, a part of prompt_tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     answers: tuple[Answer, ...]
-    """In the order of the request's sample_indices; fewer where the provider returned fewer."""
+    """Answers in the order of the request's sample_indices; fewer if the provider returned fewer."""
     usage: TokenUsage
     served_model: str | None = None
-    """The model as the provider names it."""
+    """Name of the model as the provider states it."""
     request_id: str | None = None
-    """What to name to the provider's support."""
+    """ID to give to the provider's support."""
 
 
 class RequestError(Exception):
-    """A request without an answer. Its text holds no secret: it is stored and shown."""
+    """Error of a request without an answer. Its text contains no secret, because it is stored and shown."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class RequestError(Exception):
         retry_after_seconds: float | None = None,
         reached: bool | None = None,
     ) -> None:
-        """``reached`` tells whether an API answered, be it with an error; None takes it from the kind."""
+        """Store ``reached``: True if an API answered, even with an error; None derives it from ``kind``."""
         super().__init__(message)
         self.kind = kind
         self.retry_after_seconds = retry_after_seconds
@@ -157,10 +157,10 @@ class RequestError(Exception):
 
     @property
     def concerns_every_request(self) -> bool:
-        """Whether no other request can succeed either, so that a run is to stop at once."""
+        """True if no other request can succeed either, so that a run must stop at once."""
         return self.kind in _CONCERNS_EVERY_REQUEST
 
 
 def finish_reason(given: str | None) -> FinishReason:
-    """The reason of a server or engine that calls the two common ones as this module does."""
+    """Return the finish reason of a server or engine that uses the names 'stop' and 'length'; else 'other'."""
     return "stop" if given == "stop" else "length" if given == "length" else "other"

@@ -1,7 +1,7 @@
-"""Samples from a model: settles how it can be asked, asks for what is missing, and makes the table of what came.
+"""Samples from a model: resolve the settings, ask for the missing answers, and make the table of all answers.
 
-Answers live in the ledger of their setting, apart from any run: a run that wants more samples, or other tasks, asks for
-those alone.
+Answers are stored in the ledger of their setting, independent of runs: a run that needs more samples, or other tasks,
+asks only for what is missing.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from bigcodeflow.generation.retries import Expectation, RequestQueue
 from bigcodeflow.generation.vllm_server import VllmServer, served
 
 Report = Callable[[int, int, str], None]
-"""Called with the samples done, the samples in all, and how it goes."""
+"""Called with the number of samples done, the number of all samples, and a progress message."""
 
 
 def model_samples(
@@ -56,11 +56,11 @@ def model_samples(
     shared_limit: SharedLimit = nullcontext,
     asked_by: Callable[[Mapping[str, Any]], float] | None = None,
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Every sample of the tasks as a table of the SAMPLES schema, and what was counted on the way.
+    """Return all samples of the tasks as a table of the SAMPLES schema, and the counts of this run.
 
     ``answers_folder`` holds a ledger for every setting. ``notify`` is called with single lines for people. Tasks are
-    asked for in the order of ``asked_by``, a sort key; the table has theirs.
-    Where samples are left without an answer, those that came are kept, and a GenerationError says what to do.
+    asked in the order of the sort key ``asked_by``; the table has the order of ``tasks``.
+    If samples have no answer, the received answers are kept, and a GenerationError says what to do.
     """
     settings = resolve_settings(config, split)
     for line in settings.notes:
@@ -73,7 +73,7 @@ def model_samples(
 
 
 def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
-    """What `model_samples` returns, of requests that somebody else has made."""
+    """Ask for the samples of a prepared run, and return the same as `model_samples`."""
     wanted, ledger, notify = run.wanted, run.ledger, run.notify
     ledger.folder.mkdir(parents=True, exist_ok=True)
     provider, _ = provider_and_model(run.settings.config)
@@ -109,19 +109,19 @@ class _Outcome(NamedTuple):
     failures: Sequence[SampleFailure]
     stopped_because: str | None
     samples_done: int = 0
-    """Those of earlier runs included."""
+    """Number of answered samples, including those of earlier runs."""
     cost_usd: float | None = None
 
 
 class _Batched(NamedTuple):
-    """What batches answered."""
+    """Number of samples that batches answered, and their cost."""
 
     samples: int = 0
     cost_usd: float = 0.0
 
 
 def _check_cost(requests: Sequence[Request], price: Price | None, max_cost_usd: float | None, spent_usd: float) -> None:
-    """Refuse batches that may cost more than is allowed: once submitted, nothing stops them."""
+    """Raise GenerationError if batches may cost more than allowed, because submitted batches are not stopped."""
     if max_cost_usd is None or not requests:
         return
     spending, expectation = Spending(partial(cost_usd, price, batch=True), max_cost_usd, spent_usd), Expectation()
@@ -135,7 +135,7 @@ def _check_cost(requests: Sequence[Request], price: Price | None, max_cost_usd: 
 
 
 def _run(asking: Coroutine[Any, Any, _Outcome]) -> _Outcome:
-    """Run it; SIGTERM, by which Prefect cancels a run, ends it as Ctrl-C does, and is handled when it has ended."""
+    """Run the coroutine; SIGTERM (from Prefect) cancels it like Ctrl-C, and the previous handler is called after it."""
     in_main_thread = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGTERM) if in_main_thread else None
     if not callable(handler):
@@ -164,7 +164,7 @@ def _run(asking: Coroutine[Any, Any, _Outcome]) -> _Outcome:
 
 
 def _how_far(outcome: _Outcome, samples: int) -> str:
-    """How far a stopped run came, as the end of a sentence, and what the rest may cost where money ended it."""
+    """Return the progress of a stopped run as the end of a sentence; after a cost limit, with the cost of the rest."""
     text = f"; {outcome.samples_done:,} of {samples:,} samples are answered"
     if not str(outcome.stopped_because).startswith("max_cost_usd") or not outcome.cost_usd or not outcome.new_samples:
         return text
@@ -180,7 +180,7 @@ def _acceptance(failures: Sequence[SampleFailure]) -> str:
 
 
 def _counts(table: pa.Table) -> dict[str, int]:
-    """Answers that are no whole text, by what is wrong with them; what is rare is counted only where it is there."""
+    """Count the answers that are not a whole text, by reason; rare reasons are included only if they occur."""
     found = Counter(table["finish_reason"].to_pylist())
     counts = {"cut_off": found["length"], "refused": found["refusal"], "empty": found["empty"]}
     rare = {name: found[name] for name in ("tool_calls", "unanswerable") if found[name]}
@@ -188,7 +188,7 @@ def _counts(table: pa.Table) -> dict[str, int]:
 
 
 def _poor_answers(table: pa.Table, counts: Mapping[str, int]) -> Iterator[str]:
-    """What people should know of answers that no program can come of, one line a kind."""
+    """Yield a line for people about each kind of answer that cannot contain a program."""
     if count := counts.get("tool_calls"):
         yield f"{count:,} answers call tools, though none were offered, and hold no text: mend the server's template"
     if count := counts.get("unanswerable"):
@@ -210,27 +210,27 @@ def _first_error(table: pa.Table) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SamplesRun:
-    """Requests to one model, and how they are asked."""
+    """Requests to a model, and the settings for asking them."""
 
     settings: ModelSettings
     wanted: Mapping[AnswerKey, Request]
-    """In the order of the samples table."""
+    """Requests by answer, in the order of the samples table."""
     requests: Callable[[], Iterator[Request]]
-    """The same in the order in which they are asked."""
+    """Function that returns the same requests in the order in which they are asked."""
     ledger: AnswerLedger
     report: Report
     notify: Callable[[str], None]
     shared_limit: SharedLimit = nullcontext
     spent_usd: float = 0.0
-    """What counts against max_cost_usd before the first request: the price of the rounds before."""
+    """Cost of earlier rounds and known answers, which counts against max_cost_usd before the first request."""
 
     @property
     def missing_samples(self) -> bool:
-        """Whether anything is to be asked."""
+        """True if samples have no answer yet."""
         return not self.ledger.keys() >= self.wanted.keys()
 
     def missing(self, writer: AnswerWriter) -> Iterator[Request]:
-        """What has no answer yet of each request, as requests of their own."""
+        """Yield the samples of each request that have no answer yet, as separate requests."""
         queue = RequestQueue(self.requests(), writer.known)
         while queue.delay(0.0) == 0.0:
             yield queue.take(0.0).request
@@ -246,7 +246,7 @@ class SamplesRun:
         def report(note: str) -> None:
             self.report(0, len(self.wanted), note)
 
-        # One of several runs of the same setting loads the model; the others find its answers.
+        # Of several runs of the same setting, only one loads the model; the others use its answers.
         with self.ledger.serving(self.notify):
             if not self.missing_samples:
                 return _run(self.online(endpoint_of(config)))
@@ -268,7 +268,7 @@ class SamplesRun:
             known = len(self.wanted.keys() & self.ledger.keys())
 
             def report(progress: GenerationProgress) -> None:
-                # What is known is found as requests are read: counted as it is found, it would look like fast work.
+                # Known samples are noticed while requests are read: counted then, they would look like fast work.
                 done = max(known + progress.samples_recorded, progress.samples_done)
                 self.report(done, len(self.wanted), progress.in_words())
 
@@ -350,18 +350,18 @@ class SamplesRun:
 
 
 class AnswersSoFar:
-    """Reads a ledger of answers while a run, of this or another process, fills it."""
+    """Read a ledger of answers while a run, in this or another process, fills it."""
 
     def __init__(
         self, config: GenerationConfig, tasks: Sequence[Mapping[str, Any]], split: Split, *, answers_folder: Path
     ) -> None:
-        """Arguments as those of `model_samples`."""
+        """Resolve the settings; the arguments are the same as for `model_samples`."""
         self._wanted = requests_by_answer(resolve_settings(config, split).requests(tasks))
         self._ledger = ledger_of(config, answers_folder)
         self._provider, _ = provider_and_model(config)
 
     def new(self) -> pa.Table:
-        """Samples that were answered since the last time, as rows of the SAMPLES schema."""
+        """Return the samples that were answered since the last call, as a table of the SAMPLES schema."""
         table = _samples_table(self._wanted, self._ledger, self._provider)
         columns = (table[name].to_pylist() for name in AnswerKey._fields)
         for key in map(AnswerKey._make, zip(*columns, strict=True)):
@@ -370,7 +370,7 @@ class AnswersSoFar:
 
 
 def _samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, provider: str) -> pa.Table:
-    """The recorded answers of the requests as a table of the SAMPLES schema, in the order of the requests."""
+    """Return the recorded answers of the requests as a table of the SAMPLES schema, in the order of the requests."""
     rows = {}
     for key, answer, record in ledger.answers(requests):
         empty = answer.finish_reason == "stop" and not answer.text.strip()
@@ -378,7 +378,7 @@ def _samples_table(requests: Mapping[AnswerKey, Request], ledger: AnswerLedger, 
             "task_id": key.task_id,
             "sample_index": key.sample_index,
             "raw_text": requests[key].prompt.text
-            + answer.text,  # with 'direct' the answer goes on where the prompt ends
+            + answer.text,  # with 'direct' the answer continues where the prompt ends
             "provider": provider,
             "served_model": record.served_model,
             "request_id": record.request_id,

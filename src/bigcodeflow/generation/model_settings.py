@@ -1,7 +1,7 @@
-"""How a model is asked: the original's prompts to the letter, what its provider takes, what identifies its answers.
+"""Settings for asking a model: exact prompts of the original, accepted parameters, and the identity of answers.
 
 Prompts have three forms. 'chat' asks for a program in a code block. 'prefill' asks the same and begins the answer, so
-that the model goes on inside the block. 'direct' is the code to be completed, for models that were not trained to talk.
+that the model continues inside the block. 'direct' is the code to be completed, for models without chat training.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
 from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
 
-#: The original's ends of an answer for models that it runs itself; APIs for chats get none.
+#: Stop texts of the original for models that it runs itself; chat APIs get none.
 _STOPS = ("<|endoftext|>", "<|endofmask|>", "</s>", "\nif __name__", "\ndef main(", "\nprint(")
 #: Texts that end an answer, by the prompt's form.
 STOPS: Mapping[PromptForm, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ STOPS: Mapping[PromptForm, tuple[str, ...]] = {
 
 
 def prompt_of(task: Mapping[str, Any], split: Split, form: PromptForm, config: PromptConfig) -> Prompt:
-    """The prompt of a task in the original's texts, unless the configuration has others."""
+    """Return the prompt of a task with the original's texts, unless the configuration has others."""
     template_sha = template_sha256(split, form, config)
     if form == "direct":
         return Prompt("direct", text=task["complete_prompt"], template_sha=template_sha)
@@ -49,7 +49,7 @@ def prompt_of(task: Mapping[str, Any], split: Split, form: PromptForm, config: P
     return Prompt(form, messages=tuple(turns), template_sha=template_sha)
 
 
-#: How a model is loaded where that may change what it answers.
+#: Settings for loading a model that may change its answers.
 _LOADED = {"revision", "tokenizer", "dtype", "lora", "max_model_tokens"}
 
 
@@ -60,10 +60,10 @@ class ModelSettings:
     sampling: Sampling
     config: GenerationConfig
     notes: tuple[str, ...] = ()
-    """What is done differently from what the configuration says, one line each."""
+    """Differences between the configuration and what is sent, one line each."""
 
     def requests(self, tasks: Iterable[Mapping[str, Any]]) -> Iterator[Request]:
-        """The requests for every sample of the tasks, which are rows of the TASKS schema."""
+        """Yield the requests for all samples of the tasks, which are rows of the TASKS schema."""
         config = self.config
         for task in tasks:
             prompt = prompt_of(task, self.split, self.form, config.prompt)
@@ -86,7 +86,7 @@ def provider_and_model(config: GenerationConfig) -> tuple[str, str]:
 
 
 def require_one_setting(config: GenerationConfig) -> None:
-    """Refuse a grid where one setting is asked."""
+    """Raise ConfigError if a sampling parameter is a list, because here a single setting is needed."""
     if varied := _varied_parameters(config.sampling):
         raise ConfigError(
             f"generation.sampling.{varied[0]}: is a list, which makes a grid of runs: give one value here, or start it "
@@ -95,38 +95,38 @@ def require_one_setting(config: GenerationConfig) -> None:
 
 
 def identity(config: GenerationConfig) -> dict[str, Any]:
-    """Everything that can change an answer beside the prompt, which answers are told apart by; JSON-able."""
+    """Return all settings that can change an answer, except the prompt's text; they identify its ledger; JSON-able."""
     require_one_setting(config)
     found = config.model_dump(mode="json", include={"model", "base_url", "prompt", "sampling", "extra_body"})
-    # Left out where they are empty: answers that were paid for keep the folder that they are in.
+    # Omitted if they are empty, so that answers that were paid for keep their folder.
     otherwise = {name for name in ("environment", "trust_remote_code") if getattr(config.offline, name)}
     found["offline"] = config.offline.model_dump(mode="json", include=_LOADED | otherwise)
     return found
 
 
 def ledger_key(config: GenerationConfig) -> str:
-    """Name of the folder that holds the answers of this setting, however many samples are wanted."""
+    """Return the folder name for the answers of this setting, which is independent of the number of samples."""
     return hashlib.sha256(json.dumps(identity(config), sort_keys=True).encode()).hexdigest()
 
 
 def ledger_of(config: GenerationConfig, answers_folder: Path) -> AnswerLedger:
-    """The answers of this setting; failed ones, to what can never be answered, count where the settings accept them."""
+    """Return the ledger of this setting; failed answers to unanswerable requests count if the settings accept them."""
     return AnswerLedger(answers_folder / ledger_key(config), accepts_unanswerable=config.unanswerable == "fail")
 
 
 def sampling_of(config: SamplingConfig, form: PromptForm) -> Sampling:
-    """The parameters that are sent, the original's defaults and ends of answers included."""
+    """Return the parameters that are sent, including the original's defaults and stop texts."""
     given: dict[str, Any] = config.model_dump(exclude={"seed", "stop"})
     if given["top_p"] is None and given["temperature"]:
-        given["top_p"] = 0.95  # the original's nucleus wherever it does not take the likeliest word
+        given["top_p"] = 0.95  # the original's value whenever it does not decode greedily
     return Sampling(**given, stop=tuple(dict.fromkeys((*config.stop, *STOPS[form]))))
 
 
 def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = True) -> ModelSettings:
-    """How the model can be asked; sends nothing. A missing key is an error only where requests will follow.
+    """Return the settings with which the model can be asked; send nothing. A missing key is an error only if ``sends``.
 
     Raises:
-        ConfigError: what the provider does not take, one line a setting.
+        ConfigError: the provider does not accept some settings; the message has one line per setting.
         GenerationError: the model's own files cannot be read.
     """
     provider, _ = provider_and_model(config)
@@ -172,9 +172,9 @@ def _check_rounds(config: GenerationConfig, form: PromptForm) -> None:
 async def _ask_provider(
     config: GenerationConfig, sampling: Sampling, form: PromptForm, endpoint: Endpoint
 ) -> tuple[Sampling, list[str], list[str]]:
-    """The parameters that the provider takes, what it does not take, and what is done differently."""
+    """Return the parameters that the provider accepts, the problems, and the notes on differences."""
     request, notes = Request("", (0,), Prompt(form), sampling, config.sampling.seed), list[str]()
-    # These stand for the original's defaults: where a model takes none, its own holds.
+    # Defaults of the original: if a model does not accept them, the provider's default applies.
     defaults = {"top_p": config.sampling.top_p is None, "temperature": config.sampling.temperature == 0.0}
     async with aclosing(open_provider(provider_and_model(config)[0], endpoint)) as provider:
         for name in (name for name, is_default in defaults.items() if is_default and name in sampling.given()):
@@ -186,7 +186,7 @@ async def _ask_provider(
 
 
 def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
-    """Where the model is asked, with the key from the environment, or a stand-in for what sends nothing."""
+    """Return the model's endpoint, with the key from the environment, or a placeholder if nothing is sent."""
     name, model = provider_and_model(config)
     variable, address = config.api_key_variable, config.base_url
     return Endpoint(
@@ -200,7 +200,7 @@ def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
 
 
 def missing_key(config: GenerationConfig) -> str:
-    """What is missing of the key that asking this model needs, and how to give it; empty where nothing is."""
+    """Return a message that says which key is missing for this model, and how to set it; empty if none is missing."""
     name, _ = provider_and_model(config)
     try:
         find_key(name, variable=config.api_key_variable, base_url=config.base_url)
@@ -210,7 +210,7 @@ def missing_key(config: GenerationConfig) -> str:
 
 
 async def request_body(config: GenerationConfig, request: Request) -> Mapping[str, Any]:
-    """Exactly what is sent for a request, without address and key; sends nothing."""
+    """Return exactly what is sent for a request, without address and key; send nothing."""
     name, _ = provider_and_model(config)
     if provider_info(name).offline:
         return offline.body(request)
@@ -218,7 +218,7 @@ async def request_body(config: GenerationConfig, request: Request) -> Mapping[st
         return provider.body(request)
 
 
-#: Short names of what a grid may vary, for names of runs and folders.
+#: Short names of parameters that a grid may vary, for names of runs and folders.
 _SHORT = {
     "temperature": "t",
     "top_p": "p",
@@ -232,7 +232,7 @@ _SHORT = {
 
 
 def expand_grid(config: RunConfig) -> tuple[RunConfig, ...]:
-    """The run of each combination of the listed values, with a name of its own, and a folder where one is named."""
+    """Return a run for each combination of the listed values, with its own name, and its own folder if `out` is set."""
     sampling = config.generation.sampling
     varied = _varied_parameters(sampling) if config.samples.source == "model" else ()
     if not varied:

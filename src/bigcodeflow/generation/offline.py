@@ -1,8 +1,8 @@
-"""Open models that run on this machine: a worker process loads one with vLLM or transformers and answers.
+"""Open models that run on this machine: a worker process loads a model with vLLM or transformers and answers.
 
-The worker runs in the engine's own environment; `engines.worker_protocol` says how the two talk. What it wrote
-counts from the moment that `record` has it, so that a kill costs the answers in flight and a second call is given only
-what is missing.
+The worker runs in the engine's own environment; `engines.worker_protocol` describes the protocol. An answer counts as
+soon as `record` has it, so that a kill loses only the answers in progress, and a second call needs only the missing
+requests.
 """
 
 import json
@@ -29,7 +29,7 @@ from bigcodeflow.generation.providers import untaken
 
 logger = logging.getLogger(__name__)
 
-#: Provider → parameters that its worker, a program in engines/, does not take.
+#: Provider → parameters that its worker, a program in engines/, does not accept.
 _NOT_TAKEN = {
     "vllm": ("reasoning_effort", "reasoning_tokens"),
     "transformers": ("reasoning_effort", "reasoning_tokens", "frequency_penalty", "presence_penalty"),
@@ -48,7 +48,7 @@ _REMEDIES = {
     "bad_settings": "mend generation.sampling, generation.extra_body or generation.offline",
     "other": "what it printed before stands in the log",
 }
-#: What an engine needs of our environment. Keys of providers and the like are not among it.
+#: Environment variables that an engine needs. Keys of providers and similar secrets are not included.
 _PASSED_ON = re.compile(
     r"HOME|PATH|USER|LANG|LC_\w+|TMPDIR|TZ|LD_LIBRARY_PATH|XDG_CACHE_HOME|SSL_CERT_\w+|REQUESTS_CA_BUNDLE|"
     r"(https?|no)_proxy|(HTTPS?|NO)_PROXY|(HF|CUDA|NVIDIA|NCCL|VLLM|TORCH|PYTORCH|OMP|MKL|TRITON|ROCR|HIP)_\w+"
@@ -62,12 +62,12 @@ class _Worker:
     environment: InstalledEnvironment
     process: "subprocess.Popen[bytes]"
     printed: IO[bytes]
-    """What the worker and its engine write to standard output and error."""
+    """File with the standard output and standard error of the worker and its engine."""
     channel: int
-    """Where its messages come from."""
+    """File descriptor from which its messages are read."""
 
     def send(self, messages: Iterable[Any]) -> None:
-        """Write messages to the worker; one that died has its reasons given by `events` or `death`."""
+        """Write messages to the worker; if it has died, `events` or `death` gives the reason."""
         stdin: Any = self.process.stdin
         with suppress(BrokenPipeError):
             for message in messages:
@@ -75,9 +75,9 @@ class _Worker:
             stdin.flush()
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What the worker sends, whole lines only, until it has ended.
+        """Yield the worker's messages, whole lines only, until it has ended.
 
-        The end of its channel alone would not tell: processes that it forked may hold that open after its death.
+        The end of its channel is not enough: processes that it forked may keep the channel open after its death.
         """
         rest = b""
         exited = os.pidfd_open(self.process.pid)
@@ -89,7 +89,7 @@ class _Worker:
             os.close(exited)
 
     def wait(self) -> None:
-        """Give an engine that has done its work the time to give back what it shares with others."""
+        """Wait up to 30 s, so that an engine that has finished can release shared resources."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(30)
 
@@ -124,9 +124,9 @@ class _Worker:
 
 @contextmanager
 def _started(config: GenerationConfig, environment: InstalledEnvironment, program: Path | None) -> Iterator[_Worker]:
-    """A worker with its process group, of which nothing is left when the block ends.
+    """Start a worker in its own process group, yield it, and kill the whole group when the block ends.
 
-    Its program is by default that of the model's provider.
+    The default program is the worker of the model's provider.
     """
     program = program or Path(engines.__file__).with_name(f"{_model(config)[0]}_worker.py")
     with tempfile.TemporaryFile() as printed:
@@ -138,7 +138,7 @@ def _started(config: GenerationConfig, environment: InstalledEnvironment, progra
                 stdout=printed,
                 stderr=subprocess.STDOUT,
                 pass_fds=(theirs,),
-                process_group=0,  # of its own: engines start further processes
+                process_group=0,  # a separate group: engines start further processes
                 env=engine_variables(environment, allow_download=config.offline.download),
             )
         except OSError as error:
@@ -156,7 +156,7 @@ def _started(config: GenerationConfig, environment: InstalledEnvironment, progra
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            with suppress(OSError):  # what a dead worker did not read
+            with suppress(OSError):  # data that a dead worker did not read
                 stdin.close()
             os.close(channel)
 
@@ -173,7 +173,7 @@ def engine_variables(environment: InstalledEnvironment, *, allow_download: bool)
 
 
 def engine_environment(config: GenerationConfig, provider: str = "") -> InstalledEnvironment:
-    """The environment that the settings name, or else the provider's: for GPUs if that is built, else for the CPU."""
+    """Return the environment in the settings, or else the provider's: for GPUs if that is built, else for the CPU."""
     if config.offline.environment:
         return find_environment(config.offline.environment, "engine")
     provider = provider or _model(config)[0]
@@ -187,12 +187,12 @@ def engine_environment(config: GenerationConfig, provider: str = "") -> Installe
 
 
 def problems(provider: str, sampling: Sampling) -> list[str]:
-    """What an engine does not take of these settings, one line each: parameter, reason, remedy."""
+    """Return the settings that an engine does not accept, one line each: parameter, reason, remedy."""
     return untaken(sampling, dict.fromkeys(_NOT_TAKEN[provider], f"{provider} has no such parameter here"))
 
 
 def body(request: Request) -> dict[str, Any]:
-    """Exactly what a worker is given of a request; JSON-able, to be stored with each sample."""
+    """Return exactly what a worker gets of a request; JSON-able, to be stored with each sample."""
     first, seed = request.sample_indices[0], request.seed
     return {
         "form": request.prompt.form,
@@ -200,7 +200,7 @@ def body(request: Request) -> dict[str, Any]:
         "text": request.prompt.text,
         "sampling": request.sampling.given(),
         "extra": dict(request.extra_body),
-        # One request for several samples gets what as many requests for one each would get.
+        # A request for several samples gets the same seeds as separate requests for each sample.
         "seeds": [None if seed is None else seed + index - first for index in request.sample_indices],
     }
 
@@ -208,7 +208,7 @@ def body(request: Request) -> dict[str, Any]:
 def has_chat_template(
     config: GenerationConfig, environment: InstalledEnvironment, *, worker: Path | None = None
 ) -> bool:
-    """Whether the model's tokenizer can render a conversation; takes seconds, and no model is loaded."""
+    """Tell if the model's tokenizer can render a conversation; takes seconds, and no model is loaded."""
     with _started(config, environment, worker) as process:
         process.send([_job(config, "describe"), None])
         for event in process.events():
@@ -228,10 +228,10 @@ def generate_offline(
     reject: Callable[[Request, RequestError], None],
     worker: Path | None = None,
 ) -> None:
-    """Have every request answered, each handed on once, as soon as it is done and in no particular order.
+    """Get an answer to every request, and pass each on once, as soon as it is done, in any order.
 
-    ``record`` makes durable a reply that took so many seconds; it stays if the worker dies. ``reject`` takes a request
-    that the model cannot answer, such as a prompt that is too long.
+    ``record`` stores a reply durably, with its duration in seconds; the reply is kept if the worker dies. ``reject``
+    gets a request that the model cannot answer, such as a prompt that is too long.
     """
     provider, served_model = _model(config)
     waiting = dict(enumerate(requests))
@@ -270,7 +270,7 @@ def _reply(config: GenerationConfig, request: Request, event: Mapping[str, Any],
         given = f"{len(samples)} answers for {len(request.sample_indices)} samples of {request.task_id}"
         raise GenerationError(f"{config.model}: the worker gave {given}")
     answers = tuple(
-        # As the original does with what open models write here; its published scores have it.
+        # The original does the same with the answers of open models; its published scores include it.
         Answer(one["text"].replace("\t", "    "), finish_reason(one["finish_reason"]))
         for one in samples
     )
@@ -296,7 +296,7 @@ def _job(config: GenerationConfig, task: str) -> dict[str, Any]:
 
 
 def folder_or_repository(name: str, setting: str) -> str:
-    """A folder's whole path, or a repository's name as it is."""
+    """Return a folder's absolute path, or a repository's name unchanged."""
     folder = user_path(name)
     if name and folder.is_dir():
         return str(folder.resolve())

@@ -1,4 +1,4 @@
-"""What is reported of a run that asks a model: its progress, and what came of it."""
+"""Progress and outcome of a run that asks a model."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,28 +10,28 @@ from bigcodeflow.generation.model_api import ErrorKind
 @dataclass(slots=True)
 class GenerationProgress:
     samples_known: int = 0
-    """Answered by earlier runs."""
+    """Samples answered by earlier runs."""
     samples_recorded: int = 0
-    """Answered by this run, and on the disk; those that can never be answered included where they are accepted."""
+    """Samples answered by this run and synced to disk, including accepted failed answers to unanswerable requests."""
     samples_failed: int = 0
-    """Given up for this run."""
+    """Samples given up in this run."""
     replies: int = 0
     in_flight: int = 0
     longest_seconds: float = 0.0
-    """How long the request has been under way that was sent first of those that still are."""
+    """Time since the oldest open request was sent."""
     limit_seconds: float = 0.0
-    """How long a request may take."""
+    """Maximum time of a request."""
     concurrency: int = 0
-    """Requests that may be under way now; fewer than the setting while the provider says that it is too much."""
+    """Maximum number of open requests now; lower than the setting while the provider refuses requests."""
     errors: Counter[ErrorKind] = field(default_factory=Counter)
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
-    """Of the replies whose price is known; None where none is."""
+    """Cost of the replies with a known price; None if there is none."""
     samples_per_second: float = 0.0
-    """Over the last minute."""
+    """Recorded samples per second, over the last minute."""
     waiting_for: str = ""
-    """Why no request is sent, where it takes longer; empty otherwise."""
+    """Reason for a longer wait in which no request is sent; empty otherwise."""
 
     @property
     def samples_done(self) -> int:
@@ -55,7 +55,7 @@ class GenerationProgress:
 
 
 class SampleFailure(NamedTuple):
-    """A sample without an answer; the next run asks for it again."""
+    """Sample without an answer; the next run asks for it again."""
 
     task_id: str
     sample_index: int
@@ -68,5 +68,5 @@ class GenerationOutcome(NamedTuple):
     totals: GenerationProgress
     failures: tuple[SampleFailure, ...]
     stopped_because: str | None
-    """Why the run ended before everything had been asked, and what to do; None where it did not."""
+    """Reason why the run ended before all requests were sent, and what to do; None if it did not."""
     seconds: float

@@ -1,7 +1,7 @@
-"""Further rounds: samples that failed are asked for again, each in the conversation that its answers and feedback make.
+"""Further rounds: failed samples are asked again, each in a conversation of its earlier answers and feedback.
 
-A round is made from the tables of all rounds before it, so that its prompts, and with them the answers that the ledger
-holds, are found again by any later process.
+A round is made from the tables of all earlier rounds, so that every later process builds the same prompts and can use
+the answers in the ledger.
 """
 
 import hashlib
@@ -31,16 +31,16 @@ _NO_ANSWER = "(no answer)"
 
 
 class RoundTables(NamedTuple):
-    """What one round came to; one row a sample that was asked for in it."""
+    """Tables of a round, with the samples that were asked for in it."""
 
     samples: pa.Table
     solutions: pa.Table
     verdicts: pa.Table
-    """Of several variants the calibrated one counts."""
+    """Verdicts; if a sample has several variants, the calibrated variant counts."""
 
 
 class Attempt(NamedTuple):
-    """One answer with its verdict."""
+    """An answer with its verdict."""
 
     sample: Row
     solution: Row
@@ -58,9 +58,9 @@ def repaired_samples(
     notify: Callable[[str], None],
     shared_limit: SharedLimit = nullcontext,
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Answers of the round after the given ones, to samples that failed in the last of them; as `model_samples`.
+    """Ask for the samples that failed in the last of the given rounds; return the same as `model_samples`.
 
-    Against max_cost_usd count the costs of the rounds before, and of this one's answers that are there already.
+    The costs of earlier rounds, and of answers of this round that are already recorded, count against max_cost_usd.
     """
     open_samples = failed_attempts(rounds)
     if not open_samples:
@@ -88,10 +88,10 @@ def repaired_samples(
 
 
 def failed_attempts(rounds: Sequence[RoundTables]) -> list[list[Attempt]]:
-    """The attempts of each sample that is worth another round, in the order of the last round's table.
+    """Return the attempts of each sample that needs another round, in the order of the last round's table.
 
-    That is every sample which was asked for in the last round and did not pass, but for those that were not judged and
-    those that can never be answered.
+    These are the samples that were asked for in the last round and did not pass, except those that were not judged
+    (infra_error) and those that can never be answered.
     """
     by_sample = [{_sample(one.sample): one for one in _attempts(tables)} for tables in rounds]
     found = [[one[sample] for one in by_sample] for sample in by_sample[-1]]
@@ -111,7 +111,7 @@ def _attempts(tables: RoundTables) -> Iterator[Attempt]:
 
 
 def deciding_verdicts(verdicts: pa.Table) -> dict[tuple[str, int], Row]:
-    """The verdict of each sample by task_id and sample_index: of several variants that of the calibrated one."""
+    """Return each sample's verdict by task_id and sample_index; of several variants, the verdict of 'calibrated'."""
     found: dict[tuple[str, int], Row] = {}
     for row in verdicts.to_pylist():
         if row["variant"] == "calibrated" or _sample(row) not in found:
@@ -125,7 +125,7 @@ def _sample(row: Row) -> tuple[str, int]:
 
 @dataclass
 class Conversations:
-    """Makes requests of a further round; counts feedback that had to be of a lower level than the settings allow."""
+    """Make the requests of a further round; count feedback that needs a lower level than the settings allow."""
 
     settings: ModelSettings
     tasks: Mapping[str, Row]
@@ -135,7 +135,7 @@ class Conversations:
         self.withheld = Counter[str]()
 
     def request(self, attempts: Sequence[Attempt]) -> Request:
-        """The request for one sample, whose attempts so far are given."""
+        """Return the request for a sample from its attempts so far."""
         settings, config = self.settings, self.settings.config
         sample, seed = attempts[0].sample, config.sampling.seed
         task = self.tasks[sample["task_id"]]
@@ -153,7 +153,7 @@ class Conversations:
         )
 
     def _turns(self, task: Row, attempts: Sequence[Attempt]) -> tuple[tuple[Message, ...], Feedback]:
-        """The whole conversation, and the last feedback in it."""
+        """Return the whole conversation, and the last feedback in it."""
         settings = self.settings
         asked = prompt_of(task, settings.split, settings.form, settings.config.prompt).messages
         begun = asked[-1:] if settings.form == "prefill" else ()
@@ -169,18 +169,18 @@ class Conversations:
 
 
 def answer_turn(raw_text: str, form: PromptForm, config: PromptConfig) -> str:
-    """An answer as an earlier turn: without thoughts, with the beginning that it went on from, and never empty."""
+    """Return an answer as an earlier turn: without thinking, with its prefilled beginning, and never empty."""
     spoken = without_thinking(raw_text)
     text = raw_text if spoken == raw_text else spoken.lstrip()
     if form == "prefill":
         text = f"{answer_beginning(config)}{text}"
-        # The closing fence is among the texts that end an answer.
+        # The closing fence is a stop text, so the answer lacks it.
         text = f"{text.rstrip()}\n{FENCE}" if text.count(FENCE) % 2 else text
     return text if text.strip() else _NO_ANSWER
 
 
 def _program(task: Row, attempt: Attempt) -> str:
-    """The text that was executed."""
+    """Return the text that was executed."""
     solution = attempt.solution
     return executed_program(
         code_prompt=task["code_prompt"],
@@ -194,6 +194,6 @@ def _template_sha(first: str, level: Level) -> str:
 
 
 def levels_by_template(split: Split, config: PromptConfig) -> dict[str, Level]:
-    """The level of the last feedback in a prompt, by the ``template_sha`` of samples of further rounds."""
+    """Return the level of the last feedback in a prompt, by the ``template_sha`` of samples of further rounds."""
     firsts = [template_sha256(split, form, config) for form in FORMS]
     return {_template_sha(first, level): level for first in firsts for level in LEVELS}

@@ -1,7 +1,7 @@
-"""Answers that are there already: sample files and folders in the original's formats, checked as a whole.
+"""Existing answers: sample files and folders in the formats of the original BigCodeBench, checked as a whole.
 
-A file is judged before any of it is used, and all its defects are named at once: a silently dropped or doubled
-answer would change the score.
+A file is checked completely before any of it is used, and all its defects are reported at once: a silently dropped or
+duplicated answer would change the score.
 """
 
 import gzip
@@ -23,11 +23,11 @@ from bigcodeflow.store.files import file_sha256
 
 _ANSWER_KEYS = ("raw_solution", "solution", "completion")
 _DEFECTS_SHOWN = 20
-#: Defects of one file after which the rest is not read: 16 KB of gzip can hold ten million of them.
+#: Number of defects after which the rest of a file is not read: 16 KB of gzip can hold ten million of them.
 _MOST_DEFECTS = 1_000
 _FORMATS = "give a .jsonl or .jsonl.gz file, or a folder such as BigCodeBench_12/0.py"
 
-#: Keys of a line that have a column of their own, with what they hold; `model` is another name of `served_model`.
+#: Keys of a line that have a separate column, with their type; `model` is another name of `served_model`.
 _DETAILS: Mapping[str, type] = {
     **dict.fromkeys(("model", "served_model", "prompt_sha", "finish_reason", "error"), str),
     **dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens", "attempts", "seed"), int),
@@ -39,33 +39,33 @@ _COUNTS, _SEEDS = range(2**31), range(-(2**63), 2**63)  # stored in 32 and in 64
 
 
 class SampleLine(NamedTuple):
-    """One answer as its source states it."""
+    """An answer as its source states it."""
 
     location: str
-    """Where it stands in its source, such as 'line 7'."""
+    """Position in the source, such as 'line 7'."""
     task_id: str
     answer: Mapping[str, str]
-    """raw_solution, solution and completion, as far as they are stated."""
+    """Values of raw_solution, solution and completion, if the source states them."""
     details: Mapping[str, Any]
     identity: str
-    """Equal for lines that state the same."""
+    """Hash that is equal for lines with the same content; for a file of a folder, its location."""
     record: Mapping[str, Any]
-    """The whole line; empty for a file of a folder."""
+    """Whole JSON object of the line; empty for a file of a folder."""
 
 
 class ReadSamples(NamedTuple):
-    """The readable answers of a source in its order, and what is wrong with the others."""
+    """Readable answers of a source in its order, and the defects of the others."""
 
     samples: list[SampleLine]
     defects: list[str]
 
 
 class _LineDefectError(Exception):
-    """Why a line is no sample, and what to do."""
+    """Error that says why a line is not a sample, and how to fix it."""
 
 
 def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadSamples:
-    """Read a sample file or folder, which people call by a name; known tasks are what its folders can stand for."""
+    """Read a sample file or folder; messages show ``name``, and folder names are matched to ``known_task_ids``."""
     if path.is_dir():
         return _read_folder(path, name, known_task_ids)
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
@@ -93,7 +93,7 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
 
 
 def _read_line(line: bytes, location: str, name: str, read: ReadSamples) -> str | None:
-    """Add a line's sample or defect; its task, or None where it has no sample."""
+    """Add a line's sample or defect to ``read``; return its task_id, or None if the line has no sample."""
     if not line.strip():
         return None
     try:
@@ -147,7 +147,7 @@ def _answer(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _details(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Values for other columns, token counts of an OpenAI-style usage object among them."""
+    """Return the values for other columns, including token counts of an OpenAI-style usage object."""
     usage = {} if record.get("usage") is None else record["usage"]
     if not isinstance(usage, dict):
         raise _LineDefectError(f"usage must be an object, not {_kind(usage)}: correct or drop it")
@@ -191,7 +191,7 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
                 read.defects.append(f"{name}, {location}: cannot be read ({error}): save the program as UTF-8")
                 continue
             task_id = task_ids.get(folder.name, folder.name)
-            # A file is a sample in its own right: two that are equal were sampled twice, not written twice.
+            # Each file is a separate sample: two equal files were sampled twice, not written twice.
             read.samples.append(SampleLine(location, task_id, {"solution": program}, {}, location, {}))
     if not read.samples and not read.defects:
         raise SamplesError(f"{name}: holds no program: {_FORMATS}")
@@ -199,7 +199,7 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
 
 
 def replay_fingerprint(path: Path) -> dict[str, str]:
-    """Identity of a sample file or folder: the sha256 of its content, folder entries with their names."""
+    """Return the sha256 of the content of a sample file, or of the file names and contents of a folder."""
     if not path.is_dir():
         return {"samples_sha256": _sha256(path)}
     _refuse_links(path)
@@ -210,7 +210,7 @@ def replay_fingerprint(path: Path) -> dict[str, str]:
 def replay_samples(
     path: Path, tasks: pa.Table, *, known_task_ids: frozenset[str], selection: bool, name: str
 ) -> pa.Table:
-    """`load_samples` of a file or folder, which people call by a name."""
+    """Do the work of `load_samples` for a file or folder; messages show ``name``."""
     columns = tasks.select(["task_id", "complete_prompt"]).to_pydict()
     prompts = dict(zip(columns["task_id"], columns["complete_prompt"], strict=True))
     known = known_task_ids | prompts.keys()
@@ -221,7 +221,7 @@ def replay_samples(
     defects = [*read.defects, *(f"{name}, {one.location}: answers task {one.task_id!r}, {remedy}" for one in foreign)]
     defects += _repeated(name, read.samples)
     wanted = [sample for sample in read.samples if sample.task_id in prompts]
-    if not selection and not read.defects:  # a broken line may be the one that a task seems to lack
+    if not selection and not read.defects:  # a broken line may hold the sample that a task seems to lack
         answered = {sample.task_id for sample in wanted}
         remedy = "generate it, or select the answered tasks with dataset.ids"
         missing = (task_id for task_id in prompts if task_id not in answered)
@@ -242,8 +242,8 @@ def replay_samples(
 
 
 def _refuse_links(folder: Path) -> None:
-    """A folder of somebody else's samples must not take in what only this machine's user can read."""
-    # A linked folder is not looked into: it is refused before.
+    """Raise SamplesError for symbolic links: a foreign folder must not include files that only this user can read."""
+    # The first pattern refuses a linked folder before the second looks into it.
     for pattern in ("*", "*/*"):
         links = [path for path in sorted(folder.glob(pattern)) if path.is_symlink()]
         if links:
@@ -264,10 +264,10 @@ def _sha256(path: Path) -> str:
 
 
 def _repeated(name: str, samples: Sequence[SampleLine]) -> list[str]:
-    """Lines that were written twice, such as by a resumed run.
+    """Return a defect for each line that was written twice, for example by a resumed run.
 
-    Equal answers are legitimate where several were sampled. They are a defect only where every task has one answer
-    but for its repetitions, and not all tasks are repeated alike.
+    Equal answers are valid if several were sampled per task. They are a defect only if every task has a single distinct
+    answer and some tasks are repeated more often than others.
     """
     per_task = Counter(sample.task_id for sample in samples)
     several_answers = len({(sample.task_id, sample.identity) for sample in samples}) > len(per_task)
@@ -282,9 +282,9 @@ def _repeated(name: str, samples: Sequence[SampleLine]) -> list[str]:
 
 
 def _texts(answer: Mapping[str, str], complete_prompt: str) -> tuple[str, str | None]:
-    """What the sanitizer reads, and the program that the line itself states.
+    """Return the text for the sanitizer, and the program that the line itself states, or None.
 
-    The original joins prompt and completion with a line break when it sanitizes and without one when it executes.
+    The original joins prompt and completion with a line break when it sanitizes, and without it when it executes.
     """
     solution, completion = answer.get("solution"), answer.get("completion")
     given = complete_prompt + completion if solution is None and completion is not None else solution

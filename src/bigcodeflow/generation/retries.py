@@ -1,6 +1,6 @@
-"""The one layer that sends requests again: which one is next, when it may go, and when to stop asking altogether.
+"""The only layer that decides on retries: which request is next, when it may be sent, and when to give up.
 
-Nothing here sleeps or reads a clock: every function takes the time, in seconds, and returns how long to wait.
+Nothing here sleeps or reads a clock: functions get the time in seconds, and return the seconds to wait.
 """
 
 import heapq
@@ -15,25 +15,25 @@ from random import Random
 from bigcodeflow.generation.answer_ledger import AnswerKey
 from bigcodeflow.generation.model_api import ErrorKind, Request, RequestError, TokenUsage
 
-#: A request that a late timer delayed may be caught up within so long; more would be bursts.
+#: Maximum delay by a late timer that later requests may catch up; a longer time would cause bursts.
 _CATCH_UP_SECONDS = 0.05
-#: English and code, roughly; what counts is corrected when the reply says it.
+#: Rough value for English and code; the estimate is corrected when the reply states the tokens.
 _CHARACTERS_PER_TOKEN = 4
-#: Tokens that an answer is expected to take where nothing limits it and none has come yet.
+#: Expected tokens of an answer if nothing limits it and no answer has arrived yet.
 _UNLIMITED_ANSWER_TOKENS = 1024
-#: Weight of the newest answer in their mean length.
+#: Weight of the newest answer in the mean length of answers.
 _NEWEST = 0.05
 
 
-#: So many failures without an answer between them, and only a probe is sent from time to time.
+#: After this number of failures without an answer between them, only probes are sent from time to time.
 FAILURES_IN_A_ROW = 10
-#: A provider that asks to wait longer ends the run: a daily quota is not waited for in silence.
+#: A provider that asks for a longer wait ends the run, which does not wait silently for a daily quota.
 LONGEST_RETRY_AFTER_SECONDS = 900.0
-#: A provider that has given no answer for so long ends the run.
+#: A provider that has given no answer for this time ends the run.
 _GIVE_UP_SECONDS = 600.0
-#: So many requests have failed at least before a provider that was never reached is given up.
+#: Minimum number of failed requests before a provider that was never reached is given up.
 _LEAST_CONTACTS = 3
-#: What a provider does that gives no answers, by what came last.
+#: Behavior of a provider that gives no answers, by the kind of the last error.
 _COMPLAINTS: Mapping[ErrorKind, str] = {
     "connection": "cannot be reached",
     "deadline": "answers nothing",
@@ -43,19 +43,19 @@ _COMPLAINTS: Mapping[ErrorKind, str] = {
 
 
 class Expectation:
-    """Tokens that a request will take, before it is sent: the whole prompt, and answers of a likely length."""
+    """Expected tokens of a request before it is sent: the whole prompt, and answers of a likely length."""
 
     def __init__(self) -> None:
         self._mean_answer_tokens: float | None = None
 
     def longest(self, request: Request) -> TokenUsage:
-        """With answers as long as they may get; where nothing limits them, as long as usual."""
+        """Return the tokens with answers of maximum length; if nothing limits them, of usual length."""
         return self._usage(request, request.sampling.max_tokens, self._mean_answer_tokens)
 
     def usual(self, request: Request) -> TokenUsage:
-        """With answers as they have been so far; before any came, as long as they may get.
+        """Return the tokens with answers of the mean length so far; before the first answer, of maximum length.
 
-        Pacing by the longest answers would leave most of a limit unused, where answers are much shorter.
+        Pacing by the maximum length would leave most of a limit unused if answers are much shorter.
         """
         return self._usage(request, self._mean_answer_tokens, request.sampling.max_tokens)
 
@@ -67,14 +67,14 @@ class Expectation:
 
     @staticmethod
     def _usage(request: Request, *answer_tokens: float | None) -> TokenUsage:
-        """The first number that is known counts."""
+        """Return the tokens; the first known number in ``answer_tokens`` is the length of an answer."""
         each = next((tokens for tokens in answer_tokens if tokens is not None), _UNLIMITED_ANSWER_TOKENS)
         prompt_tokens = -(-request.prompt.characters // _CHARACTERS_PER_TOKEN)
         return TokenUsage(prompt_tokens, round(each * len(request.sample_indices)))
 
 
 class Rate:
-    """A limit per minute that is spent evenly: a minute's worth never goes in its first second."""
+    """Limit per minute that is spent evenly: the amount of a minute is never used in its first second."""
 
     def __init__(self, per_minute: int) -> None:
         self._seconds_per_unit = 60.0 / per_minute if per_minute else 0.0  # 0 sets no limit
@@ -87,12 +87,12 @@ class Rate:
         self._free_at = max(self._free_at, now - _CATCH_UP_SECONDS) + units * self._seconds_per_unit
 
     def correct(self, units: float) -> None:
-        """Count units that were used beyond what was spent; below zero, give them back."""
+        """Count units that were used in addition to the spent units; give units back if the number is negative."""
         self._free_at += units * self._seconds_per_unit
 
 
 class Pace:
-    """Requests and tokens a minute. What failed stays counted: the provider counted it too."""
+    """Limits of requests and tokens per minute. Failed requests stay counted, because the provider counts them too."""
 
     def __init__(self, requests_per_minute: int, tokens_per_minute: int) -> None:
         self._requests, self._tokens = Rate(requests_per_minute), Rate(tokens_per_minute)
@@ -113,15 +113,15 @@ class Pace:
 
 
 class Throttle:
-    """How many requests may be under way, and until when the provider wants none at all.
+    """Limit of open requests, and the time until which the provider wants no requests at all.
 
-    Each round (the requests that are under way together) in which the provider refuses some takes a part of them away;
-    rounds without a refusal bring all back, a sixteenth at a time (additive increase, multiplicative decrease).
+    Each round (the requests that are open at the same time) with a refusal multiplies the limit by `_REMAINS`; rounds
+    without a refusal restore it by a sixteenth of the full limit (additive increase, multiplicative decrease).
     """
 
     _REMAINS = 0.7
     _ROUNDS_BACK = 16
-    #: A server error may be a single broken machine behind a gateway; so many in a row are a server without room.
+    #: A server error may be a single broken machine behind a gateway; this many in a row mean an overloaded server.
     _OVERLOADS = 5
     _FIRST_PAUSE_SECONDS = 1.0
     _LONGEST_PAUSE_SECONDS = 60.0
@@ -144,13 +144,13 @@ class Throttle:
         self._limit = min(self._full, self._limit + min(1.0, self._full / (self._ROUNDS_BACK * self._limit)))
 
     def refused(self, error: RequestError, *, sent_at: float, now: float) -> None:
-        """Count a request for which the provider had no room: rate_limited or overloaded."""
+        """Count a request that the provider refused for lack of capacity: rate_limited or overloaded."""
         if error.kind == "overloaded":
             self._overloads += 1
             if self._overloads < self._OVERLOADS:
                 return
         pause_seconds = error.retry_after_seconds or 0.0
-        if sent_at > self._cut_at:  # of a round that has not been answered for
+        if sent_at > self._cut_at:  # of a round that has not lowered the limit yet
             self._cut_at = now
             self._limit = max(1.0, self._limit * self._REMAINS)
             self._rounds += 1
@@ -162,38 +162,38 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How patient a run is; the number of attempts for one answer is a setting of the user's."""
+    """Waiting times of a run; the number of attempts per answer is a user setting."""
 
     first_backoff_seconds: float = 1.0
-    """Longest wait before the second attempt; doubles with each further one."""
+    """Maximum wait before the second attempt; doubles with each further attempt."""
     longest_backoff_seconds: float = 60.0
     first_probe_seconds: float = 1.0
-    """Wait before the first probe; doubles with each further one."""
+    """Wait before the first probe; doubles with each further probe."""
     longest_probe_seconds: float = 60.0
     grace_seconds: float = 10.0
-    """How long a run that is interrupted waits for the requests under way, which are paid for."""
+    """Maximum time that an interrupted run waits for the open requests, which are paid for."""
 
 
 def backoff_seconds(policy: RetryPolicy, attempts: int, error: RequestError, random: Random) -> float:
-    """Seconds until a request may be sent again after so many attempts, at least 1, of which the last ended so.
+    """Return the seconds until a request may be sent again after ``attempts`` (at least 1), the last with ``error``.
 
-    Exponential with full jitter: a random share of a wait that doubles with each attempt, so that requests that failed
-    together do not return together. What the provider asked for in Retry-After comes first.
+    Exponential with full jitter: a random part of a wait that doubles with each attempt, so that requests that failed
+    together are not sent again together. This wait is added to the time of the provider's Retry-After.
     """
     longest = min(policy.longest_backoff_seconds, policy.first_backoff_seconds * 2.0 ** min(attempts - 1, 64))
     return (error.retry_after_seconds or 0.0) + random.uniform(0.0, longest)
 
 
 class RetryBudget:
-    """Keeps retries a minority of what is sent, so that a provider that half works costs no multiple.
+    """Keep retries a minority of the sent requests, so that an unreliable provider does not multiply the cost.
 
-    Rate limits are no part of it: what they turned away cost nothing, and the throttle answers them.
+    Retries after a rate limit do not count: the refused requests cost nothing, and the throttle handles them.
     """
 
     _ALWAYS_ALLOWED = 100
 
     def __init__(self, slots: int) -> None:
-        # A server that restarts fails all slots at once, several times: that alone must not end a run.
+        # A restart of a server fails all slots at once, several times: that alone must not end a run.
         self._sent: deque[bool] = deque(maxlen=max(1000, 8 * slots))
 
     def sent(self, *, retry: bool) -> None:
@@ -208,18 +208,18 @@ class RetryBudget:
 
 
 class Circuit:
-    """Stops asking a provider that gives no answers, and tries it with one request from time to time.
+    """Circuit breaker: stop asking a provider that gives no answers, and probe it from time to time.
 
-    Rate limits do not open it: a provider that turns requests away is there. They do count towards giving up. A
-    provider that was never reached, at an address where nothing listens or where a web page lies, is given up early.
+    Rate limits do not open the circuit, because a provider that refuses requests is reachable; they do count towards
+    giving up. A provider that was never reached (no server or only a web page at the address) is given up early.
     """
 
     def __init__(self, policy: RetryPolicy, first_contact_seconds: float = 30.0) -> None:
         self._policy, self._first_contact_seconds = policy, first_contact_seconds
         self.contacted = False
-        """Whether an API ever answered, with a reply or an error of its own."""
+        """True if an API ever answered, with a reply or an API error."""
         self.complaint = ""
-        """What the provider does instead of answering, where a request has failed."""
+        """Text that says what the provider does instead of answering; empty before the first failure."""
         self._failures = 0
         self._failing_since: float | None = None
         self._probe_at = 0.0
@@ -230,24 +230,24 @@ class Circuit:
         self.is_open, self._probing = False, False  # open: only probes are sent
 
     def delay(self, now: float) -> float:
-        """Seconds until the next request may go; infinite while a probe is under way."""
+        """Return the seconds until the next request may be sent; inf while a probe is open."""
         if not self.is_open:
             return 0.0
         return inf if self._probing else max(0.0, self._probe_at - now)
 
     def sent(self) -> bool:
-        """Count a request that goes now, and return whether it is a probe."""
+        """Count a request that is sent now, and return True if it is a probe."""
         self._probing = self.is_open
         return self._probing
 
     def answered(self) -> None:
-        """Whether to a probe or to any other request, a reply shows that the provider is there."""
+        """Record a reply to a probe or any other request: the provider is reachable again."""
         self._failures, self._failing_since = 0, None
         self.contacted = True
         self._close()
 
     def failed(self, error: RequestError, now: float, *, probe: bool) -> str | None:
-        """Count a request that may get an answer later, and return what is wrong when it is time to give up."""
+        """Count a failed request that may succeed later; return the reason if it is time to give up, else None."""
         policy = self._policy
         self._failures += 1
         self.contacted = self.contacted or error.reached
@@ -273,25 +273,25 @@ class Circuit:
 
 @dataclass(slots=True)
 class QueuedRequest:
-    """A request and what has become of it so far."""
+    """A request and its state so far."""
 
     request: Request
     attempts: int = 0
     refusals: int = 0
-    """Attempts that a rate limit turned away, which are none of those that are counted against it."""
+    """Attempts that a rate limit refused, which do not count against the maximum number of attempts."""
     error: RequestError | None = None
     expected: TokenUsage = field(default_factory=TokenUsage)
-    """Of the attempt under way, as are the following."""
+    """Expected tokens of the current attempt; the following fields also belong to it."""
     expected_usd: float = 0.0
     is_probe: bool = False
     sent_at: float = 0.0
 
 
 def narrowed(request: Request, indices: Sequence[int]) -> Iterator[QueuedRequest]:
-    """The request for some of its samples only, in as many parts as there are gaps between them.
+    """Yield requests for the given samples of a request, one request for each run of consecutive indices.
 
-    A seed belongs to a request's first sample, and each further one takes the next number. The parts therefore move it
-    along: with the old one the rest would be the samples that are there already, word for word.
+    The seed belongs to the first sample of a request, and each further sample uses the next number. The parts therefore
+    shift the seed: with the old seed they would repeat existing samples, word for word.
     """
     runs: list[list[int]] = []
     for index in indices:
@@ -305,14 +305,14 @@ def narrowed(request: Request, indices: Sequence[int]) -> Iterator[QueuedRequest
 
 
 class RequestQueue:
-    """Jobs in the order in which they may go: retries that are due, then what the requests' source gives.
+    """Jobs in the order in which they may be sent: retries that are due, then requests from the source.
 
-    The source is read one request at a time, when there is room. No sample is handed out twice, and no known one.
+    The source is read one request at a time, when a job is needed. Known samples and repeated samples are skipped.
     """
 
     def __init__(self, requests: Iterable[Request], known: AbstractSet[AnswerKey]) -> None:
         self.samples_known = 0
-        """Samples of the requests read so far that were there before."""
+        """Number of samples of the requests read so far that were already known."""
         self._source, self._known = iter(requests), known
         self._claimed: set[AnswerKey] = set()
         self._new: deque[QueuedRequest] = deque()
@@ -320,7 +320,7 @@ class RequestQueue:
         self._order = count()
 
     def delay(self, now: float) -> float:
-        """Seconds until there is a job; infinite where none waits."""
+        """Return the seconds until a job is due; inf if no job waits."""
         due_seconds = max(0.0, self._retries[0][0] - now) if self._retries else inf
         while due_seconds and not self._new:
             request = next(self._source, None)
@@ -334,7 +334,7 @@ class RequestQueue:
         return 0.0
 
     def first(self, now: float) -> QueuedRequest:
-        """The job that is to go next; only where `delay` is 0."""
+        """Return the job to send next; allowed only if `delay` is 0."""
         return self._retries[0][2] if self._retries and self._retries[0][0] <= now else self._new[0]
 
     def take(self, now: float) -> QueuedRequest:
@@ -345,7 +345,7 @@ class RequestQueue:
         heapq.heappush(self._retries, (due_at, next(self._order), job))
 
     def put_rest(self, job: QueuedRequest, answered: int) -> None:
-        """Queue what a reply left out, as requests of their own that go next."""
+        """Queue the samples that a reply left out, as separate requests that are sent next."""
         self._new.extendleft(narrowed(job.request, job.request.sample_indices[answered:]))
 
     def waiting_retries(self) -> Iterator[QueuedRequest]:

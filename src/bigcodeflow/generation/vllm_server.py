@@ -1,6 +1,6 @@
-"""A vLLM server for one run: started in the engine's environment, awaited, asked over loopback, and ended after.
+"""Start a vLLM server for one run in the engine's environment, wait until it is ready, and end it after the run.
 
-It runs in a process group of its own, below `engines/vllm_server.py`, which kills the group when this process is gone.
+It listens on loopback, in a separate process group that `engines/vllm_server.py` kills when this process is gone.
 """
 
 import os
@@ -22,7 +22,7 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.generation import engines, offline
 
 _POLL_SECONDS = 0.5
-#: How long a server may take to end by itself.
+#: Time for a server to end after SIGTERM before it is killed.
 _END_SECONDS = 20.0
 _TAIL_BYTES = 20_000
 
@@ -31,12 +31,12 @@ _TAIL_BYTES = 20_000
 class VllmServer:
     address: str
     api_key: str
-    """Made for this server, so that other users of the machine cannot ask it."""
+    """Random key of this server, so that other users of the machine cannot use it."""
     log: Path
     process: "subprocess.Popen[bytes]"
 
     def ended(self) -> str:
-        """How the server ended, in words; empty while it runs."""
+        """Return a message that says how the server ended; empty while it runs."""
         status = self.process.poll()
         if status is None:
             return ""
@@ -47,7 +47,7 @@ class VllmServer:
 
 
 def server_problems(config: GenerationConfig) -> list[str]:
-    """Settings that a server of ours does not take, one line each."""
+    """Return the settings that a server started by this program does not accept, one line each."""
     lines = []
     if config.base_url:
         lines.append("generation.base_url: vllm-server starts the server itself; for one that runs, take openai:MODEL")
@@ -58,12 +58,12 @@ def server_problems(config: GenerationConfig) -> list[str]:
 
 @contextmanager
 def served(config: GenerationConfig, log: Path, report: Callable[[str], None]) -> Iterator[VllmServer]:
-    """A server that answers for the model of the settings; nothing is left of it when the block ends.
+    """Start a server for the configured model, yield it when it is ready, and end all its processes after the block.
 
-    ``report`` is called while the model is loaded. What the server prints is kept in the log.
+    ``report`` is called repeatedly while the model is loading. The output of the server goes to the file ``log``.
 
     Raises:
-        GenerationError: the server ended before it was ready.
+        GenerationError: the server cannot be started, or ended before it was ready.
     """
     environment, key = offline.engine_environment(config, "vllm"), secrets.token_hex(16)
     program = Path(engines.__file__).with_name("vllm_server.py")
@@ -74,7 +74,7 @@ def served(config: GenerationConfig, log: Path, report: Callable[[str], None]) -
         try:
             process = subprocess.Popen(
                 command,
-                stdin=subprocess.PIPE,  # its end is ours
+                stdin=subprocess.PIPE,  # the server is killed when this pipe closes
                 stdout=printed,
                 stderr=subprocess.STDOUT,
                 process_group=0,
@@ -141,7 +141,7 @@ def _healthy(port: int) -> bool:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the server and all that it started: it may give back what it shares, and is then killed."""
+    """Send SIGTERM to the process group, give it `_END_SECONDS` to free shared resources, then kill it."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):

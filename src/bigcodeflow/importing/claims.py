@@ -1,7 +1,7 @@
-"""What a result file's name, the ``*_pass_at_k.json`` beside it, options and its samples state of it.
+"""Claims about a result file, from its name, the ``*_pass_at_k.json`` next to it, options, and its samples.
 
-A field that two of them state differently is refused: whichever was taken, a score might stand under a false name. So
-is a file that does not fit the tasks, or the sample file that belongs to it.
+If two sources state a field differently, the file is refused: either value could put a score under a wrong name. A file
+that does not fit the tasks, or its own sample file, is refused too.
 """
 
 import math
@@ -26,21 +26,21 @@ Value = str | int | float | bool
 
 #: MODEL--bigcodebench[-hard]-SPLIT[--BACKEND-TEMPERATURE-SAMPLES…], as the original names its files.
 _NAME = re.compile(r"(?P<model>.+?)--bigcodebench(?P<hard>-hard)?-(?P<split>complete|instruct)(?P<rest>-.*)?")
-#: A temperature as Python prints or reads a float, such as 1e-05; infinite is none.
+#: BACKEND-TEMPERATURE-SAMPLES. The temperature is a float as Python prints it, such as 1e-05; inf and nan do not match.
 _SETTING = re.compile(
     r"--(?![\w-]+?-(?:default|inf|nan)-).+?(?<!-)-(?P<temperature>(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
     r"-(?P<n_samples>[1-9]\d*)(?:-|$)",
     re.IGNORECASE,
 )
-#: Only the older original took from the name that it should calibrate. The later one writes 'sanitized_calibrated'
-#: into every name, also where an option says that it should not.
+#: Endings of the older original, which calibrated according to the file's name. The later one writes
+#: 'sanitized_calibrated' into every name, even if an option turns calibration off.
 _CALIBRATED = {"-sanitized-calibrated": True, "-uncalibrated": False}
 _REMEDY = (
     "correct the wrong one (rename the file, put its own pass_at_k.json beside it, drop the option) and import it again"
 )
 _SHOWN = {"True": "yes", "False": "no"}
 _SAMPLES_SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
-#: The original takes the name of a sample file that is not of its own making for the model's.
+#: Endings of file names: for a sample file that it did not write, the original states the file's name as the model.
 _NO_MODEL = re.compile(r"\.(jsonl?|parquet|csv|tsv|txt)(\.gz)?$", re.IGNORECASE)
 _K = re.compile(r"pass@([1-9]\d*)")
 _VALUES: Mapping[str, tuple[str | bool, ...]] = {
@@ -51,17 +51,17 @@ _VALUES: Mapping[str, tuple[str | bool, ...]] = {
 
 
 class Claim(NamedTuple):
-    """One field of a result file, as one source states it."""
+    """Value of one field of a result file, as one source states it."""
 
     field: str  # model, split, subset, calibrated, temperature or n_samples
     value: Value
-    source: str  # who says so, in words that follow 'says'
+    source: str  # name of the source, written after 'says' in messages
 
 
 def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
-    """The value of every field that is stated; where several sources name a model, the first one's words count.
+    """Return the value of every stated field; if several sources name the model, the first one's spelling is used.
 
-    A SamplesError has a line for each field that is stated in two ways, with every source and its value.
+    Raises a SamplesError with one line for each field with contradicting values; it names every source and its value.
     """
     fields: dict[str, list[Claim]] = {}
     for claim in claims:
@@ -72,7 +72,7 @@ def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
         if field == "model":
             names = [str(claim.value) for claim in stated]
             conflict = not all(_same_model(one, other) for one, other in combinations(names, 2))
-        elif field == "n_samples":  # tasks may differ in their number of samples; then there is no such number
+        elif field == "n_samples":  # if tasks differ in their number of samples, the field has no value
             conflict = several and not all(claim.source.startswith("its samples") for claim in stated)
         else:
             conflict = several
@@ -87,7 +87,7 @@ def agreed(path: Path, claims: Iterable[Claim]) -> Mapping[str, Value]:
 
 
 def _same_model(one: str, other: str) -> bool:
-    """Tell if two names may be of one model: either may lack the organisation or the revision main, or be cut."""
+    """Tell if two names may mean one model: either may lack the organisation or the revision main, or be shortened."""
     if one == cut_model(other) or other == cut_model(one):
         return True
     first, second = (name.replace("/", "--").casefold().removesuffix("--main").split("--") for name in (one, other))
@@ -96,7 +96,7 @@ def _same_model(one: str, other: str) -> bool:
 
 
 def claims_of_options(settings: Mapping[str, Any], *, samples: str, name: str) -> Iterator[Claim]:
-    """What the user says of a file, with options and with the names that are given with them."""
+    """Yield the user's claims about a file: from options, the run's name, and the sample file's name."""
     for field in ("split", "subset"):
         if settings.get(field):
             yield Claim(field, settings[field], f"--{field}")
@@ -105,7 +105,7 @@ def claims_of_options(settings: Mapping[str, Any], *, samples: str, name: str) -
 
 
 def claims_of_name(stem: str, source: str) -> Iterator[Claim]:
-    """What a name in the original's form, without its ending, states; nothing for any other name."""
+    """Yield the claims of a name in the original's form, without file ending; nothing for any other name."""
     named = _NAME.fullmatch(stem)
     if named is None:
         return
@@ -122,7 +122,7 @@ def claims_of_name(stem: str, source: str) -> Iterator[Claim]:
 
 
 def claims_of_samples(task_ids: Sequence[str]) -> Iterator[Claim]:
-    """What the tasks of a file's samples tell of subset and number of samples."""
+    """Yield claims about subset and number of samples, from the task ids of a file's samples."""
     counts = Counter(task_ids)
     ours = BIGCODEBENCH_IDS & counts.keys()
     easy = len(ours - hard_task_ids())
@@ -136,26 +136,26 @@ def claims_of_samples(task_ids: Sequence[str]) -> Iterator[Claim]:
 
 
 def unnamed_model(found: ResultsFile, scores: "Scores") -> str:
-    """Text in place of a model that nobody names: the results' own name, or what identifies their sample file."""
+    """Return a substitute for an unknown model name: the results' own name, or an identification of the sample file."""
     if not scores.sample_file:
         return found.stem
     return f"unknown ({found.path.absolute().parent.name}/{Path(scores.sample_file).name}, {found.sha256[:8]})"
 
 
 class Scores(NamedTuple):
-    """The scores beside a result file; empty and None where there are none."""
+    """Content of the scores file next to a result file; empty or None if there is no such file."""
 
     path: Path
     claims: tuple[Claim, ...]
-    sample_file: str  # the file's name that stands where the model should
-    pass_at_k: Mapping[int, float]  # k → pass@k over all tasks, where nothing was left out of it
+    sample_file: str  # name of the sample file, if the scores state it in place of a model
+    pass_at_k: Mapping[int, float]  # k → pass@k over all tasks; empty if tasks were excluded
     failed_tasks: frozenset[str] | None
-    """Tasks whose ground truth failed; None: it is not known how ground truths came out."""
+    """Tasks whose ground truth failed; None if the results of the ground truths are not known."""
     gt_pass_rate: float | None
 
 
 def scores_of(results: Path) -> Scores:
-    """The scores beside a result file."""
+    """Read the scores file next to a result file, gzipped or not; raise SamplesError if it is damaged or ambiguous."""
     path, content = scores_path(results), {}
     there = {file: read_json(file) for file in (path, path.with_name(f"{path.name}.gz")) if file.is_file()}
     if len({found.sha256 for found in there.values()}) > 1:
@@ -167,7 +167,7 @@ def scores_of(results: Path) -> Scores:
     failed, rate = content.get("failed_tasks"), content.get("gt_pass_rate")
     known = _is_number(rate) and isinstance(failed, list) and all(isinstance(one, str) for one in failed)
     by_k = {}
-    if not content.get("excluded_task_count"):  # else they are over other tasks than the file's
+    if not content.get("excluded_task_count"):  # else pass@k was computed over fewer tasks than the file has
         by_k = {int(k[1]): float(one) for key, one in content.items() if (k := _K.fullmatch(key)) and _is_number(one)}
     return Scores(
         path=path,
@@ -180,17 +180,17 @@ def scores_of(results: Path) -> Scores:
 
 
 def failed_ground_truths(scores: Scores, n_tasks: int) -> frozenset[str] | None:
-    """Tasks whose ground truth failed, or None where the scores do not tell, or contradict themselves."""
-    # With --no_gt the original executes no ground truth, and writes a rate of 0 and every task as failed.
+    """Return the tasks whose ground truth failed; None if the scores do not state them or contradict themselves."""
+    # With --no_gt the original executes no ground truth; it writes a rate of 0 and lists every task as failed.
     if scores.failed_tasks is None or not scores.gt_pass_rate or not n_tasks:
         return None
     share = 1 - len(scores.failed_tasks) / n_tasks
-    # The rate of another set of tasks would let tasks pass that nobody executed.
+    # If the rate belongs to another set of tasks, tasks that nobody executed would count as passed.
     return scores.failed_tasks if math.isclose(share, scores.gt_pass_rate, abs_tol=0.5 / n_tasks) else None
 
 
 def contradictions(scores: Scores, results: Path, entries: list[Entry]) -> Iterator[str]:
-    """What the scores say that the samples of the file do not give: they are of another evaluation then."""
+    """Yield contradictions between scores and samples of a file: then the scores belong to another evaluation."""
     given = Counter(entry.task_id for entry in entries)
     judged = Counter(entry.task_id for entry in entries if entry.status != "infra_error")
     passed = Counter(entry.task_id for entry in entries if entry.status == "pass")
@@ -209,7 +209,7 @@ def contradictions(scores: Scores, results: Path, entries: list[Entry]) -> Itera
 
 
 def _claims_of_scores(path: Path, content: Mapping[str, Any]) -> Iterator[Claim]:
-    """A value that is none is no claim; one that there is not may be a misspelt other one, so it is refused."""
+    """Yield the claims of a scores file; skip null values, and refuse unknown ones, which may be misspelt."""
     model = content.get("model")
     if not isinstance(model, str | None):
         raise SamplesError(f"{path}: model {model!r} is no name: correct it, or remove it")
@@ -230,12 +230,12 @@ def _is_number(value: object) -> bool:
 
 
 class Matched(NamedTuple):
-    """The samples of the selected tasks, in the order of the tasks."""
+    """Samples of the selected tasks, in the order of the tasks."""
 
-    variant: Variant  # how the programs were executed: calibrated where they begin with their tasks' code_prompt
+    variant: Variant  # how the programs were executed: calibrated if they begin with their tasks' code_prompt
     entries: list[Entry]
     solutions: dict[tuple[str, int], str]
-    """By task and sample index, the programs without what calibration put in front of them."""
+    """Programs by task and sample index, without the text that calibration put in front of them."""
 
 
 def match(
@@ -246,10 +246,9 @@ def match(
     *,
     selection: bool,
 ) -> Matched:
-    """Put the samples of a file to the tasks; a SamplesError names all defects, those of reading among them.
+    """Assign the samples of a file to the tasks; a SamplesError names all defects, those of reading included.
 
-    Samples of known tasks that are not wanted are left aside. Where single tasks were selected, those without a sample
-    are no defect.
+    Samples of known tasks that are not selected are ignored. With ``selection``, a task without a sample is no defect.
     """
     path = results.path
     prefixes = {task["task_id"]: calibrate(task["code_prompt"], "") for task in tasks}
@@ -265,7 +264,7 @@ def match(
         missing = [task_id for task_id in prefixes if task_id not in there]
         remedy = "select those it has with --ids or --subset"
         defects += [f"{path}: has no result of task {one}: {remedy}" for one in missing]
-    # Programs that begin otherwise than calibration makes them from these tasks have verdicts of other tasks.
+    # If a program begins differently from the calibration of these tasks, its verdict belongs to another task version.
     defects += [
         f"{path}: task {entry.task_id}, sample {entry.sample_index} does not begin with the dataset's code_prompt, as "
         "calibrated programs do: choose with --dataset the version it was made with"
@@ -285,7 +284,7 @@ def match(
 def _is_calibrated(
     results: ResultsFile, entries: Sequence[Entry], prefixes: Mapping[str, str], claims: Sequence[Claim]
 ) -> bool:
-    """What is stated of it, else what most programs look like; those that look otherwise are then defects."""
+    """Tell if the programs are calibrated: as stated, else as most programs look; `match` then reports the others."""
     looks = Counter(entry.program.startswith(prefixes[entry.task_id]) for entry in entries)
     stated = [claim for claim in claims if claim.field == "calibrated"]
     if len(looks) == 1:
@@ -296,14 +295,14 @@ def _is_calibrated(
 
 
 def check_samples(results: ResultsFile, matched: Matched, samples: Sequence[Row], name: str) -> None:
-    """Refuse a sample file that does not hold the very programs that were executed; `name` is the file's."""
+    """Refuse a sample file that does not hold exactly the executed programs; `name` is the file's name."""
     given = {(row["task_id"], row["sample_index"]): row["given_solution"] for row in samples}
     executed = matched.solutions
     problems = dict.fromkeys(executed.keys() - given.keys(), f"is missing, and {results.path} has a result of it")
     problems |= dict.fromkeys(given.keys() - executed.keys(), f"is there, and {results.path} has no result of it")
     for entry in matched.entries:
         place = (entry.task_id, entry.sample_index)
-        # A sample file may hold the calibrated text already. A raw answer alone states no program to compare.
+        # A sample file may already hold the calibrated text. A raw answer alone (None) gives no program to compare.
         if given.get(place) not in {None, executed[place], entry.program}:
             problems[place] = f"is another program than {results.path} has a result of"
     remedy = "give the sample file that was evaluated"

@@ -1,4 +1,4 @@
-"""Reading ``*_eval_results.json``: every sample becomes an entry or a named defect, never neither."""
+"""Reading ``*_eval_results.json``: every sample becomes either an entry or a named defect."""
 
 import gzip
 import hashlib
@@ -14,15 +14,15 @@ from bigcodeflow.core.untrusted_text import storable
 
 _OF_FOLDER = "eval_results.json"
 _SUFFIXES = ("_eval_results.json.gz", "_eval_results.json", ".json.gz", ".json")
-#: The original's words, and the one that our own exports add.
+#: Statuses of the original, and 'infra_error', which our own exports add.
 _STATUSES = ("pass", "fail", "timeout", "infra_error")
-#: Results of 1,140 tasks with 100 samples each take a third of it; 1 MB of gzip can hold as much of nothing.
+#: Results of 1,140 tasks with 100 samples each take a third of it; a malicious gzip file of 1 MB can unpack to it.
 _MOST_BYTES = 1 << 30
 _FORMAT = 'give a *_eval_results.json or .json.gz file: {"date": …, "eval": {task_id: [sample, …]}}'
 
 
 class Entry(NamedTuple):
-    """One sample as the file states it."""
+    """One sample of a result file, with the values of the file."""
 
     task_id: str
     sample_index: int
@@ -32,19 +32,19 @@ class Entry(NamedTuple):
 
 
 class ResultsFile(NamedTuple):
-    """What one file holds, and its defects."""
+    """Content of one result file, and its defects."""
 
     path: Path
-    stem: str  # the file's name without what every such file's name ends with
+    stem: str  # the file's name without the ending that all result files share
     sha256: str
     evaluated_at: datetime
-    """The file's own date. It states no zone; UTC is taken, so that the file means the same on every machine."""
+    """Date in the file. It states no time zone; UTC is assumed, so that the result is the same on every machine."""
     entries: list[Entry]
     defects: list[str]
 
 
 def read_results(path: Path) -> ResultsFile:
-    """Read a result file of the original evaluator, gzipped or not; raises where it cannot be read at all."""
+    """Read a result file of the original evaluator, gzipped or not; raise SamplesError if it cannot be read at all."""
     content = read_json(path)
     if not isinstance(content.value, dict) or not isinstance(content.value.get("eval"), dict):
         raise SamplesError(f"{path}: holds no results under 'eval': {_FORMAT}")
@@ -73,7 +73,7 @@ def read_results(path: Path) -> ResultsFile:
 
 
 def _defect(task_id: str, sample: Any) -> str:
-    """Why this is no result of the task, and what to do; empty where it is one."""
+    """Return why this is no result of the task, and what to do; '' if it is a valid result."""
     if not isinstance(sample, dict):
         return "is no object: write task_id, solution, status and details"
     status, details = sample.get("status"), sample.get("details") or {}
@@ -90,7 +90,7 @@ def _defect(task_id: str, sample: Any) -> str:
 
 
 def stem_of(path: Path) -> str:
-    """The file's name without its ending; the folder's where the original has judged a folder of samples."""
+    """Return the file's name without its ending; for results of a sample folder (eval_results.json), the folder's."""
     if path.name.removesuffix(".gz") == _OF_FOLDER:
         return path.absolute().parent.name
     suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), "")
@@ -98,13 +98,13 @@ def stem_of(path: Path) -> str:
 
 
 def scores_path(results: Path) -> Path:
-    """Path of the scores that belong to a result file."""
+    """Return the path of the scores file that belongs to a result file."""
     of_folder = results.name.removesuffix(".gz") == _OF_FOLDER
     return results.with_name("pass_at_k.json" if of_folder else f"{stem_of(results)}_pass_at_k.json")
 
 
 class JsonFile(NamedTuple):
-    """A JSON file's value, the sha256 of its bytes once unpacked, and the keys that an object holds twice."""
+    """Value of a JSON file, sha256 of its unpacked bytes, and keys that an object holds more than once."""
 
     value: Any
     sha256: str
@@ -112,12 +112,12 @@ class JsonFile(NamedTuple):
 
 
 def read_json(path: Path) -> JsonFile:
-    """Read a JSON file, gzipped or not."""
+    """Read a JSON file, gzipped or not; raise SamplesError if it is damaged, too large or no JSON."""
     repeated_keys: list[str] = []
 
     def collected(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
-        if len(made) < len(pairs):  # json would keep the last one without a word
+        if len(made) < len(pairs):  # json keeps the last of several equal keys and reports nothing
             keys = [key for key, _ in pairs]
             repeated_keys.extend(key for key in made if keys.count(key) > 1)
         return made

@@ -1,4 +1,4 @@
-"""An imported file as a run of the store: artifacts of the same stages, made from what the file states."""
+"""Import of a result file as a run of the store: artifacts of the same stages, made from the file's content."""
 
 import json
 import re
@@ -29,40 +29,40 @@ from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 #: Part of every imported artifact's key; bump when the same file gives other rows.
 VERSION = 2
 _K = (1, 5, 10)
-#: Metrics that speak of ground truths.
+#: Metrics that depend on ground truths.
 _OF_GROUND_TRUTHS = frozenset({"pass@k_judgeable", "ground_truth_rate", "ground_truth_flaky_count"})
-#: Leaves room in a file name for what stands around it.
+#: Most characters of a run's name in a file name; the rest is for date, key and ending.
 _NAME_LENGTH = 120
-#: Sections that the import itself decides on; all others are about an evaluation that took place elsewhere.
+#: Config sections that the import itself sets; all others describe the evaluation, which took place elsewhere.
 _OWN_SECTIONS = ("name", "store", "dataset", "samples", "aggregation")
 
 Row = dict[str, Any]
 
 
 class ImportedRun(NamedTuple):
-    """The run that a file became, with the name of its record."""
+    """Run that was made from a file, with the name of its record."""
 
     record: str
     config: RunConfig
     model: str
     metrics: ArtifactRef
-    ground_truth: ArtifactRef | None  # None where it is not known how ground truths came out
+    ground_truth: ArtifactRef | None  # None if the results of the ground truths are not known
 
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """One file and what its run is made of."""
+    """A result file and the parts of its run."""
 
     results: ResultsFile
     scores: claims.Scores
-    view: Mapping[str, claims.Value]  # what is stated of it: model, split and subset, and more where it is known
+    view: Mapping[str, claims.Value]  # stated fields: model, split and subset, and others that are known
     run: ResolvedRun
     matched: claims.Matched
     dataset: ArtifactRef
     tasks: list[Row]
     store: Store
     known_task_ids: frozenset[str]
-    samples_source: str  # sample file with the raw answers; empty: none was given
+    samples_source: str  # sample file with the raw answers; empty if none was given
 
 
 def import_results(
@@ -78,18 +78,18 @@ def import_results(
     """Record a result file of the original evaluator as a run; the same file again gives the same run.
 
     Args:
-        path: ``*_eval_results.json``, gzipped or not; ``*_pass_at_k.json`` is read where it stands beside it.
-        settings: section 'dataset' of the configuration; split and subset, where they are not in it, are those that
-            the file's name or its scores tell.
-        store: where the artifacts go.
+        path: ``*_eval_results.json``, gzipped or not; ``*_pass_at_k.json`` in the same folder is read too.
+        settings: section 'dataset' of the configuration; the file's name or scores replace missing split and subset.
+        store: folder for the artifacts.
         listener: notified of the stages.
         samples: sample file that was evaluated, for the raw answers.
-        name: name of the run; empty takes the file's.
-        resolver: that of other files of the same dataset, which is then looked up once; None: its own.
+        name: name of the run; empty takes the file's name.
+        resolver: shared with other files of the same dataset, which is then looked up only once; None makes a new one.
 
     Raises:
-        SamplesError: all defects of the file; scores beside it that are not those of its samples; or its name, the
-            scores, an option and what the store has recorded of it contradict each other.
+        ConfigError: neither the file's name, its scores nor an option tells the split.
+        SamplesError: all defects of the file; scores that do not fit its samples; or contradictions between its name,
+            the scores, options and the store's records of the same file.
     """
     found, scores = read_results(path), claims.scores_of(path)
     named = "the file's name" if path.name.startswith(found.stem) else "its folder's name"
@@ -104,12 +104,12 @@ def import_results(
         raise ConfigError(f"{path}: neither its name nor a pass_at_k.json beside it tells the split: add --split")
     view: dict[str, claims.Value] = {"model": claims.unnamed_model(found, scores), "subset": "full", **stated}
     view.pop("calibrated", None)
-    if not found.defects:  # else the samples are not all there, and match names all defects
+    if not found.defects:  # else samples are missing, and claims.match names all defects
         raise_problems(list(claims.contradictions(scores, path, found.entries)), SamplesError)
     run = (resolver or Resolver()).up_to_sanitizing(
         _config(found, view, scores.pass_at_k, settings, store=store, name=name)
     )
-    # The same results gzipped are the same.
+    # Identified by content: gzipped and plain results are the same.
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
     config, opened = run.config, open_store(run.config.store)
     _refuse_other_claims(found, {**view, "model": stated.get("model")}, opened)
@@ -125,7 +125,7 @@ def import_results(
 def _config(
     found: ResultsFile, view: Mapping[str, claims.Value], k: Iterable[int], settings: Row, *, store: Path, name: str
 ) -> RunConfig:
-    """The settings of the stages; see :func:`_write_record` for what is recorded of them."""
+    """Make the settings of the stages; :func:`_write_record` decides which of them are recorded."""
     dataset = {key: value for key, value in settings.items() if value}
     return load_settings(
         {
@@ -135,7 +135,7 @@ def _config(
             "samples": {"source": str(found.path)},
             "sanitizing": {"mode": "none"},
             "aggregation": {"k": sorted({*_K, *k})},
-            # What is known of an environment here says nothing about verdicts of another one.
+            # Quarantine lists of local environments say nothing about verdicts of another environment.
             "execution": {"quarantine": "off"},
         },
         "import",
@@ -143,7 +143,7 @@ def _config(
 
 
 def _refuse_other_claims(found: ResultsFile, view: Mapping[str, claims.Value | None], store: Store) -> None:
-    """Refuse a file that the store holds a run of already, under another split, subset or model."""
+    """Refuse a file that the store has already recorded with another split, subset or model."""
     fields = ("model", "split", "subset")
     stated = [claims.Claim(field, value, "this import") for field in fields if (value := view[field]) is not None]
     for run in recorded_runs(store.location):
@@ -155,7 +155,7 @@ def _refuse_other_claims(found: ResultsFile, view: Mapping[str, claims.Value | N
 
 
 def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
-    """Publish the artifacts of every stage, and the record that names them."""
+    """Write the artifacts of every stage to the store, and the record that names them."""
     dataset, matched, sha256 = given.dataset, given.matched, given.results.sha256
     tasks = {task["task_id"]: task for task in given.tasks}
 
@@ -197,7 +197,7 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
     artifacts = {"ground_truth": None} | {name: ref.key for name, ref in refs.items()}
     model, unnamed = given.view["model"], claims.unnamed_model(given.results, given.scores)
     origin = {
-        "model": None if model == unnamed else model,  # what stands in for a name contradicts nothing
+        "model": None if model == unnamed else model,  # a substitute for the name must not contradict a real name
         "variant": matched.variant,
         "tasks": stages.stage_of("dataset", given.run, {}).settings,
         "samples": answers,
@@ -209,7 +209,7 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
 
 
 def _samples(given: _Import) -> list[Row]:
-    """The sample file's answers; without one, programs stand in for the answers that nobody kept."""
+    """Return the rows of the sample file; without a sample file, use the programs in place of the raw answers."""
     executed = given.matched.solutions
     if not given.samples_source:
         origin = {"provider": BACKEND, "attempts": 1}
@@ -229,7 +229,7 @@ def _samples(given: _Import) -> list[Row]:
 
 
 def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
-    """The programs as they are, of an unknown sanitizer: 'none' would state that nobody took them out."""
+    """Make a stage that keeps programs unchanged, with an unknown sanitizer: 'none' would claim that none was used."""
     plain = stages.stage_of("sanitizing", given.run, {"dataset": given.dataset, "generation": samples})
 
     def compute(store: Store, progress: Progress) -> stages.Computed:
@@ -241,7 +241,7 @@ def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
 
 
 def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, verdicts: ArtifactRef) -> stages.Stage:
-    """Scores of a run whose ground truths are not known; nothing in them speaks of ground truths."""
+    """Make the stage of scores for a run with unknown ground truths; metrics about ground truths are left out."""
     config = given.run.config
     split, subset = config.dataset.split, config.dataset.subset
     settings: dict[str, Any] = {"k": list(config.aggregation.k), "split": split, "subset": subset}
@@ -249,7 +249,7 @@ def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, v
 
     def compute(store: Store, _progress: Progress) -> stages.Computed:
         with tempfile.TemporaryDirectory() as folder:
-            # The models ask for a verdict on every ground truth; what follows from this one is taken out again.
+            # The SQL models need a verdict on every ground truth; metrics that depend on these are removed below.
             unknown = Path(folder) / "ground_truth.parquet"
             rows = [ground_truth_verdict(task, passes=False) for task in given.tasks]
             pq.write_table(table_of(rows, schema=VERDICTS), unknown)
@@ -269,9 +269,9 @@ def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, v
 
 
 def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[str, str | None]) -> str:
-    """Write the record where the store has none of this content, and return its name; the run takes the file's date.
+    """Write the record unless the store has one with this content, and return its name; the run has the file's date.
 
-    `origin` is what the run was made of, beside the file; a run of this name and this file with another is refused.
+    `origin` states the run's inputs besides the file; a recorded run of this name and file with another is refused.
     """
     found, config, store = given.results, given.run.config, given.store
     identity = {"sha256": found.sha256, **origin}  # the file may lie elsewhere for another import of it
@@ -284,12 +284,12 @@ def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[
         moment = earlier.started_at
     else:
         _refuse_another_origin(given, identity, recorded)
-        # A file's date is exact to the minute: of several files of one date the last import is the latest run.
+        # Dates are exact to the minute only: among files of the same date, the last import becomes the latest run.
         same = [run.started_at for run in recorded if moment <= run.started_at < moment + timedelta(seconds=1)]
         moment = max([moment, *(other + timedelta(microseconds=1) for other in same)])
     name = f"{moment.strftime('%Y%m%dT%H%M%S.%f')}{ending}"
     known = config.model_dump(mode="json")
-    # What is not known is null: a default would state how others have evaluated.
+    # Unknown settings are null: a default would be a claim about an evaluation by others.
     content = {section: known[section] if section in _OWN_SECTIONS else _nulls(known[section]) for section in known}
     content["generation"]["n_samples"] = given.view.get("n_samples")
     content["generation"]["sampling"]["temperature"] = given.view.get("temperature")
@@ -308,7 +308,7 @@ def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[
 
 
 def _refuse_another_origin(given: _Import, identity: Mapping[str, Any], recorded: Iterable[RecordedRun]) -> None:
-    """Refuse a file that was recorded under this name before, and is made of something else now."""
+    """Refuse a file that was already recorded under this name with other inputs."""
     found, name = given.results, given.run.config.name
     for run in recorded:
         if run.run == name and run.imported.get("sha256") == found.sha256:

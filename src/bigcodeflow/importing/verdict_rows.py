@@ -1,4 +1,4 @@
-"""Verdicts of imported samples: the recorded outcome is put before the judge that judges live executions."""
+"""Verdicts of imported samples: recorded outcomes go through the same code that judges live executions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,30 +13,30 @@ from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.importing.reading import Entry
 from bigcodeflow.store import artifact_key
 
-#: What the columns of an imported verdict say where this project executed nothing.
+#: Values of an imported verdict's columns 'backend' and 'exit': this project executed nothing.
 BACKEND = "imported"
 _EXIT = "not executed here: imported"
-#: What a detail is about that is about no test; a failed setUpClass is called 'TestCases)'.
+#: Names of details that belong to no test: 'ALL' is the module, 'TestCases)' a failed setUpClass.
 _OF_MODULE = ("ALL", "TestCases)")
-#: A file states neither times nor memory; a 0 would enter means as if it had been measured.
+#: A file states neither times nor memory. They are null: a 0 would enter means like a measurement.
 _UNMEASURED = dict.fromkeys(("wall_seconds", "cpu_seconds", "test_cpu_seconds", "max_rss_mib"))
 
 Row = dict[str, Any]
 
 
 def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanitizer: str = UNKNOWN) -> Row:
-    """A row of the VERDICTS schema, with the file's own status: another one would change the score.
+    """Make a row of the VERDICTS schema with the file's own status: another status would change the score.
 
-    The failure kind is what a live execution with that trace gets, and unknown where the file gives no reason. Where it
-    does not tell which tests failed, the row has none: 'missing' ones would read as if none of them had passed.
+    The failure kind is that of a live execution with the same trace, or 'unknown' if the file gives no reason. If the
+    file does not state which tests failed, the row has no tests: 'missing' would mean that none of them had passed.
     """
     owner = {"task_id": entry.task_id, "sample_index": entry.sample_index, "variant": variant, "sanitizer": sanitizer}
     expected = tuple(task["expected_tests"])
-    # Names that are no expected test stand behind these, so that no trace is lost: subtests, whose names the original
-    # cuts at their last dot, and tests of another dataset version.
+    # Other names follow the expected tests, so that no trace is lost: subtests, whose names the original cuts at their
+    # last dot, and tests of another dataset version.
     names = expected + tuple(name for name in entry.details if name not in (*expected, *_OF_MODULE))
     item = WorkItem(
-        # No execution may ever be spared on account of this verdict, so its key is of another kind than an execution's.
+        # This verdict must never replace an execution, so its key is of another kind than an execution's key.
         verdict_key=artifact_key(
             "imported verdict", 1, {"program": entry.program, "test": task["test"], "details": dict(entry.details)}
         ),
@@ -44,7 +44,7 @@ def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanit
         test=task["test"],
         expected_tests=names,
         time_seconds=0.0,
-        missing_imports=frozenset(),  # what the environment lacked is not recorded, and the status is the file's
+        missing_imports=frozenset(),  # the file does not record missing modules, and it determines the status
         setup_names=setup_names(task["code_prompt"]),
     )
     judged = verdict(item, _outcome(entry, names), backend=BACKEND, environment_sha=UNKNOWN)
@@ -62,7 +62,7 @@ def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanit
 
 
 def ground_truth_verdict(task: Mapping[str, Any], *, passes: bool) -> Row:
-    """The row of a task whose ground truth is only known to pass or not."""
+    """Make the verdict row of a task's ground truth, of which only pass or fail is known."""
     program = task["complete_prompt"] + task["canonical_solution"]
     entry = Entry(task["task_id"], 0, program, "pass" if passes else "fail", {})
     return sample_verdict(entry, task, variant="calibrated", sanitizer="none")
@@ -83,7 +83,7 @@ def _outcome(entry: Entry, names: tuple[str, ...]) -> Outcome:
     if broken == "ALL":
         return Outcome(frames=frames)
     subtests = {name.partition(" (")[0]: name for name in reversed(list(entry.details)) if " (" in name}
-    for name in names:  # one frame a test that is known to have ended
+    for name in names:  # one frame for each test that is known to have ended
         trace = entry.details.get(name) or entry.details.get(subtests.get(name, ""))
         if trace is not None:
             cause = _cause(trace)

@@ -1,1 +1,1 @@
-"""The leaderboard: recorded runs beside the published figures, with a history, in many formats and on the hub."""
+"""The leaderboard: recorded runs and published figures in one ranking, with history, many formats, and hub upload."""

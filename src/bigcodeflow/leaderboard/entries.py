@@ -1,4 +1,4 @@
-"""What a leaderboard is made of: one entry a score, ours or published, and one ranking a subset and split."""
+"""Parts of a leaderboard: one entry for each score, ours or published, and one ranking for each subset and split."""
 
 import csv
 import hashlib
@@ -19,19 +19,19 @@ from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.results.formatting import percent_range, title_of
 
 N_TASKS: Mapping[Subset, int] = MappingProxyType({"full": 1140, "hard": 148})
-#: In the order of outputs.
+#: Every subset with every split, in the order of all outputs.
 RANKINGS: tuple[tuple[Subset, Split], ...] = tuple(itertools.product(N_TASKS, get_args(Split)))
 _PUBLISHED_COLUMNS = ("model", *(f"{subset}_{split}" for subset, split in RANKINGS), "size_b", "date")
 
 
 class PublishedModel(BaseModel):
-    """Base of what leaderboard.json holds; docs/leaderboard.md has a row for each field."""
+    """Base class of the models in leaderboard.json; docs/leaderboard.md has a row for each field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class RunLink(PublishedModel):
-    """Where a score of ours comes from."""
+    """Origin of a score of ours: its run, dataset and artifacts."""
 
     record: str
     """The run's record in the store: runs/{record}.json."""
@@ -95,7 +95,7 @@ class LeaderboardEntry(PublishedModel):
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What makes two entries of two leaderboards the same one: origin, model, revision, setting, split, subset."""
+        """Key that is equal for the same entry in two leaderboards: origin, model, revision, setting, split, subset."""
         return (self.origin, self.model, self.revision or "", self.setting_key, self.split, self.subset)
 
     @property
@@ -110,7 +110,7 @@ class LeaderboardEntry(PublishedModel):
 
     @property
     def judged_by(self) -> str:
-        """Sanitizer and environment; empty for a published entry."""
+        """Sanitizer and environment that the score depends on; empty for a published entry."""
         if self.origin == "published":
             return ""
         environment = " ".join(filter(None, (self.environment, (self.environment_sha or "")[:12])))
@@ -118,20 +118,20 @@ class LeaderboardEntry(PublishedModel):
 
 
 def ordered(entries: Iterable[LeaderboardEntry]) -> tuple[LeaderboardEntry, ...]:
-    """Entries in the order of every output: full before hard, complete before instruct, the best first."""
+    """Sort entries in the order of every output: full before hard, complete before instruct, the best first."""
     return tuple(sorted(entries, key=lambda entry: (entry.subset, entry.split, -entry.pass_at_1, *entry.identity)))
 
 
 def content_sha256(entries: Iterable[LeaderboardEntry]) -> str:
-    """Identity of a leaderboard's content, as 64 hex digits; the order of its entries does not count."""
+    """Return the sha256 of a leaderboard's content, as 64 hex digits; the order of its entries does not count."""
     content = [entry.model_dump(mode="json") for entry in ordered(entries)]
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def published_entries(table: Path | None = None) -> list[LeaderboardEntry]:
-    """One entry a figure of BigCodeBench's own leaderboard, as the shipped table has it, or another with its columns.
+    """Read one entry for each figure of BigCodeBench's own leaderboard; a missing figure makes no entry.
 
-    See data/leaderboard/README.md. A missing figure makes no entry.
+    None reads the shipped table; another table must have its columns. See data/leaderboard/README.md.
     """
     path = table or shipped("data/leaderboard/published_pass_at_1.csv")
     try:
@@ -174,19 +174,19 @@ class Rank(NamedTuple):
     """An entry with its position in a ranking."""
 
     position: int
-    """1 is the best; scores that are equal in percent with one decimal, as they are published, share a position."""
+    """1 is the best. Scores that are equal in percent with one decimal, as they are published, share a position."""
     entry: LeaderboardEntry
     published: float | None
-    """For an entry of ours: what is published for a model of that name, a share; None where nothing is."""
+    """Published score of the model with the same name, a share; None for published entries and where there is none."""
 
     @property
     def difference_points(self) -> float | None:
-        """Ours less published, in points of 100."""
+        """Our score minus the published one, in percentage points; None where nothing is published."""
         return None if self.published is None else 100 * (self.entry.pass_at_1 - self.published)
 
 
 class Ranking(NamedTuple):
-    """One subset and split."""
+    """Ranking of one subset and split."""
 
     subset: Subset
     split: Split
@@ -194,16 +194,16 @@ class Ranking(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Such as 'Full, Complete: 1,140 tasks'."""
+        """Heading of the ranking, such as 'Full, Complete: 1,140 tasks'."""
         return f"{self.subset.capitalize()}, {self.split.capitalize()}: {N_TASKS[self.subset]:,} tasks"
 
 
 def rankings(entries: Iterable[LeaderboardEntry]) -> Iterator[Ranking]:
-    """Every ranking that has an entry, full before hard, complete before instruct."""
+    """Yield every ranking that has an entry, full before hard, complete before instruct."""
     for (subset, split), group in itertools.groupby(ordered(entries), key=lambda entry: (entry.subset, entry.split)):
         here = list(group)
         published = {_bare_name(entry.model): entry.pass_at_1 for entry in here if entry.origin == "published"}
-        # Published figures are rounded: a score is not better for decimals that they lack.
+        # Published figures are rounded: a difference in further decimals does not make a score better.
         shown = [float(score(entry.pass_at_1)) for entry in here]
         ranks = []
         for entry, own in zip(here, shown, strict=True):
@@ -215,22 +215,22 @@ def rankings(entries: Iterable[LeaderboardEntry]) -> Iterator[Ranking]:
 
 
 def _bare_name(model: str) -> str:
-    """What two names of one model have in common: the name without its organisation, in small letters."""
+    """Return a model's name without its organisation, in lower case, to compare names of one model."""
     return model.rpartition("/")[2].casefold()
 
 
 def score(share: float | None) -> str:
-    """A share in percent with one decimal, as published figures have it; empty for None."""
+    """Format a share in percent with one decimal, like published figures; return '' for None."""
     return "" if share is None else f"{100 * share:.1f}"
 
 
 def points(difference: float | None) -> str:
-    """A difference in points of 100, with its sign; empty for None."""
+    """Format a difference in percentage points with its sign and one decimal; return '' for None."""
     return "" if difference is None else f"{round(difference, 1) + 0.0:+.1f}"  # no -0.0
 
 
 def entry_line(entry: LeaderboardEntry) -> str:
-    """An entry in one line."""
+    """Describe an entry in one line."""
     setting = f" ({entry.setting})" if entry.setting else ""
     title = title_of(entry.title, entry.subset, entry.split)
     return f"{title}{setting}, {entry.origin}: {score(entry.pass_at_1)}"

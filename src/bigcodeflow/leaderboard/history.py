@@ -1,6 +1,6 @@
-"""Dated snapshots of a leaderboard, and what one says that an earlier one did not.
+"""Dated snapshots of a leaderboard, and the changes between two of them.
 
-Snapshots lie in ``{store}/leaderboard/``: one file each, never changed after it is written.
+Snapshots are stored in ``{store}/leaderboard/``: one file each, never changed after it is written.
 """
 
 from collections import defaultdict
@@ -48,16 +48,16 @@ class Snapshot(PublishedModel):
 
     @property
     def name(self) -> str:
-        """Time and content: unique, and in the order of time."""
+        """Time in UTC and start of the content's sha256: unique, and names sort by time."""
         return f"{self.taken_at.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}-{self.content_sha256[:12]}"
 
     def to_json(self) -> bytes:
-        """The snapshot's file."""
+        """Return the content of the snapshot's file."""
         return (self.model_dump_json(indent=2) + "\n").encode()
 
 
 def snapshot_of(store_root: Path | str, entries: Iterable[LeaderboardEntry], now: datetime) -> Snapshot:
-    """The entries as a snapshot: the latest recorded one where it says the same, else a new one that is not written."""
+    """Return the latest recorded snapshot if it has these entries, else a new snapshot, which is not written."""
     found = ordered(entries)
     digest = content_sha256(found)
     latest = next(reversed(snapshot_paths(store_root)), None)
@@ -69,9 +69,9 @@ def snapshot_of(store_root: Path | str, entries: Iterable[LeaderboardEntry], now
 
 
 def record_snapshot(store_root: Path | str, entries: Iterable[LeaderboardEntry], now: datetime) -> Snapshot:
-    """Add the entries to the history and return their snapshot; the same content twice in a row is one snapshot."""
+    """Add the entries to the history and return their snapshot; content equal to the latest snapshot adds none."""
     store = open_store(store_root)
-    # Without the lock two publications of the same content at once would both be new.
+    # Without the lock, two simultaneous publications of the same content would make two snapshots.
     with locked(store.root / _FOLDER / ".leaderboard.lock"):
         snapshot = snapshot_of(store_root, entries, now)
         name = f"{_FOLDER}/{snapshot.name}.json"
@@ -81,12 +81,12 @@ def record_snapshot(store_root: Path | str, entries: Iterable[LeaderboardEntry],
 
 
 def snapshot_paths(store_root: Path | str) -> list[Path]:
-    """Files of the store's snapshots, in the order of time."""
+    """Return the files of the store's snapshots, the oldest first."""
     return [path for path in open_store(store_root).files(_FOLDER) if path.name[0].isdigit()]
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """Read a snapshot; an ArtifactError says that it is none, or was changed after it was published."""
+    """Read a snapshot; raise ArtifactError if the file is no snapshot or was changed after it was published."""
     try:
         snapshot = Snapshot.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
@@ -98,7 +98,7 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def find_snapshot(store_root: Path | str, name: str) -> Snapshot:
-    """The one snapshot whose name or content's sha256 begins so; 'latest' and 'previous' go by time."""
+    """Read the only snapshot whose name or sha256 starts with `name`, or 'latest' or 'previous'; else ConfigError."""
     paths = snapshot_paths(store_root)
     by_time = {"latest": paths[-1:], "previous": paths[-2:-1]}
     fitting = by_time.get(name) or [
@@ -112,7 +112,7 @@ def find_snapshot(store_root: Path | str, name: str) -> Snapshot:
 
 
 class ScoreChange(NamedTuple):
-    """A score that moved."""
+    """A score that differs between two leaderboards."""
 
     before: LeaderboardEntry
     after: LeaderboardEntry
@@ -120,16 +120,16 @@ class ScoreChange(NamedTuple):
     """95 % interval of the difference, paired over tasks, as shares; None where the verdicts are not in the store."""
     regression: bool
     cause: str
-    """What else differs between the two runs; empty where nothing is known to."""
+    """Other differences between the two runs; empty if one of the entries has no run."""
 
     @property
     def difference(self) -> float:
-        """After less before, a share."""
+        """Later score minus earlier score, a share."""
         return self.after.pass_at_1 - self.before.pass_at_1
 
 
 class Changes(NamedTuple):
-    """From one leaderboard to another."""
+    """Differences between two leaderboards."""
 
     new: tuple[LeaderboardEntry, ...]
     gone: tuple[LeaderboardEntry, ...]
@@ -139,7 +139,7 @@ class Changes(NamedTuple):
 
     @property
     def regressions(self) -> tuple[ScoreChange, ...]:
-        """Drops that chance does not explain."""
+        """Drops that chance does not explain, the largest first."""
         return tuple(change for change in self.changed if change.regression)
 
 
@@ -152,9 +152,9 @@ def changes(
 ) -> Changes:
     """Compare two leaderboards entry by entry.
 
-    A drop is a regression where the 95 % interval of the paired difference over tasks lies below 0. Pairing takes the
-    difficulty of the tasks out, which makes the interval far narrower than the two scores' own. Where the verdicts of
-    one run are gone, and for published figures, a drop of more than max_drop_points (of 100) is one.
+    A drop is a regression if the 95 % interval of the paired difference over tasks lies below 0. Pairing removes the
+    difficulty of the tasks, so this interval is far narrower than the intervals of the two scores. If the verdicts of
+    a run are gone, and for published figures, a drop of more than max_drop_points percentage points is a regression.
     """
     old, new = ({entry.identity: entry for entry in entries} for entries in (before, after))
     kept = [(old[identity], new[identity]) for identity in new if identity in old]
@@ -174,21 +174,21 @@ def _change(before: LeaderboardEntry, after: LeaderboardEntry, store: Store, max
     # 1e-9: 0.50 - 0.49 is 0.010000000000000009 in binary, and no more than one point.
     regression = 100 * (before.pass_at_1 - after.pass_at_1) > max_drop_points + 1e-9
     if old and old.keys() == new.keys():
-        # Four verdicts that all went the same way do not count as proof: see docs/statistics.md.
+        # Four verdicts that all changed in the same direction do not count as proof: see docs/statistics.md.
         interval = mean_interval([new[task_id] - old[task_id] for task_id in sorted(old)])
         regression = interval.high < 0
     return ScoreChange(before, after, interval, regression, _cause(before, after))
 
 
 def _task_scores(entry: LeaderboardEntry, store: Store) -> dict[str, float]:
-    """Share of passing samples of each task; empty where the verdicts are not in the store."""
+    """Return the share of passing samples of each task; an empty dict if the verdicts are not in the store."""
     key = entry.run.artifacts.get("execution") if entry.run else None
     part = store.part("execution", key) if key else None
     scored = (pc.field("variant") == "calibrated") & (pc.field("sanitizer") == (entry.sanitizer or UNKNOWN))
     try:
         rows = read_artifact(part, ["task_id", "status"], filters=scored).to_pylist() if part else []
     except ArtifactError:
-        return {}  # the drop alone then decides, which the change says
+        return {}  # then only the size of the drop decides; the change's line mentions it
     outcomes: dict[str, list[bool]] = defaultdict(list)
     for row in rows:
         outcomes[row["task_id"]].append(row["status"] == "pass")
@@ -210,7 +210,7 @@ def _cause(before: LeaderboardEntry, after: LeaderboardEntry) -> str:
 
 
 def change_line(change: ScoreChange) -> str:
-    """A change in one line: both scores, their difference in points, its interval, and what else is different."""
+    """Describe a change in one line: both scores, their difference in points, its interval, and other differences."""
     line = f"{entry_line(change.before)} → {score(change.after.pass_at_1)} ({points(100 * change.difference)} points"
     if change.interval is None:
         line += "; tasks not compared, verdicts of both runs are not there"

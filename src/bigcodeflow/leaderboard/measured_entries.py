@@ -1,4 +1,4 @@
-"""Entries from recorded runs: of each model, setting, split and subset the latest run whose score can be published."""
+"""Entries from recorded runs: the latest publishable run of each model, setting, split and subset."""
 
 import csv
 import hashlib
@@ -22,14 +22,14 @@ from bigcodeflow.results.formatting import named_model, overall
 from bigcodeflow.results.run_settings import setting_of
 from bigcodeflow.results.runs import RecordedRun, find_run, recorded_runs, split_mismatch
 
-#: The least share of ground truths that pass. A task that its own solution cannot pass is lost to every model, so a
-#: score may be too low by as many points as the rate lacks. 2 points stay below the half-width of the 95 % interval
-#: of 1,140 tasks (2.9 points at a score of one half); sound environments reach 99.5 to 99.7 %.
+#: The least share of ground truths that must pass. No model can pass a task whose own solution fails, so a score may be
+#: too low by the points that the rate is below 100 %. 2 points stay below the half-width of the 95 % interval of 1,140
+#: tasks (2.9 points at a score of one half); sound environments reach 99.5 to 99.7 %.
 LEAST_GROUND_TRUTH_RATE = 0.98
 
 
 class Allowance(StrEnum):
-    """A shortcoming that may be published on purpose; the entry then says so."""
+    """A shortcoming that the user may accept; the entry's remarks then mention it."""
 
     ground_truth = "ground-truth"
     tests = "tests"
@@ -40,20 +40,20 @@ class MeasuredEntries(NamedTuple):
 
     entries: tuple[LeaderboardEntry, ...]
     refusals: tuple[str, ...]
-    """For each run that is not published its record and title, what is wrong, and what to do."""
+    """One line for each refused run: its record and title, what is wrong, and what to do."""
 
 
 def measured_entries(
     store_root: Path | str, *, runs: Sequence[str] = (), allow: Collection[Allowance] = ()
 ) -> MeasuredEntries:
-    """Entries of a store's runs, and those runs that are refused although they are the latest of their kind.
+    """Return the entries of a store's runs, and the newest refusal of each model, setting, split and subset.
 
     A refused run does not hide an earlier one that can be published. Controls, and runs over contradicted tasks or
-    variants of tasks, are no entries and are not refused.
+    variants of tasks, become neither entries nor refusals.
 
     Args:
         store_root: the store.
-        runs: names of the runs to take, each of which must be there and sound; empty takes all that there are.
+        runs: names of the runs to take, each of which must exist and be sound; empty takes all runs.
         allow: shortcomings that do not refuse a run.
     """
     if runs:
@@ -73,7 +73,7 @@ def measured_entries(
 
 
 def entry_of(run: RecordedRun, *, allow: Collection[Allowance] = ()) -> LeaderboardEntry:
-    """The entry of one run; an ArtifactError says why it is refused, and what to do."""
+    """Make the entry of one run; an ArtifactError says why it is refused, and what to do."""
     try:
         return _entry(run, _Evidence(run), allow)
     except ArtifactError as error:
@@ -87,7 +87,7 @@ def _entry(run: RecordedRun, evidence: "_Evidence", allow: Collection[Allowance]
         raise ArtifactError("; ".join(refused))
     remarks = [shortcoming.problem for shortcoming in found]
     if count := evidence.count("quarantined_task_count"):
-        # A reader must know of a score that counts tasks whose own solution does not always pass.
+        # Readers must know that the score counts tasks whose own solution does not always pass.
         remarks.append(f"{count:,} of its tasks are in quarantine and count")
     model, setting = named_model(run.model), setting_of(run)
     environment_shas = _table(run, "execution", ["environment_sha"])["environment_sha"].unique().to_pylist()
@@ -116,7 +116,7 @@ def _entry(run: RecordedRun, evidence: "_Evidence", allow: Collection[Allowance]
 
 
 def run_link(run: RecordedRun) -> RunLink:
-    """The run and its dataset, as the dataset artifact's manifest names its source."""
+    """Return the run with its artifacts and its dataset, whose source the dataset artifact's manifest names."""
     path = run.path("dataset").with_name("manifest.json")
     try:
         content = json.loads(path.read_bytes())["settings"].get("content", {})
@@ -128,7 +128,7 @@ def run_link(run: RecordedRun) -> RunLink:
     if "hub" in content:
         dataset = f"{content['hub']}@{content.get('version', '')}"
     else:
-        # The folders of the machine are nobody's business.
+        # Only the file's name: folders of this machine are private.
         dataset = Path(str(run.config.get("dataset", {}).get("source", ""))).name
     return RunLink(record=run.record, dataset=dataset, dataset_revision=content.get("commit"), artifacts=run.keys)
 
@@ -138,7 +138,7 @@ def _table(run: RecordedRun, artifact: str, columns: list[str] | None = None) ->
 
 
 class _Evidence:
-    """What a run has to show: its tasks, its calibrated pass@1, and how many of its ground truths pass."""
+    """Facts about a run that decide its publication: tasks, calibrated pass@1, and share of passing ground truths."""
 
     def __init__(self, run: RecordedRun) -> None:
         self._metrics = _table(run, "aggregation").to_pylist()
@@ -149,12 +149,12 @@ class _Evidence:
         self.ground_truth_rate = None if math.isnan(rate) else float(rate)
 
     def count(self, metric: str) -> int:
-        """A count of the calibrated variant; 0 where there is no such row."""
+        """Return a count of the calibrated variant; 0 if the metric has no such row."""
         return int(sum(row["value"] for row in overall(self._metrics, metric) if row["variant"] == "calibrated"))
 
 
 class _Shortcoming(NamedTuple):
-    """Why a score is refused, and what allows it all the same, if anything does."""
+    """Reason why a score is refused, with its remedy, and the allowance that accepts it, if there is any."""
 
     problem: str
     remedy: str
@@ -166,7 +166,7 @@ class _Shortcoming(NamedTuple):
 
 
 def _shortcomings(run: RecordedRun, evidence: _Evidence) -> Iterator[_Shortcoming]:
-    """Everything that is wrong with a run's score, the worst first."""
+    """Yield everything that is wrong with a run's score, the worst first."""
     yield from _no_scores(run)
     wanted = hard_task_ids() if run.subset == "hard" else BIGCODEBENCH_IDS
     given = {task["task_id"] for task in evidence.tasks}
@@ -208,7 +208,7 @@ def _shortcomings(run: RecordedRun, evidence: _Evidence) -> Iterator[_Shortcomin
 
 
 def _no_scores(run: RecordedRun) -> Iterator[_Shortcoming]:
-    """Why its numbers are no score of the benchmark, which nothing allows."""
+    """Yield the reasons why a run's numbers are no score of the benchmark; no allowance accepts these."""
     if run.control:
         yield _Shortcoming(f"its samples are the {run.control} control, no model's answers", "name a run of a model")
     if run.contradicted_tasks:
@@ -218,12 +218,12 @@ def _no_scores(run: RecordedRun) -> Iterator[_Shortcoming]:
         problem = f"{run.task_variants:,} of its tasks are variants of the benchmark's"
         yield _Shortcoming(problem, "name a run of the benchmark's own tasks")
     if mismatch := split_mismatch(run):
-        # Its score is that of answers to other prompts, and nothing allows it.
+        # The answers belong to other prompts; no allowance accepts that.
         yield _Shortcoming(mismatch, "run it again, which asks its model for what is missing")
 
 
 def other_tests(tasks: Sequence[Mapping[str, str]]) -> list[str]:
-    """Ids of the tasks whose test is another one than v0.1.4's, as far as its hash is known (1,133 of 1,140 tasks)."""
+    """Return ids of tasks whose test differs from v0.1.4's; hashes are known for 1,133 of 1,140 tasks."""
     digests = {
         task["task_id"]: hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest() for task in tasks
     }

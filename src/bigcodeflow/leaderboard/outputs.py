@@ -1,4 +1,4 @@
-"""A snapshot as files (JSON, CSV, Markdown, HTML, the shape of the original's results.json), and an entry as YAML."""
+"""Writers of a snapshot (JSON, CSV, Markdown, HTML, the format of the original's results.json) and of entry YAML."""
 
 import csv
 import io
@@ -28,9 +28,9 @@ class _Field(NamedTuple):
     align: Alignment
     text: Callable[[Rank], str]
     value: Callable[[Rank], float | None] | None = None
-    """What a number's column is sorted by; None: by its text."""
+    """Sort key of a column of numbers; None sorts by the text."""
     first: Literal["ascending", "descending"] = "descending"
-    """Order of the first click on the heading: the best on top."""
+    """Order after the first click on the heading: it puts the best on top."""
 
 
 _FIELDS = (
@@ -61,7 +61,7 @@ _FIELDS = (
 
 
 def files(snapshot: Snapshot) -> dict[str, bytes]:
-    """Every output by file name; the same snapshot always gives the same bytes."""
+    """Return every output by file name; the same snapshot always gives the same bytes."""
     return {
         "leaderboard.json": snapshot.to_json(),
         "leaderboard.csv": to_csv(snapshot).encode(),
@@ -73,7 +73,7 @@ def files(snapshot: Snapshot) -> dict[str, bytes]:
 
 
 def to_csv(snapshot: Snapshot) -> str:
-    """One line an entry; shares are shares, an unknown value is an empty cell."""
+    """Write one CSV line for each entry; shares stay fractions of 1, unknown values are empty cells."""
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -85,7 +85,7 @@ def to_csv(snapshot: Snapshot) -> str:
 
 
 def to_markdown(snapshot: Snapshot) -> str:
-    """One table a subset and split."""
+    """Write a Markdown page with one table for each subset and split."""
     lead = (
         f"Calibrated pass@1 in percent. Snapshot {snapshot.name}. *ours*: measured by bigcodeflow, with a 95 % "
         "interval over tasks; *published*: taken from BigCodeBench's own leaderboard, which states no interval."
@@ -106,7 +106,7 @@ def to_markdown(snapshot: Snapshot) -> str:
 
 
 def to_html(snapshot: Snapshot) -> str:
-    """A page that loads nothing: a sortable table a subset and split, and where each score of ours comes from."""
+    """Write an HTML page without external files: a sortable table for each ranking, and the origin of our scores."""
     from jinja2 import Environment, StrictUndefined
 
     template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
@@ -118,7 +118,7 @@ def to_html(snapshot: Snapshot) -> str:
 
 
 def _facts(entry: LeaderboardEntry, run: RunLink) -> dict[str, str]:
-    """Where a score of ours comes from."""
+    """Return the origin of a score of ours as texts by label."""
     return {
         "model": entry.title,
         "score": f"{score(entry.pass_at_1)} ({entry.interval}), {entry.split}, {entry.subset}",
@@ -133,10 +133,10 @@ def _facts(entry: LeaderboardEntry, run: RunLink) -> dict[str, str]:
 
 
 def to_original_json(snapshot: Snapshot, subset: Subset) -> bytes:
-    """The subset's scores in the shape of the original's results.json (full) or results-hard.json (hard).
+    """Write the subset's scores in the format of the original's results.json (full) or results-hard.json (hard).
 
-    model → {link, open-data, pass@1: {instruct, complete} in percent, prompted, moe, size, act_param, elo_mle}. What is
-    unknown is null. An entry of ours is named 'MODEL (bigcodeflow: SETTING)', so that a published one keeps its name.
+    model → {link, open-data, pass@1: {instruct, complete} in percent, prompted, moe, size, act_param, elo_mle}. Unknown
+    values are null. Entries of ours are named 'MODEL (bigcodeflow: SETTING)'; published ones keep the model's name.
     """
     models: dict[str, dict[str, Any]] = {}
     names: dict[str, tuple[str, ...]] = {}
@@ -155,17 +155,17 @@ def to_original_json(snapshot: Snapshot, subset: Subset) -> bytes:
 
 
 def card(entry: LeaderboardEntry, card_format: Literal["eval-results", "model-index"] = "eval-results") -> str:
-    """YAML for the model's own repository on the hub, with pass@1 in percent.
+    """Write an entry as YAML for the model's own repository on the hub, with pass@1 in percent.
 
-    'eval-results' is the content of ``.eval_results/bigcodebench.yaml``; 'model-index' belongs into the front matter of
-    the model's README.md.
+    'eval-results' gives the content of ``.eval_results/bigcodebench.yaml``; 'model-index' gives front matter for the
+    model's README.md.
     """
     from huggingface_hub import EvalResult, EvalResultEntry, eval_result_entries_to_yaml
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
     dataset, run = _HUB_DATASETS[entry.subset], entry.run
     value = round(100 * entry.pass_at_1, 2)
-    # The dataset's commit, where the tasks came from the very one that is named.
+    # The commit is stated only if the tasks came from the dataset that is named here.
     revision = run.dataset_revision if run and run.dataset.partition("@")[0] == dataset else None
     content: Any
     if card_format == "model-index":

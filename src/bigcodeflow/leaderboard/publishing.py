@@ -1,4 +1,4 @@
-"""A store's leaderboard brought up to date and, as one commit, published to a dataset repository of the hub."""
+"""Update of a store's leaderboard, and its publication in one commit to a dataset repository of the hub."""
 
 import hashlib
 import os
@@ -57,29 +57,29 @@ class LeaderboardConfig(SettingsModel):
 
 
 class Published(NamedTuple):
-    """What publishing did, or would do."""
+    """Result of publishing, or of a dry run."""
 
     commit: str
-    """Sha of the commit that was made or holds the content already; empty after a dry run."""
+    """Sha of the new commit, or of the one that holds the content already; empty after a dry run."""
     written: tuple[str, ...]
-    """Files that were added or replaced, empty where there was nothing to do; after a dry run all that there are."""
+    """Files that were added or replaced, empty if there was nothing to do; after a dry run all files."""
 
 
 class LeaderboardUpdate(NamedTuple):
-    """What bringing a leaderboard up to date came to."""
+    """Result of updating a leaderboard."""
 
     snapshot: history.Snapshot
     changes: history.Changes | None
-    """Since the snapshot before; None where there was none."""
+    """Changes since the previous snapshot; None if there was none."""
     refusals: tuple[str, ...]
     """Runs that cannot be shown, and why."""
     files: tuple[Path, ...]
     published: Published | None
-    """What was, or would be, written to the hub; None where no repository is named."""
+    """Result of publishing to the hub, or of its dry run; None if no repository is named."""
 
 
 def update_leaderboard(config: LeaderboardConfig, now: datetime) -> LeaderboardUpdate:
-    """Record what the store's runs say now, compare it with the last snapshot, write the files, and publish."""
+    """Record a snapshot of the store's runs, compare it with the last one, write the files, and publish if asked."""
     measured = measured_entries(config.store, runs=config.runs, allow=config.allow)
     entries = (*published_entries(), *measured.entries)
     changes = None
@@ -99,7 +99,7 @@ def update_leaderboard(config: LeaderboardConfig, now: datetime) -> LeaderboardU
 
 
 def refuse_regressions(update: LeaderboardUpdate) -> None:
-    """End with a line for each score that has dropped beyond chance since the last snapshot, if any has."""
+    """Raise BigCodeFlowError if scores dropped beyond chance since the last snapshot, with one line for each."""
     if update.changes is not None and update.changes.regressions:
         raise BigCodeFlowError(
             "\n".join(f"regression: {history.change_line(one)}" for one in update.changes.regressions)
@@ -107,7 +107,7 @@ def refuse_regressions(update: LeaderboardUpdate) -> None:
 
 
 def repository_files(snapshot: history.Snapshot) -> dict[str, bytes]:
-    """The files of the repository by path: the outputs, a card, and the snapshot under its own name."""
+    """Return the repository's files by path: the outputs, a card, and the snapshot under its own name."""
     found = files(snapshot)
     del found["leaderboard.md"]  # the card is the same text
     card = _FRONT_MATTER + to_markdown(snapshot)
@@ -115,16 +115,16 @@ def repository_files(snapshot: history.Snapshot) -> dict[str, bytes]:
 
 
 def publish(snapshot: history.Snapshot, repository: str, *, dry_run: bool = False) -> Published:
-    """Make the repository show the snapshot; nothing is sent where it does already.
+    """Make the repository show the snapshot; send nothing if it already does.
 
-    All files come in one commit on the parent that was read, so that a reader never meets half a leaderboard. Where
-    somebody else has committed meanwhile, the repository is read again and only what then differs is sent. Files that
-    are not ours, earlier history included, are left alone.
+    All files go into one commit on the parent that was read, so that a reader never sees half a leaderboard. If
+    somebody else committed meanwhile, the repository is read again and only the files that then differ are sent. Other
+    files, earlier history included, stay unchanged.
 
     Args:
         snapshot: what to show.
         repository: an existing dataset repository, OWNER/NAME.
-        dry_run: only name the files; without token or network, so that it cannot tell which are there already.
+        dry_run: only name the files, without token or network; files that the repository already has are named too.
     """
     wanted = repository_files(snapshot)
     with hub_errors(repository, "dataset"):
@@ -135,8 +135,8 @@ def publish(snapshot: history.Snapshot, repository: str, *, dry_run: bool = Fals
 
 @contextmanager
 def hub_errors(repository: str, kind: Literal["dataset", "model"]) -> Iterator[None]:
-    """Check the repository's name, and turn what goes wrong with the hub into a PublishingError of one line."""
-    from httpx2 import HTTPError  # the hub client's transport, whose errors it lets through
+    """Check the repository's name, and convert every error of the hub into a PublishingError of one line."""
+    from httpx2 import HTTPError  # raised by the hub client's transport; the client does not convert it
     from huggingface_hub import errors
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
@@ -160,7 +160,7 @@ def hub_errors(repository: str, kind: Literal["dataset", "model"]) -> Iterator[N
             f"{repository}: the hub does not answer ({error_message(error)}): check network and HF_ENDPOINT and "
             "publish again; what is there already is not sent twice"
         ) from None
-    except (ValueError, KeyError, TypeError) as error:  # what is no hub answers with HTML or with other JSON
+    except (ValueError, KeyError, TypeError) as error:  # a server that is no hub answers with HTML or other JSON
         raise PublishingError(f"{repository}: HF_ENDPOINT does not answer as a hub ({error_message(error)})") from None
 
 
@@ -189,7 +189,7 @@ def _publish(api: "HfApi", repository: str, wanted: Mapping[str, bytes], message
 def missing_files(
     api: "HfApi", repository: str, kind: Literal["dataset", "model"], wanted: Mapping[str, bytes]
 ) -> tuple[str, list[str]]:
-    """The repository's newest commit, and which of the files it lacks or holds with another content."""
+    """Return the repository's newest commit, and the paths of files that it lacks or holds with other content."""
     from huggingface_hub.hf_api import RepoFile
 
     info = api.repo_info(repository, repo_type=kind, timeout=10.0)
@@ -200,7 +200,7 @@ def missing_files(
     there = {file.path: file.lfs.sha256 if file.lfs else file.blob_id for file in files_there}
     missing = []
     for path, content in wanted.items():
-        # What the hub calls a file of this content: git's sha1 of a blob, or the sha256 of a large file.
+        # The hub identifies a file by git's sha1 of its blob, or by the sha256 of a large (LFS) file.
         blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
         if there.get(path) not in (blob, hashlib.sha256(content).hexdigest()):
             missing.append(path)
@@ -208,14 +208,14 @@ def missing_files(
 
 
 def hub_api() -> "HfApi":
-    """A client with the user's token, which no message shows."""
+    """Return a client with the user's token; no error message shows the token."""
     from huggingface_hub import HfApi, get_token
 
     token = get_token()
     if not token:
         raise PublishingError("publishing needs a token with write access: set HF_TOKEN, or run `hf auth login`")
-    # Such a token fails in the transport, whose message would show it.
+    # The transport would refuse such a token with a message that shows it.
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise PublishingError("HF_TOKEN holds a blank, a line break or another character that no token has")
-    # The client reads the variable once, when it is imported; a process that lives for days may be given it later.
+    # The client reads HF_ENDPOINT only at import; a long-running process may set the variable later.
     return HfApi(endpoint=os.environ.get("HF_ENDPOINT", "").rstrip("/") or None, token=token)

@@ -1,12 +1,13 @@
-"""Measured entries on the tasks of the verified view, and the ranks that change there.
+"""Ranking of the measured entries on the tasks of the verified view, and the ranks that change there.
 
-Published figures are known for all tasks together only, so that they have no place in this ranking.
+Published figures are known for all tasks together only, so this ranking leaves them out.
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, score
 from bigcodeflow.results.formatting import percent_range
@@ -17,7 +18,7 @@ from bigcodeflow.store import open_store
 
 
 class VerifiedRank(NamedTuple):
-    """One entry's place among ours, on all tasks and on the verified ones."""
+    """Rank of one entry among our entries, on all tasks and on the verified ones."""
 
     entry: LeaderboardEntry
     original_rank: int
@@ -26,17 +27,17 @@ class VerifiedRank(NamedTuple):
 
     @property
     def changes(self) -> bool:
-        """Whether the entry has another place."""
+        """True if the two ranks differ."""
         return self.original_rank != self.verified_rank
 
 
 def verified_ranks(store_root: Path | str, entries: Iterable[LeaderboardEntry]) -> list[VerifiedRank]:
-    """Ranks of the measured entries of one board, the best on the verified tasks first."""
+    """Rank the measured entries of one board, the best on the verified tasks first."""
     return ranked([(entry, _verified(store_root, entry)) for entry in entries if entry.origin == "ours"])
 
 
 def ranked(scored: Sequence[tuple[LeaderboardEntry, Estimate]]) -> list[VerifiedRank]:
-    """Ranks of entries with their scores on the verified tasks; equal scores share a rank."""
+    """Rank entries by their scores on the verified tasks, the best first; equal scores share a rank."""
     ranks = [
         VerifiedRank(
             entry,
@@ -50,7 +51,7 @@ def ranked(scored: Sequence[tuple[LeaderboardEntry, Estimate]]) -> list[Verified
 
 
 def verified_table(ranks: Sequence[VerifiedRank], title: str) -> Table:
-    """Both ranks and scores of each entry; what changes its rank stands out."""
+    """Build a table of both ranks and scores of each entry; entries whose rank changes are emphasized."""
     names = ("rank", "pass@1", "95 % interval", "tasks", "original rank", "original pass@1")
     columns: list[str | Column] = [
         *(Column(name, "right", wrap="never") for name in names),
@@ -77,10 +78,10 @@ def verified_table(ranks: Sequence[VerifiedRank], title: str) -> Table:
 
 
 def _verified(store_root: Path | str, entry: LeaderboardEntry) -> Estimate:
-    """The entry's calibrated score on the verified tasks; its own where the view holds all of its tasks."""
+    """Return the entry's calibrated score on the verified tasks, or its own score if the view keeps all its tasks."""
     if entry.run is not None:
         run = recorded_run(open_store(store_root), entry.run.record)
         for one in verified_scores(run.path("dataset"), run.path("execution")):
-            if one.variant == "calibrated":
+            if (one.variant, one.sanitizer) == ("calibrated", entry.sanitizer or UNKNOWN):
                 return one.verified
     return Estimate(entry.pass_at_1, None, None, entry.n_tasks)

@@ -1,4 +1,4 @@
-"""What a stage knows of others of its run, which may run at the same time."""
+"""Data that a stage shares with other stages of its run, which may run at the same time."""
 
 import threading
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 class StoppedError(BigCodeFlowError):
-    """A stage ends because one that it waits for has failed; what it did so far is kept."""
+    """A stage ends because a stage that it depends on has failed; its finished work is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What a stage knows of others of its run, which may run at the same time."""
+    """Data that a stage shares with other stages of its run, which may run at the same time."""
 
     stopped: threading.Event
-    """Set when those that make what it reads have failed or were interrupted."""
+    """Set when the stages that produce its input have failed or were interrupted."""
     arriving: "Iterable[pa.Table | None]" = ()
     """As in `Work`."""
     workers: "Callable[[], Workers] | None" = None
     """As in `Work`."""
 
     def guarded(self, progress: Progress) -> Progress:
-        """The same, but raises StoppedError once the others have failed."""
+        """Wrap a progress callback: it raises StoppedError once the other stages have failed."""
 
         def report(finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
             self.check()
@@ -40,13 +40,13 @@ class Beside:
         return report
 
     def guarded_arriving(self) -> "Iterator[pa.Table | None]":
-        """Likewise what arrives, also at its end."""
+        """Yield the arriving rows; raise StoppedError, also at their end, once the other stages have failed."""
         for rows in self.arriving:
             self.check()
             yield rows
         self.check()
 
     def check(self) -> None:
-        """Raise StoppedError if the others have failed."""
+        """Raise StoppedError if the other stages have failed."""
         if self.stopped.is_set():
             raise StoppedError("ended because no more answers come: what was executed is kept, run again")

@@ -1,4 +1,4 @@
-"""Checks of a sandbox environment: what it can judge, whether its verdicts can be trusted, and how reliably."""
+"""Checks of a sandbox environment: the tasks that it can judge, if its verdicts can be trusted, and how reliably."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -22,7 +22,7 @@ _MOST_NAMED = 5
 
 
 class Imports(NamedTuple):
-    """Whether the environment's libraries can be imported inside a sandbox."""
+    """Result of importing the environment's libraries inside a sandbox."""
 
     modules: int
     failures: Mapping[str, str]
@@ -30,30 +30,30 @@ class Imports(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """What repeated executions of the ground truths have shown."""
+    """Results of repeated executions of the ground truths."""
 
     rows: Sequence[Mapping[str, Any]]
     """Columns as in QUARANTINE."""
     suspects: Sequence[Mapping[str, Any]]
     """Rows of tasks that failed at least once."""
     path: Path
-    """Where the list is kept."""
+    """File of the quarantine list."""
 
     @property
     def executions(self) -> int:
-        """Fresh executions in all, earlier checks included."""
+        """Total number of fresh executions, earlier checks included."""
         return sum(row["executions"] for row in self.rows)
 
     @property
     def table(self) -> Table:
-        """The suspects."""
+        """Table of the suspects."""
         passes = Column("passes", format=lambda row: f"{row['passes']:,} of {row['executions']:,}")
         rows = [(row["task_id"], row, row["statuses"], row["reason"], row["evidence"]) for row in self.suspects]
         return Table.of(("task", passes, "statuses", "needs", "evidence"), rows)
 
 
 class EnvironmentCheckResult(NamedTuple):
-    """What a check of an environment has found."""
+    """Result of a check of an environment."""
 
     config: EnvironmentCheckConfig
     imports: Imports
@@ -65,12 +65,12 @@ class EnvironmentCheckResult(NamedTuple):
 
     @property
     def unjudgeable_table(self) -> Table:
-        """The tasks that cannot be judged, and why."""
+        """Table of the tasks that cannot be judged, with reasons."""
         rows = [(task.task_id, task.status, task.reason, task.evidence) for task in self.unjudgeable]
         return Table.of(("task", "status", "needs", "evidence"), rows)
 
     def shortcomings(self) -> list[str]:
-        """Why the environment does not pass its check, a line each; empty where it does."""
+        """Return the reasons why the environment does not pass its check, a line each; empty if it passes."""
         name, found = self.config.environment, []
         if self.imports.failures:
             modules = ", ".join(self.imports.failures)
@@ -86,7 +86,7 @@ class EnvironmentCheckResult(NamedTuple):
 
 
 def check_settings(check: EnvironmentCheckConfig) -> RunConfig:
-    """The run's settings under which an environment is checked."""
+    """Return the settings of a run that checks an environment."""
     environments.find_environment(check.environment)  # refused before anybody waits for a dataset
     source = check.dataset or ("starter" if check.environment == "starter" else "bigcode/bigcodebench")
     given: dict[str, Any] = {
@@ -118,11 +118,11 @@ class EnvironmentCheck:
         """Tasks whose ground truth was executed."""
 
     def unjudgeable(self) -> list[UnjudgeableTask]:
-        """Tasks that cannot be judged here, and why."""
+        """Return the tasks that cannot be judged here, with reasons."""
         return checks.unjudgeable_tasks(self._truths)
 
     def controls(self, *, adversaries: bool) -> list[ControlResult]:
-        """How the controls went: canonical solutions, tests that ran, and with adversaries also a stub and a cheat."""
+        """Run the controls: canonical solutions, number of tests run, and with `adversaries` a stub and a cheat."""
         judgeable = frozenset(row["task_id"] for row in self._truths.to_pylist() if row["status"] == "pass")
         results = [checks.check_oracle(self._truths), checks.check_tests_run(self._truths)]
         cheats = {task["task_id"]: cheat_name(task) for task in self._tasks.to_pylist()}
@@ -134,7 +134,7 @@ class EnvironmentCheck:
         return results
 
     def contradictions(self) -> list[Coverage]:
-        """How much of each judgeable task's test can be contradicted; other passes cannot be checked."""
+        """Count the tests of each judgeable task that can be contradicted; passes of others cannot be checked."""
         return evaluation.contradiction_coverage(
             self._tasks,
             self._truths,

@@ -1,7 +1,7 @@
-"""What the forms of flows make of their fields: the settings of a run or a sweep.
+"""Convert the form fields of flows into the settings of a run or a sweep.
 
-The short forms have a few fields, which are laid over a preset; those of `asked_run`, `judged_run` and `models_sweep`
-are their fields, with default and description.
+The short forms have a few fields, which override a preset; the parameters of `asked_run`, `judged_run` and
+`models_sweep` are their fields, with default and description.
 """
 
 import inspect
@@ -26,7 +26,7 @@ Values = dict[str, Any]
 _NONE: Values = {}
 _COMPLETE: tuple[Split, ...] = ("complete",)
 _HARD: tuple[Subset, ...] = ("hard",)
-#: Settings that a form has a field for, by the field's name.
+#: Settings that have a field in a form, with the field's name.
 _FIELDS: Mapping[str, str] = MappingProxyType(
     {
         "generation.model": "model",
@@ -40,7 +40,7 @@ _FIELDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-#: Set by a field of the forms that ask models.
+#: Settings that are a field of the forms that ask models.
 _OF_MODELS = ("generation.n_samples",)
 
 
@@ -55,7 +55,7 @@ def asked_run(
     name: str = "",
     settings: Values = _NONE,
 ) -> RunConfig:
-    """The run that asks a model.
+    """Make the settings of a run that asks a model.
 
     Args:
         model: PROVIDER:NAME, such as openai:gpt-4o, anthropic:claude-sonnet-4-5 or vllm:Qwen/Qwen2.5-Coder-7B-Instruct.
@@ -99,7 +99,7 @@ def judged_run(
     name: str = "",
     settings: Values = _NONE,
 ) -> RunConfig:
-    """The run that judges samples that exist.
+    """Make the settings of a run that judges existing samples.
 
     Args:
         samples: Sample file (JSONL, JSONL.gz) or folder, or 'oracle', 'stub', 'cheat' or 'starter'. Leave empty where a
@@ -133,7 +133,7 @@ def models_sweep(
     name: str = "models",
     settings: Values = _NONE,
 ) -> SweepConfig:
-    """The sweep over models.
+    """Make the settings of a sweep over models.
 
     Args:
         models: One PROVIDER:NAME an entry, such as openai:gpt-4o; or answers that exist: a sample file, 'oracle',
@@ -159,13 +159,13 @@ def models_sweep(
 
 
 def _folders_apart(settings: Values) -> tuple[Values, Values]:
-    """The settings without the folders, which a sweep or a rescoring sets for its runs, and the folders."""
+    """Split off the folders, which a sweep or a rescoring sets for its runs; return other settings and folders."""
     folders: Values = {name: settings.pop(name) for name in ("store", "out") if name in settings}
     return settings, folders
 
 
 def _other_settings(settings: Values, *fields: str) -> dict[str, Any]:
-    """The settings, of which none may be what the form has a field for."""
+    """Return the settings; raise a ConfigError if one of them has a field in the form."""
     own = {"dataset.split", "dataset.subset", "samples.source", "name", *fields}
     paths = [".".join(path) for path, _ in flattened(settings)]
     if refused := [f"settings: {path} has a field of its own, {_FIELDS[path]}" for path in paths if path in own]:
@@ -174,10 +174,10 @@ def _other_settings(settings: Values, *fields: str) -> dict[str, Any]:
 
 
 def runs_of(flow: str, parameters: Mapping[str, Any]) -> list[RunConfig]:
-    """The settings of every run that a flow would start, by the name of its function; none where it starts no run.
+    """Return the settings of every run that a flow would start, by its function's name; empty if it starts no run.
 
     Raises:
-        ConfigError: one line for each mistake; fields that are missing are Prefect's to name.
+        ConfigError: one line for each mistake; missing fields are left for Prefect to report.
     """
     make = _MADE_BY.get(flow)
     if make is None:

@@ -1,4 +1,4 @@
-"""Ctrl-C: who called says once what is kept; what ends because of it says nothing more on the terminal."""
+"""Ctrl-C: the caller reports once which results are kept; everything that ends because of it stays silent."""
 
 import logging
 import os
@@ -15,9 +15,9 @@ _NOTHING = logging.CRITICAL + 1
 
 @contextmanager
 def quiet_interruption() -> Iterator[None]:
-    """Where a KeyboardInterrupt leaves the block, the terminal stays quiet from then on, and a second one ends at once.
+    """Silence the terminal once a KeyboardInterrupt leaves the block; a second Ctrl-C then ends the process at once.
 
-    Prefect would log a crash of the task and of the flow, and threads that lose what they wait for their tracebacks.
+    Otherwise Prefect would log a crash of task and flow, and waiting threads would print tracebacks.
     """
     try:
         yield
@@ -29,12 +29,12 @@ def quiet_interruption() -> Iterator[None]:
 
 
 def when_leaving(end: Callable[[], object]) -> None:
-    """Have something called before the process ends at once, such as the end of a server of its own."""
+    """Register a function to call before the process ends at once, such as the shutdown of a separate server."""
     _ends.append(end)
 
 
 def leave_at_once() -> None:
-    """End without waiting for anything: what stands is on the disk, and workers notice the end of their parent."""
+    """End without waiting for anything: finished work is on the disk, and workers notice the end of their parent."""
     for end in _ends:
         with suppress(Exception):
             end()
@@ -42,9 +42,9 @@ def leave_at_once() -> None:
 
 
 def _silence() -> None:
-    """Write nothing of loggers to the terminal, and no traceback of a thread.
+    """Keep loggers and tracebacks of threads off the terminal.
 
-    Prefect's handler that sends a run's log to its server goes on.
+    Prefect's handler that sends a run's log to its server keeps working.
     """
     named = [one for one in logging.root.manager.loggerDict.values() if isinstance(one, logging.Logger)]
     handlers = [handler for one in (logging.root, *named) for handler in one.handlers]

@@ -1,8 +1,8 @@
-"""What a run is doing now, in a file of its store that whoever looks from outside may read, such as the explorer.
+"""Publish the current state of a run in a file of its store, for readers outside the process, such as the explorer.
 
-``{store}/live/{run_id}.json`` is written every other second by the process of the run, and removed at the run's end.
-Of a store at a URL it lies in this machine's replica: other machines do not see it. A killed run leaves its file, which
-the next run of this machine removes, and retention at last.
+The run's process writes ``{store}/live/{run_id}.json`` every two seconds and removes it at the run's end. For a store
+at a URL the file is in this machine's replica: other machines do not see it. A killed run leaves its file; the next
+run on this machine removes it, or else retention.
 """
 
 import json
@@ -30,9 +30,9 @@ from bigcodeflow.store import ArtifactRef, open_store, write_atomically
 LIVE_FOLDER = "live"
 
 _SECONDS_BETWEEN_WRITES = 2.0
-#: A file of another machine that nobody has written for so long is of a run that was killed.
+#: Age at which an unchanged file of another machine counts as left by a killed run.
 _ABANDONED = timedelta(days=1)
-#: A process that began later than its file says has the number of one that ended.
+#: Tolerance in comparing start times: a later process only reuses the process id in the file.
 _CLOCK_SECONDS = 2.0
 _ORDER = tuple(spec.title for spec in STAGES.values())
 
@@ -41,23 +41,23 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _LiveStage:
-    """A stage at work: what it reported, and to whom that goes on."""
+    """A stage at work: its latest report, and the callback that receives it."""
 
     state: StageProgress
     show: Progress
     context: Context
-    """Of the thread that began the stage: to show progress in Prefect takes its run."""
+    """Context of the thread that began the stage: Prefect finds the current run in it."""
     is_fresh: bool = field(default=True)
-    """Whether there was a report since the last time that the file was written."""
+    """True if a report came since the file was last written."""
 
     def repeat(self) -> None:
-        """Show once more what a silent stage reported last: its ETA and its longest items go on."""
+        """Show the latest report of a silent stage again: its ETA and the times of its longest items change."""
         state = self.state
         self.context.run(self.show, state.finished, state.total, state.note, state.status)
 
 
 class LiveRun:
-    """A run under way: its stages at work, shown to its listener and written into its file."""
+    """A run under way: its stages at work are shown to a listener and written to its file."""
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class LiveRun:
         check: Callable[[], None] = lambda: None,
         folder: Path | None = None,
     ) -> None:
-        """Write nothing yet.
+        """Prepare the run; nothing is written yet.
 
         Args:
             config: the run's settings.
-            run_id: names the file; empty takes a new one.
-            check: called with each report of a stage; what it raises ends the stage.
-            folder: of the live files; None takes that of the run's store.
+            run_id: name of the file; empty makes a new one.
+            check: called with each report of a stage; an exception that it raises ends the stage.
+            folder: folder of the live files; None takes that of the run's store.
         """
         self._run_id, self._config, self._check = run_id or uuid.uuid4().hex, config, check
         self._started_at = datetime.now(UTC)
@@ -85,7 +85,7 @@ class LiveRun:
         self._thread = threading.Thread(target=self._work, name="live", daemon=True)
 
     def start(self) -> None:
-        """Write the file, and go on doing so."""
+        """Write the file, and start the thread that updates it."""
         self._write()
         self._thread.start()
 
@@ -98,11 +98,11 @@ class LiveRun:
             self._file.unlink(missing_ok=True)
 
     def watched(self, listener: Listener) -> Listener:
-        """A listener that is told all that happens, silent stages included, while the file follows."""
+        """Wrap a listener: it still gets all reports, including repeated ones of silent stages; the file follows."""
         return _Watched(self, listener)
 
     def begin(self, title: str, show: Progress) -> Progress:
-        """Follow a stage; what is returned takes its reports and hands them on."""
+        """Follow a stage; return a callback that records its reports and passes them on."""
         stage = _LiveStage(StageProgress(title), show, copy_context())
         with self._lock:
             self._stages[title] = stage
@@ -116,12 +116,12 @@ class LiveRun:
         return report
 
     def finish(self, title: str) -> None:
-        """Follow the stage no longer."""
+        """Stop following the stage."""
         with self._lock:
             self._stages.pop(title, None)
 
     def kept(self) -> str:
-        """What an interruption leaves, and how to go on."""
+        """Return the message for an interrupted run: the kept results, and how to continue."""
         states = [stage.state for stage in self._at_work()]
         done = " and ".join(f"{state.title} with {state.finished:,} of {state.total:,}" for state in states)
         during = f" during {done}" if done else ""
@@ -131,7 +131,7 @@ class LiveRun:
         )
 
     def content(self) -> dict[str, Any]:
-        """What the file holds."""
+        """Return the content of the file."""
         now, config, stages = datetime.now(UTC), self._config, self._at_work()
         first = stages[0].state if stages else StageProgress("")
         status = next((stage.state.status for stage in stages if stage.state.status.longest), NO_STATUS)
@@ -164,7 +164,7 @@ class LiveRun:
         }
 
     def _at_work(self) -> list[_LiveStage]:
-        """Stages at work in the order of a run: while a model answers, what came is executed already."""
+        """Return the stages at work in the order of a run; execution may overlap with generation."""
         with self._lock:
             stages = list(self._stages.values())
         return sorted(stages, key=lambda one: (*_ORDER, one.state.title).index(one.state.title))
@@ -190,26 +190,26 @@ class LiveRun:
 
 
 class _Watched:
-    """A listener of stages that a live run follows."""
+    """A listener that also reports to a live run."""
 
     def __init__(self, run: LiveRun, listener: Listener) -> None:
         self._run, self._listener = run, listener
 
     def begin(self, title: str) -> Progress:
-        """Tell both."""
+        """Report the start of the stage to the live run and to the listener."""
         return self._run.begin(title, self._listener.begin(title))
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """Tell both."""
+        """Report the end of the stage to the live run and to the listener."""
         self._run.finish(title)
         self._listener.end(title, ref, reused=reused)
 
 
 @contextmanager
 def live_run(config: RunConfig, run_id: str = "", *, check: Callable[[], None] = lambda: None) -> Iterator[LiveRun]:
-    """A run that can be followed from outside while the block lasts; see `LiveRun`.
+    """Make a run visible from outside while the block lasts; see `LiveRun`.
 
-    A KeyboardInterrupt leaves the block with a message that says what is kept.
+    A KeyboardInterrupt leaves the block with a message about the kept results.
     """
     run = LiveRun(config, run_id, check=check)
     remove_left_over(open_store(config.store).root / LIVE_FOLDER)
@@ -223,7 +223,7 @@ def live_run(config: RunConfig, run_id: str = "", *, check: Callable[[], None] =
 
 
 def remove_left_over(folder: Path) -> None:
-    """Remove the live files of runs that were killed."""
+    """Remove the live files of killed runs."""
     now = datetime.now(UTC)
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
         with suppress(OSError):
@@ -233,7 +233,7 @@ def remove_left_over(folder: Path) -> None:
 
 
 def _has_ended(path: Path) -> bool:
-    """Whether the process that wrote the file was one of this machine and is gone."""
+    """Tell if a process of this machine wrote the file and has ended."""
     try:
         content = json.loads(path.read_bytes())
         if content["host"] != socket.gethostname():

@@ -1,4 +1,4 @@
-"""What a finished run leaves for people: result files, the run record, and the catalog over the store."""
+"""Write the outputs of a finished run: result files, the run record, and the catalog over the store."""
 
 import hashlib
 import itertools
@@ -22,22 +22,22 @@ from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.results.formatting import title_of
 from bigcodeflow.store import ArtifactRef, Store, open_store, write_atomically
 
-#: Says whose results a folder holds: the run's record, with its name.
+#: File that names the run whose results a folder holds: a copy of the run's record, with the record's name.
 _RUN_FILE = "run.json"
-#: What every run's folder holds; one without a record was left by an earlier version.
+#: Files in every run's folder; a folder without a record was left by an earlier version.
 _RESULTS = ("metrics.parquet", "report.html")
-#: Settings with which a run may replace its own results.
+#: Prefixes of settings that may differ when a run replaces its own results.
 _NEUTRAL = tuple(f"{path}." for path in NEUTRAL if path != "name")
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _NAME_LENGTH = 120
-#: A commit fits; with all that stands around them, a name stays below the 255 bytes of a file system.
+#: Room for a full commit; with its other parts, a name stays below the 255 bytes of a file system.
 _REVISION_LENGTH = 40
 _MODEL_LENGTH = 88
-#: The dataset of the original, whose version of today needs no mention.
+#: The original's dataset; identities leave out its default version.
 _BENCHMARK = "bigcode/bigcodebench"
-#: Samples of any source, where only the settings beside it count.
+#: Placeholder for samples of any source, used if only the other settings count.
 _ANY = SamplesConfig(source="oracle")
-#: Names of sample files that say nothing of the model.
+#: Names of sample files that do not name a model.
 _ANY_MODELS = frozenset(
     {"answers", "completions", "generations", "output", "outputs", "predictions", "responses", "samples", "solutions"}
 )
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 
 class Outputs(NamedTuple):
-    """Where a run's results lie."""
+    """Locations of a run's results."""
 
     files: tuple[Path, ...]
     catalog: Path
@@ -55,18 +55,18 @@ class Outputs(NamedTuple):
 
 
 def own_folder(parent: str, title: str, moment: datetime, token: str = "") -> str:
-    """Path of a folder that no other run has, named by the moment when the run began and its title.
+    """Return the path of a new folder, named by the start time and title of its run.
 
-    The token tells runs of one moment apart, and is the same for every attempt of one run; empty takes a new one.
+    The token distinguishes runs of the same second, and is the same for every attempt of one run; empty makes one.
     """
     stamp = moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
     return f"{parent}/{stamp}-{as_name(title)[:_NAME_LENGTH].rstrip('-')}-{token or uuid.uuid4().hex[-8:]}"
 
 
 def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunConfig:
-    """The run with the folder that its results go to: the one it names, or one of its own (see :func:`own_folder`).
+    """Return the run with its results folder: the configured one, or a separate one (see :func:`own_folder`).
 
-    A named folder that holds the results of another run raises ConfigError.
+    A configured folder that holds the results of another run raises ConfigError.
     """
     if config.out:
         if problem := _other_results(config):
@@ -78,7 +78,7 @@ def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunCo
 
 
 def recorded_in(folder: str) -> str:
-    """Name of the record of the run whose results a folder holds; empty where it holds none that can be read."""
+    """Return the name of the record of the run whose results a folder holds; empty if none can be read."""
     try:
         return str(json.loads((user_path(folder) / _RUN_FILE).read_bytes())["record"])
     except (OSError, ValueError, TypeError, KeyError):
@@ -86,7 +86,7 @@ def recorded_in(folder: str) -> str:
 
 
 def _other_results(config: RunConfig) -> str:
-    """What keeps results out of a folder: files of two runs would mix, and the report of the first be lost."""
+    """Explain why results must not go into a folder (they would mix with another run's); empty if they may."""
     folder = user_path(config.out)
     if folder.exists() and not folder.is_dir():
         return f"{folder} is a file: name a folder,"
@@ -105,18 +105,18 @@ def _other_results(config: RunConfig) -> str:
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:
-    """Settings by which two runs may find different things, by path."""
+    """Return the settings that can change a run's results, by path."""
     settings = {".".join(path): value for path, value in flattened(config.model_dump(mode="json"))}
     return {path: value for path, value in settings.items() if not f"{path}.".startswith(_NEUTRAL)}
 
 
 def file_stem(config: RunConfig) -> str:
-    """Beginning of the result files' names: the sample file's own name, the original's for a model, or the run's."""
+    """Return the stem of the result files: the sample file's name, the original's for a model, or the run's."""
     source = config.samples.source
     benchmark = f"bigcodebench{'-hard' if config.dataset.subset == 'hard' else ''}-{config.dataset.split}"
     if source == "model":
-        # Provider, temperature and number of samples as the original writes them, and a hash of all that these leave
-        # open; it is absent where everything else is the original's, so that such names are the original's own.
+        # Provider, temperature and number of samples as the original writes them, then a hash of all other settings;
+        # the hash is absent if these are the original's, so that the name equals the original's.
         provider, _ = generation.provider_and_model(config.generation)
         temperature = config.generation.sampling.temperature
         setting = "default" if temperature is None else format(temperature, "g")
@@ -131,7 +131,7 @@ def file_stem(config: RunConfig) -> str:
 
 
 def _whole_model(config: RunConfig) -> str:
-    """MODEL--REVISION as the original writes them; a folder counts by its last name."""
+    """Return MODEL--REVISION as the original writes them; a folder is represented by its last name."""
     _, model = generation.provider_and_model(config.generation)
     name = model.replace("/", "--")
     with suppress(OSError):  # too long for a path
@@ -140,14 +140,14 @@ def _whole_model(config: RunConfig) -> str:
 
 
 def cut_model(model: str) -> str:
-    """MODEL--REVISION as far as a file name has room for it."""
+    """Shorten MODEL--REVISION to the room in a file name."""
     name, dashes, revision = model.rpartition("--")
     revision = revision[:_REVISION_LENGTH]
     return f"{name[: _MODEL_LENGTH - len(revision)]}--{revision}" if dashes else model
 
 
 def _identity(config: RunConfig) -> dict[str, Any]:
-    """What makes two sample files of one split, subset and number of samples differ."""
+    """Return the settings that distinguish two sample files of one split, subset and number of samples."""
     view = config.dataset.model_dump(mode="json", include={"source", "ids", "libraries", "domains"})
     if config.dataset.difficulty:  # younger than names in use, which stay what they are
         view |= config.dataset.model_dump(mode="json", include={"difficulty", "solve_rates"})
@@ -158,7 +158,7 @@ def _identity(config: RunConfig) -> dict[str, Any]:
 
 
 def _identity_of_name(config: RunConfig, provider: str, temperature: str) -> dict[str, Any]:
-    """The identity that somebody would read in the file name alone; a part that could be read otherwise is none."""
+    """Return the identity that a reader would derive from the file name alone; ambiguous models count as empty."""
     model, _, revision = cut_model(_whole_model(config)).rpartition("--")
     ambiguous = "-" in provider or model.endswith("-") or revision.startswith("-") or not model
     asked = GenerationConfig(
@@ -170,9 +170,9 @@ def _identity_of_name(config: RunConfig, provider: str, temperature: str) -> dic
 
 
 def model_name(config: RunConfig) -> str:
-    """Return the model as the original's file names state it, but whole: all before '--bigcodebench'.
+    """Return the model as the original's file names spell it, but in full: all before '--bigcodebench'.
 
-    Of a sample file whose name could be any model's, such as output.jsonl, the folder says which model it is.
+    If the sample file has a generic name, such as output.jsonl, its folder's name is put in front.
     """
     if config.samples.source == "model":
         return _whole_model(config)
@@ -181,10 +181,10 @@ def model_name(config: RunConfig) -> str:
 
 
 def run_title(config: RunConfig) -> str:
-    """What people call the run: model, subset and split, and its own name where somebody gave it one."""
+    """Return the run's title for people: model, subset and split, and its own name if it has one."""
     source, view = config.samples.source, config.dataset
     model = source if source == "starter" or source in generation.CONTROLS else model_name(config)
-    # A sweep names its runs MODEL-SPLIT-SUBSET-SETTING+GRID, of which only the end says more than the title.
+    # A sweep names its runs MODEL-SPLIT-SUBSET-SETTING+GRID; only the end adds anything to the title.
     _, _, rest = config.name.partition(f"-{view.split}-{view.subset}")
     own = rest or config.name.removeprefix("run")
     title = title_of(model, view.subset, view.split)
@@ -194,7 +194,7 @@ def run_title(config: RunConfig) -> str:
 def write_sample_files(config: RunConfig, samples: ArtifactRef, solutions: ArtifactRef) -> tuple[Path, ...]:
     """Write a model's samples into ``config.out``: the original's JSONL, and the samples table as Parquet.
 
-    A file of that name with other content is kept beside them.
+    An existing file of that name with other content is renamed and kept.
     """
     store, out, stem = open_store(config.store), user_path(config.out), file_stem(config)
     answers = store.read(samples, ["raw_text"])["raw_text"].to_pylist()
@@ -207,7 +207,7 @@ def write_sample_files(config: RunConfig, samples: ArtifactRef, solutions: Artif
 
 
 def _write_beside(target: Path, content: bytes) -> Path:
-    """Write a file; one of another content that has its name is kept under a numbered one."""
+    """Write a file; rename an existing file with other content to a numbered backup first."""
     if target.is_file() and target.read_bytes() != content:
         backups = (target.with_name(f"{target.name}.~{number}~") for number in itertools.count(1))
         kept = target.rename(next(backup for backup in backups if not backup.exists()))
@@ -220,7 +220,7 @@ def write_outputs(
 ) -> Outputs:
     """Write the original's result files, verdicts.parquet, metrics.parquet and the run's record into its folder.
 
-    See :func:`in_own_folder`. The run is recorded in the store and the catalog is built anew.
+    See :func:`in_own_folder`. The run is recorded in the store, and the catalog is rebuilt.
     """
     config = in_own_folder(config, started_at)
     folder = user_path(config.out)
@@ -230,7 +230,7 @@ def write_outputs(
         content["contradicted_tasks"] = contradicted
     if variants := sum(VARIANT_SEPARATOR in str(task_id) for task_id in task_ids):
         content["task_variants"] = variants
-    # First, since files of nobody would refuse the retry of a run that was killed while it wrote them.
+    # First: files without an owner would block the retry of a run that was killed while it wrote them.
     _claim(folder, content, "")
     files: list[Path] = []
     metrics, truths = store.read(artifacts.aggregation), store.path(artifacts.ground_truth)
@@ -266,7 +266,7 @@ def write_outputs(
 
 
 def _claim(folder: Path, content: dict[str, Any], record: str) -> None:
-    """Say whose results a folder holds; without the name of a record they are not whole yet."""
+    """Write the file that names the run whose results a folder holds; without a record's name they are incomplete."""
     write_atomically(folder / _RUN_FILE, json.dumps({"record": record, **content}, indent=2).encode())
 
 

@@ -1,4 +1,4 @@
-"""What a run has left to do, by the keys of its stages."""
+"""Determine the remaining work of a run, by the keys of its stages."""
 
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.pipeline.rounds import further_rounds
@@ -7,7 +7,7 @@ from bigcodeflow.store import ArtifactRef, open_store
 
 
 def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
-    """The artifacts that a run has or would have, and the titles of stages that are left to do; computes nothing."""
+    """Return the artifacts that a run has or would have, and the titles of remaining stages; compute nothing."""
     store = open_store(run.config.store)
     missing: list[str] = []
 
@@ -15,7 +15,7 @@ def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
         ref = finished_artifact(stage, store)
         if ref is None:
             missing.append(stage.title)
-            # A key depends on the keys above it only, so that it is known before what it is made from is there.
+            # A key depends only on the keys above it, so that it is known before its inputs exist.
             return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
         return ref
 

@@ -1,4 +1,4 @@
-"""What would keep a run from its work, as far as it can be known before it starts."""
+"""Problems that would keep a run from its work, as far as they can be detected before it starts."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -16,11 +16,11 @@ from bigcodeflow.pipeline.stages import recorded_samples
 
 
 def problems_of(runs: Iterable[RunConfig], is_set_elsewhere: Callable[[str], bool] = lambda _: False) -> list[str]:
-    """Everything that keeps the runs from starting, one line each, every mistake once. Asks no model and no hub.
+    """Return all problems that keep the runs from starting, one line each, without duplicates; ask no model and no hub.
 
-    Looked at are the model's provider, settings and key, the tasks as far as they are on this machine, the samples,
-    the environment with its backend, and the folders to write to. ``is_set_elsewhere`` says whether the runs will have
-    an environment variable that this process has not.
+    The checks cover the model's provider, settings and key, the tasks as far as they are on this machine, the samples,
+    the environment with its backend, and the folders for output. ``is_set_elsewhere`` tells if the runs will have an
+    environment variable that this process lacks.
     """
     checks: list[Callable[[RunConfig], None]] = [partial(_check_model, is_set_elsewhere=is_set_elsewhere), *_CHECKS]
     found: dict[str, None] = {}
@@ -39,7 +39,7 @@ def _check_model(run: RunConfig, is_set_elsewhere: Callable[[str], bool]) -> Non
     settings = run.generation
     if run.samples.source != "model":
         return
-    # They import the providers' HTTP client.
+    # These modules import the providers' HTTP client.
     from bigcodeflow.generation.model_settings import resolve_settings
     from bigcodeflow.generation.providers import key_variables
 
@@ -50,7 +50,7 @@ def _check_model(run: RunConfig, is_set_elsewhere: Callable[[str], bool]) -> Non
 
 
 def _check_tasks(run: RunConfig) -> None:
-    """Tasks and samples; those of a hub's dataset that is not in the cache are not known yet."""
+    """Check tasks and samples; skip those of a hub dataset that is not in the cache."""
     recorded = run.samples.source not in ("model", *generation.CONTROLS)
     if recorded:
         generation.fingerprint(run.samples)

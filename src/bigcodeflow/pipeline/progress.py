@@ -1,4 +1,4 @@
-"""Progress of a run's stages on standard error: a bar on a terminal, a line now and then elsewhere."""
+"""Show the progress of a run's stages on standard error: bars on a terminal, an occasional line elsewhere."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -16,14 +16,14 @@ _LINE_EVERY_SECONDS = 15.0
 
 
 class ProgressListener:
-    """Shows a bar a stage on a terminal, and a line now and then where there is none."""
+    """Shows a bar per stage on a terminal, and an occasional line elsewhere."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
         self._began: dict[str, float] = {}
 
     def begin(self, title: str) -> StageReport:
-        """A new bar; what is returned moves it."""
+        """Add a bar; return the callback that moves it."""
         self._began[title] = last_line = time.monotonic()
         bar, console = self._bars.add_task(title, total=None, note=""), self._bars.console
         state = StageProgress(title)
@@ -40,7 +40,7 @@ class ProgressListener:
         return move
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """One line that stays."""
+        """Print one permanent line for the finished stage."""
         for task in self._bars.tasks:
             if task.description == title and not task.finished:
                 self._bars.update(task.id, visible=False)
@@ -52,7 +52,7 @@ class ProgressListener:
 
 
 class _Bars(Progress):
-    """Bars with what there is to say of each below them, where a line has more room than a column."""
+    """Bars with each stage's note below them, since a line has more room than a column."""
 
     def get_renderables(self) -> Iterable[RenderableType]:
         yield self.make_tasks_table(self.tasks)
@@ -63,7 +63,7 @@ class _Bars(Progress):
 
 @contextmanager
 def progress_listener(*, quiet: bool = False) -> Iterator[ProgressListener]:
-    """A listener whose bars live as long as the block; a quiet one prints nothing."""
+    """Yield a listener whose bars exist as long as the block; a quiet one prints nothing."""
     columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True, highlight=False, quiet=quiet)
     with _Bars(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:

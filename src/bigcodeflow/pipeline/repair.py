@@ -1,4 +1,4 @@
-"""The generation of a further round: samples that failed in the round before are asked for again."""
+"""The generation of a further round: samples that failed in the previous round are asked for again."""
 
 import logging
 from typing import TYPE_CHECKING
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: What a round leaves, in the order of the stages.
+#: Stages that leave an artifact in each round, in order.
 ROUND_STAGES = ("generation", "sanitizing", "execution")
 
 
 def round_input(stage: str, number: int) -> str:
-    """Name of an artifact of a round, by its number from 1, among the inputs of the rounds after it."""
+    """Return the name of a round's artifact, by the round's number from 1, among the inputs of later rounds."""
     return f"{stage} {number}"
 
 
 def repair(work: "Work") -> "Computed":
-    """Answers to what failed in the last of the rounds that are the stage's inputs."""
+    """Ask again for the samples that failed in the last round among the stage's inputs."""
     count = (len(work.inputs) - 1) // len(ROUND_STAGES)
     rounds = [
         RoundTables(*(work.table(round_input(stage, number)) for stage in ROUND_STAGES))
@@ -41,6 +41,6 @@ def repair(work: "Work") -> "Computed":
             notify=logger.warning,
             **({"shared_limit": work.shared_limit} if work.shared_limit else {}),
         )
-    # What could not be judged may be asked for once it was: until then this round is not finished.
+    # A sample that could not be judged may be asked for once it is judged: until then this round is unfinished.
     open_before = work.inputs[round_input("execution", count)].statistics.get("infra_errors", 0)
     return table, {**counts, "infra_errors": open_before}

@@ -1,4 +1,4 @@
-"""Executes one recorded sample again, in a sandbox and under the limits of its run, and stores nothing of it."""
+"""Execute one recorded sample again, in a sandbox and under the limits of its run; store no results."""
 
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -24,11 +24,11 @@ class Rerun(NamedTuple):
     recorded: Mapping[str, Any]
     """A row of the run's verdicts table."""
     again: Mapping[str, Any]
-    """What the execution of now gives, in the columns that do not depend on whose sample it is."""
+    """Verdict of the new execution, in the columns that do not depend on the sample's identity."""
 
     @property
     def same(self) -> bool:
-        """Whether both have the same status."""
+        """True if both verdicts have the same status."""
         return bool(self.recorded["status"] == self.again["status"])
 
 
@@ -42,10 +42,10 @@ def rerun_sample(
     environment: str = "",
     allow_unisolated: bool = False,
 ) -> Rerun:
-    """Execute one sample of a run again, where named in another sandbox environment than the run's."""
-    # The run's own limits; a single sample is not worth warm processes, and the start does not change a verdict.
+    """Execute one sample of a run again, in the run's sandbox environment or in another one if `environment` is set."""
+    # The run's own limits; one sample does not justify warm processes, and the start does not change a verdict.
     own = _known(run.config.get("execution", {}))
-    if run.imported:  # nobody knows its environment and limits; the defaults of this project stand in
+    if run.imported:  # its environment and limits are unknown: use this project's defaults
         own["environment"] = "starter" if run.config["dataset"]["source"] == "starter" else "bigcodebench"
     own |= {"variants": [variant], "start": "cold", "workers": 1, "scheduler_address": ""}
     own |= {"allow_unisolated": allow_unisolated} | ({"environment": environment} if environment else {})
@@ -71,7 +71,7 @@ def rerun_sample(
 
 
 def _known(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without those that are null, which an imported run knows nothing of."""
+    """Drop settings that are null, which are unknown for an imported run."""
     known = {name: value for name, value in settings.items() if value is not None}
     return {name: _known(value) if isinstance(value, Mapping) else value for name, value in known.items()}
 

@@ -1,4 +1,4 @@
-"""Samples that exist, judged again: a file, a folder, or those of a recorded run under other settings."""
+"""Judge existing samples again: a file, a folder, or those of a recorded run under other settings."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -51,7 +51,7 @@ class RescoreConfig(SettingsModel):
 
 
 def rescored(config: RescoreConfig) -> RunConfig:
-    """The run that judges the samples again; refused where a model would have to be asked for them again."""
+    """Return the run that judges the samples again; raise a ConfigError if that would require asking a model."""
     if not config.run:
         settings, origin = read_preset(config.preset)
         judged = load_settings(_changed(settings, config, str(settings.get("name", "run"))), origin)
@@ -70,7 +70,7 @@ def rescored(config: RescoreConfig) -> RunConfig:
     again = load_settings(changed, f"run {run.record}")
     if again.samples.source != "model":
         return again
-    # Judging again must not cost anything: a model's answers have to be in the store.
+    # Judging again must cost nothing: a model's answers have to be in the store.
     resolved, store = Resolver(dry_run=True).up_to_sanitizing(again), open_store(again.store)
     dataset = finished_artifact(stage_of("dataset", resolved, {}), store)
     if dataset is None or finished_artifact(stage_of("generation", resolved, {"dataset": dataset}), store) is None:
@@ -90,6 +90,6 @@ def _changed(settings: Mapping[str, Any], config: RescoreConfig, name: str) -> d
         "execution.environment": config.environment,
     }
     given = {path: value for path, value in changes.items() if value}
-    # Other verdicts make other feedback, of which no answer is there: what is judged again are those of round 1.
+    # Other verdicts would make other feedback, to which no answer exists: only answers of round 1 are judged again.
     own = {"name": config.name or name, "store": config.store, "out": config.out, "generation.rounds": 1}
     return merged(merged(merged(settings, given, "rescore"), config.values, "rescore"), own, "rescore")

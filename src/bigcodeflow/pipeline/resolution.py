@@ -1,7 +1,7 @@
-"""What a run's settings name, looked up once: its tasks, its samples, its environment and the quarantine list.
+"""Resolve the names in a run's settings, once: its tasks, its samples, its environment and the quarantine list.
 
-Everything that asks somebody else (the hub, a container engine, a service) happens here, before the first key is
-computed. A key then follows from the resolved run alone.
+All requests to others (the hub, a container engine, a service) happen here, before the first key is computed. Keys
+then depend on the resolved run alone.
 """
 
 import threading
@@ -17,12 +17,12 @@ from bigcodeflow.store import open_store
 
 
 class Content(NamedTuple):
-    """What a setting names."""
+    """Resolved content of a setting."""
 
     identity: Any
-    """Held by keys; JSON-able."""
+    """Part of keys; JSON-able."""
     value: Any = None
-    """Handed to the stages that declare it."""
+    """Passed to the stages that declare it."""
 
 
 _NO_QUARANTINE = Content([], frozenset())
@@ -30,32 +30,32 @@ _NO_QUARANTINE = Content([], frozenset())
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRun:
-    """A run with the contents that its settings name, by their names in config.reads.CONTENT."""
+    """A run with the resolved contents of its settings, by their names in config.reads.CONTENT."""
 
     config: RunConfig
     contents: Mapping[str, Content]
 
     @property
     def environment(self) -> Environment | None:
-        """Where samples are executed; None where a dry run cannot know it without asking."""
+        """Environment in which samples are executed; None if a dry run does not know it."""
         found: Environment | None = self.contents["environment"].value
         return found
 
 
 class Resolver:
-    """Resolves runs; what several of them name alike, such as the members of a sweep, is looked up once."""
+    """Resolves runs; settings that several runs share, such as members of a sweep, are looked up once."""
 
     def __init__(self, *, dry_run: bool = False) -> None:
-        """Make a resolver; one for dry runs asks nobody.
+        """Make a resolver; for dry runs it sends no requests.
 
-        It takes the dataset of the hub cache, and of a backend elsewhere the environment of the last run, or none.
+        A dry run takes the dataset from the hub cache, and for remote backends the last run's environment, or none.
         """
         self._dry_run = dry_run
         self._found: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def __call__(self, config: RunConfig) -> ResolvedRun:
-        """Resolve everything that a whole run reads: the first stages, its environment and the quarantine list."""
+        """Resolve all contents that a whole run reads: those of early stages, environment and quarantine list."""
         run = self.up_to_sanitizing(config)
         from bigcodeflow.execution.backend_registry import execution_environment, remembered_environment
 
@@ -67,7 +67,7 @@ class Resolver:
         return ResolvedRun(run.config, {**run.contents, **contents})
 
     def up_to_sanitizing(self, config: RunConfig) -> ResolvedRun:
-        """Resolve what the stages before any execution read."""
+        """Resolve the contents that the stages before any execution read."""
         view = config.dataset.model_copy(update={"offline": True}) if self._dry_run else config.dataset
         dataset: datasets.ResolvedDataset = self._once("dataset", view, datasets.resolve)
         asked = config.samples.source == "model"
@@ -75,7 +75,7 @@ class Resolver:
             generation.require_one_setting(config.generation)
         samples = Content("model" if asked else generation.fingerprint(config.samples))
         content = dataset.fingerprint
-        # What is cached at these commits is then found without asking the hub again.
+        # Later look-ups at these commits then use the cache without asking the hub again.
         pinned = {"source": content, "solve_rates": content.get("solve_rates", {})}
         commits = {name: _at_commit(found) for name, found in pinned.items() if "commit" in found}
         config = config.model_copy(update={"dataset": config.dataset.model_copy(update=commits)})
@@ -83,7 +83,7 @@ class Resolver:
         return ResolvedRun(config, contents)
 
     def _once(self, kind: str, settings: DatasetConfig | ExecutionConfig, look_up: Callable[[Any], Any]) -> Any:
-        key = f"{kind} {settings.model_dump_json(exclude={'split'})}"  # both prompts stand in the same rows
+        key = f"{kind} {settings.model_dump_json(exclude={'split'})}"  # the same rows hold both prompts
         with self._lock:  # so that another thread does not look up the same
             if key not in self._found:
                 self._found[key] = look_up(settings)
@@ -91,17 +91,17 @@ class Resolver:
 
 
 def resolve(config: RunConfig) -> ResolvedRun:
-    """Everything that one run reads; see :meth:`Resolver.__call__` for what it raises."""
+    """Resolve all contents of one run; raises the same errors as :meth:`Resolver.__call__`."""
     return Resolver()(config)
 
 
 def _at_commit(fingerprint: Mapping[str, Any]) -> str:
-    """A hub dataset at the commit that was looked up, as settings name it."""
+    """Return a hub dataset's name in settings, pinned to the resolved commit."""
     return f"{fingerprint['hub']}@{fingerprint['version']}#{fingerprint['commit']}"
 
 
 def _quarantine(config: RunConfig, environment_sha: str) -> Content:
-    """Quarantined tasks of the environment, each with the sha256 of its test text."""
+    """Read the quarantined tasks of the environment, each with the sha256 of its test text."""
     if config.execution.quarantine == "off" or not environment_sha:
         return _NO_QUARANTINE
     from bigcodeflow.execution.quarantine import quarantined, read_quarantine

@@ -1,7 +1,7 @@
-"""What may go from a store: artifacts that no recorded run needs, unfinished work that is left alone, old records.
+"""Find and remove what a store no longer needs: artifacts without a recorded run, abandoned work, old records.
 
-Publishing and finding an artifact both count as use, so that a run in progress, which has no record yet, keeps what it
-reads. Records go first: a removal that is killed leaves no record that names what is gone.
+Both publishing and finding an artifact count as use, so that a run in progress, which has no record yet, keeps its
+inputs. Records are removed first: a removal that is killed leaves no record of missing artifacts.
 """
 
 import json
@@ -23,10 +23,10 @@ from bigcodeflow.results.run_settings import setting_of
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import StoredFolder, open_store
 
-#: In the order in which they go: a record before the artifacts that it names.
+#: In the order of removal: a record before the artifacts that it names.
 Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
-#: Of studies debris goes only: a result may have taken hours, and no record names it.
+#: In folders of studies only debris is removed: a result may have taken hours, and no record names it.
 _FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), *STUDIES, DERIVED_FOLDER, "quarantine", LIVE_FOLDER)
 _ANSWERS = "answers"
 _UNIT = 1024
@@ -49,18 +49,18 @@ class RetentionConfig(SettingsModel):
 
 
 class Removable(NamedTuple):
-    """One thing that may go."""
+    """One thing that may be removed."""
 
     kind: Kind
     name: str
-    """Within the store, such as execution/KEY."""
+    """Name within the store, such as execution/KEY."""
     size_bytes: int
     last_used_at: datetime
     reason: str
 
 
 def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
-    """Everything that may go, records first; reads the store only, and fails where a record cannot be read."""
+    """List everything that may be removed, records first; only read the store, and raise if a record cannot be read."""
     store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
     keep, newer = config.keep_runs_per_name, Counter[tuple[str, ...]]()
     kept: list[RecordedRun] = []
@@ -91,13 +91,13 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
 
 
 def remove(config: RetentionConfig, found: Iterable[Removable], now: datetime) -> list[Removable]:
-    """Remove what was found and is still unused, and build the catalog anew; what went is returned."""
+    """Remove the listed things that are still unused, and rebuild the catalog; return the removed ones."""
     store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
     gone = []
     for one in sorted(found, key=_order):
         if one.kind == "run record":
             store.remove_file(one.name)
-        # Runs of this machine that ask for answers hold their lock.
+        # Local runs that ask for answers hold a lock on them.
         elif not store.remove_unused(one.name, limit, lock="lock" if one.kind == "answers" else ""):
             continue  # somebody has used it meanwhile
         gone.append(one)
@@ -107,7 +107,7 @@ def remove(config: RetentionConfig, found: Iterable[Removable], now: datetime) -
 
 
 def removed_rows(found: Iterable[Removable]) -> list[dict[str, str]]:
-    """One row of texts a thing, as tables show it: the largest first."""
+    """Return a row of texts per thing, for tables: the largest first."""
     return [
         {
             "kind": one.kind,
@@ -121,7 +121,7 @@ def removed_rows(found: Iterable[Removable]) -> list[dict[str, str]]:
 
 
 def totals(found: Iterable[Removable]) -> str:
-    """How many of each kind, and their size together."""
+    """Return the number of things of each kind, and their total size."""
     found = list(found)
     counts = Counter(one.kind for one in found)
     parts = [f"{counts[kind]:,} x {kind}" for kind in _ORDER if counts[kind]]
@@ -129,7 +129,7 @@ def totals(found: Iterable[Removable]) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """A size in the unit that suits it."""
+    """Format a size in a suitable unit."""
     size, units = float(size_bytes), ["B", "KiB", "MiB", "GiB"]
     while size >= _UNIT and len(units) > 1:
         size /= _UNIT
@@ -142,13 +142,13 @@ def _order(one: Removable) -> int:
 
 
 def _classified(entry: StoredFolder, artifacts: set[str], answers: set[str]) -> tuple[Kind | None, str]:
-    """What an entry is that may go, and why; None for an entry that stays. Artifacts and answers are needed ones."""
+    """Return the kind of an entry that may be removed, and the reason; None if it stays. The sets hold needed names."""
     folder, _, key = entry.name.partition("/")
     if folder == _ANSWERS:
         return (None, "") if entry.name in answers else ("answers", "no recorded run needs them")
     if key.endswith(".partial"):
         return "unfinished work", "nobody has gone on with it"
-    # A run at work writes its live file every other second.
+    # A run in progress writes its live file every two seconds.
     if key.endswith((".tmp", ".old")) or entry.torn or folder == LIVE_FOLDER:
         return "debris", "left by something that was killed"
     if folder == DERIVED_FOLDER:

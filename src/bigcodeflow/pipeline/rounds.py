@@ -1,7 +1,7 @@
-"""Further rounds of a run: generation, sanitizing and execution of the samples that failed in the round before.
+"""Further rounds of a run: generation, sanitizing and execution of the samples that failed in the previous round.
 
-Each artifact has its own key, which holds those of all rounds before it. So a run that is killed between or within
-rounds goes on where it was, and one that asks for more rounds reuses those that are there.
+Each artifact has its own key, which contains the keys of all earlier rounds. So a run that is killed between
+or within rounds continues from there, and a run with more rounds reuses the finished ones.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,12 +17,12 @@ Refs = Mapping[str, ArtifactRef]
 def further_rounds(
     config: RunConfig, first: Refs, obtain: Callable[[str, Refs], ArtifactRef]
 ) -> tuple[RoundArtifacts, ...]:
-    """Artifacts of the rounds after the first one, in order; each is obtained after those that it is made from.
+    """Return the artifacts of the rounds after the first, in order; each is obtained after its inputs.
 
     Args:
-        config: says how many rounds there are; recorded answers and controls have one.
+        config: sets the number of rounds; recorded answers and controls have one.
         first: artifacts of the first round, with dataset and ground truths, by stage.
-        obtain: gives the artifact of a stage, by its name and the artifacts that it may read.
+        obtain: returns the artifact of a stage, given its name and the artifacts that it may read.
     """
     found: list[RoundArtifacts] = []
     before = {round_input(stage, 1): first[stage] for stage in ROUND_STAGES}

@@ -1,7 +1,7 @@
-"""Whole runs: their stages one after the other, and beside one another while a model answers.
+"""Whole runs: the stages one after another, or overlapping while a model answers.
 
-Keys are known before artifacts are, so that the execution stage can begin before its input is there: it is handed the
-solutions as they come, and reads the whole table in the end.
+Keys are known before artifacts are, so that the execution stage can begin before its input is finished: it receives
+solutions as they arrive, and reads the whole table at the end.
 """
 
 import logging
@@ -43,23 +43,23 @@ logger = logging.getLogger(__name__)
 Refs = Mapping[str, ArtifactRef]
 
 _SECONDS_BETWEEN_LOOKS = 1.0
-#: How long an execution that is told to stop may take to close its cluster.
+#: Time for a stopping execution to close its cluster.
 _STOP_SECONDS = 30.0
-#: Stages that need an environment, or what was executed in one.
+#: Stages that need an environment, or results of an execution in it.
 _EXECUTED = ("ground_truth", "execution", "aggregation")
-#: Share of a core that looking for new answers may take.
+#: Share of a core that polling for new answers may use.
 _SHARE_OF_CORE = 0.05
 
 
 def perform_all(config: RunConfig, listener: Listener) -> RunArtifacts:
-    """Every stage and every round, in this process and without Prefect."""
+    """Run every stage and every round, in this process and without Prefect."""
     run = Resolver()(config)
     with _obtaining(run, listener) as obtain:
         return whole_run(run, obtain)
 
 
 def perform_up_to(target: str, config: RunConfig, listener: Listener) -> dict[str, ArtifactRef]:
-    """A stage and all that it is made from, in this process and without Prefect: their artifacts by stage."""
+    """Run a stage and all stages before it, in this process and without Prefect; return their artifacts by stage."""
     resolver = Resolver()
     run = resolver(config) if target in _EXECUTED else resolver.up_to_sanitizing(config)
     with _obtaining(run, listener) as obtain:
@@ -79,13 +79,13 @@ def _obtaining(run: ResolvedRun, listener: Listener) -> "Iterator[Obtain]":
 
 
 class Obtain(Protocol):
-    """Gives the artifact of a stage, by its name and the artifacts of those before it."""
+    """Callback that returns the artifact of a stage, given its name and the artifacts of earlier stages."""
 
     def __call__(self, name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef: ...
 
 
 class Turns:
-    """Of several runs at once, one asks its model and one executes at a time: each does so as fast as it may."""
+    """Locks for concurrent runs: at most one run asks its model and at most one executes at a time."""
 
     def __init__(self) -> None:
         asking, executing = threading.Lock(), threading.Lock()
@@ -94,23 +94,23 @@ class Turns:
 
     @contextmanager
     def of(self, stage: str) -> Iterator[None]:
-        """To be held while a stage is obtained."""
+        """Hold the lock for a stage while it is obtained."""
         with self._locks.get(stage, nullcontext()):
             self.check()
             yield
 
     def stop(self) -> None:
-        """Have the runs end: each with its next report, or when its turn comes."""
+        """Stop the runs: each ends at its next report, or when its turn comes."""
         self._stopped.set()
 
     def check(self) -> None:
-        """Raise StoppedError once the runs are to end."""
+        """Raise StoppedError after `stop` was called."""
         if self._stopped.is_set():
             raise StoppedError("stopped: what it did so far is kept, run the same again")
 
 
 def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
-    """Every stage, and then what failed again, in as many rounds as the settings say."""
+    """Run every stage, then repeat failed samples in as many rounds as the settings specify."""
     first, rounds = overlapped(run, obtain), run.config.generation.rounds
     if rounds > 1 and run.config.samples.source != "model":
         source = run.config.samples.source
@@ -124,9 +124,9 @@ def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
 
 
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:
-    """As `each_stage`, with one set of workers for all that is executed.
+    """Run the stages like `each_stage`, with one set of workers for all executions.
 
-    Where a model has to answer, ground truths and samples are executed meanwhile, in a thread.
+    While a model answers, ground truths and samples are executed in a thread.
     """
     given = each_stage(obtain, target="dataset")
     if target not in ("execution", "aggregation"):
@@ -157,14 +157,14 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
 
 
 def _workers(run: ResolvedRun) -> "Workers":
-    """What both stages that execute have in common."""
+    """Return the workers that both executing stages share."""
     from bigcodeflow.execution.workers import Workers  # a run whose stages are cached does without
 
     return Workers(view(run.config, READS["ground truth"].paths).execution, run.contents["environment"].value)
 
 
 def _planned(run: ResolvedRun, given: Refs) -> dict[str, ArtifactRef]:
-    """Artifacts of the stages that make solutions, as far as they are known before they are there: by their keys."""
+    """Return the artifacts of the stages up to sanitizing by their keys, which are known before the artifacts exist."""
 
     def plan(name: str, refs: Refs) -> ArtifactRef:
         stage = stage_of(name, run, refs)
@@ -174,12 +174,12 @@ def _planned(run: ResolvedRun, given: Refs) -> dict[str, ArtifactRef]:
 
 
 def _is_there(run: ResolvedRun, store: Store, planned: Refs) -> bool:
-    """Whether no model has to be asked, so that nothing would overlap."""
+    """Tell if all answers are in the store already, so that nothing would overlap."""
     return finished_artifact(stage_of("generation", run, planned), store) is not None
 
 
 def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, ArtifactRef]]":
-    """Work in a thread that the end of this process does not wait for, with the context of this one."""
+    """Start work in a daemon thread, which does not delay the end of this process, with this thread's context."""
     done: Future[dict[str, ArtifactRef]] = Future()
 
     def perform() -> None:
@@ -198,7 +198,7 @@ def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, 
 def _arriving(
     run: ResolvedRun, store: Store, dataset: ArtifactRef, answered: threading.Event
 ) -> "Iterator[pa.Table | None]":
-    """Solutions in new answers as they come, until all are there; None where there are none."""
+    """Yield solutions of new answers as they arrive, until all have arrived; yield None while there are none."""
     from bigcodeflow.generation.model_samples import AnswersSoFar  # imports the providers' HTTP client
 
     config, tasks = run.config, store.read(dataset)

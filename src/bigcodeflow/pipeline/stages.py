@@ -1,6 +1,6 @@
-"""The stages of a run: the graph, declared once, and each stage's computation.
+"""The stages of a run: their graph, declared once, and the computation of each stage.
 
-dataset → generation → sanitizing → execution → aggregation, with the ground truths executed beside the samples.
+dataset → generation → sanitizing → execution → aggregation; the ground truths are executed along with the samples.
 """
 
 import logging
@@ -33,21 +33,21 @@ logger = logging.getLogger(__name__)
 
 
 Computed = tuple[pa.Table, Mapping[str, Any]]
-"""A stage's table, and what the stage counted."""
+"""A stage's table, and the numbers that it counted."""
 
 
 class Listener(Protocol):
-    """Shows the progress of a run's stages."""
+    """Receiver that shows the progress of a run's stages."""
 
     def begin(self, title: str) -> Progress:
-        """A stage has work to do; what is returned is called as it goes on."""
+        """Show that a stage has work to do; return the callback for its progress reports."""
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """A stage's artifact is in the store."""
+        """Show that a stage's artifact is in the store."""
 
 
 class RoundArtifacts(NamedTuple):
-    """The artifacts of one further round, of the samples that were asked for again in it."""
+    """The artifacts of one further round, for the samples that were asked for again in it."""
 
     generation: ArtifactRef
     sanitizing: ArtifactRef
@@ -55,12 +55,12 @@ class RoundArtifacts(NamedTuple):
 
     @property
     def keys(self) -> dict[str, str]:
-        """Key of each, by stage."""
+        """Keys of the artifacts, by stage."""
         return {name: ref.key for name, ref in self._asdict().items()}
 
 
 class RunArtifacts(NamedTuple):
-    """The artifacts of one whole run, which scores are made from; and those of its further rounds."""
+    """The artifacts of one whole run: those that scores are computed from, and those of its further rounds."""
 
     dataset: ArtifactRef
     generation: ArtifactRef
@@ -72,37 +72,37 @@ class RunArtifacts(NamedTuple):
 
     @classmethod
     def of(cls, refs: Mapping[str, ArtifactRef], rounds: tuple[RoundArtifacts, ...] = ()) -> Self:
-        """Artifacts that scores are made from, by stage, and those of further rounds."""
+        """Make the tuple from a run's artifacts by stage, and those of further rounds."""
         return cls._make([*(refs[name] for name in STAGE_FOLDERS), rounds])
 
     @property
     def by_stage(self) -> dict[str, ArtifactRef]:
-        """Those that scores are made from."""
+        """Artifacts by stage, without those of further rounds."""
         return {name: getattr(self, name) for name in STAGE_FOLDERS}
 
 
 class Work(NamedTuple):
-    """All that a stage's computation is given."""
+    """All inputs of a stage's computation."""
 
     config: RunConfig
-    """The settings that config.reads declares for the stage, and no other."""
+    """Settings that config.reads declares for the stage, and no others."""
     content: Mapping[str, Any]
-    """Values of the contents that it declares for the stage."""
+    """Values of the contents that config.reads declares for the stage."""
     inputs: Mapping[str, ArtifactRef]
-    """Artifacts of the stage's inputs, by their stage."""
+    """Artifacts of the stage's inputs, by stage."""
     key: str
     store: Store
     progress: Progress
     shared_limit: "SharedLimit | None" = None
-    """Entered around each request to a model, such as a limit that several processes share."""
+    """Context entered around each request to a model, such as a limit that several processes share."""
     arriving: "Iterable[pa.Table | None]" = ()
-    """Rows of the input that is still being made, for a stage that begins before it: as they come, None while there are
-    none. At its end the input is there."""
+    """Rows of an input that is not finished yet, for a stage that starts before it; None while there are no new rows.
+    When the iterable ends, the input is in the store."""
     workers: "Callable[[], Workers] | None" = None
-    """Gives the workers that the run's stages share."""
+    """Returns the workers that the run's stages share."""
 
     def table(self, stage: str, columns: list[str] | None = None) -> pa.Table:
-        """The table of one of the inputs."""
+        """Read the table of an input."""
         return self.store.read(self.inputs[stage], columns)
 
 
@@ -112,7 +112,7 @@ def _load_tasks(work: Work) -> Computed:
 
 
 def recorded_samples(config: RunConfig, resolved: datasets.ResolvedDataset, tasks: pa.Table) -> pa.Table:
-    """Samples that exist, of the run's tasks; see `generation.load_samples`."""
+    """Load existing samples of the run's tasks; see `generation.load_samples`."""
     view = config.dataset
     known = datasets.known_task_ids(view, resolved)
     selection = bool(view.ids or view.libraries or view.domains or view.difficulty)
@@ -120,7 +120,7 @@ def recorded_samples(config: RunConfig, resolved: datasets.ResolvedDataset, task
 
 
 def _generate(work: Work) -> Computed:
-    """Samples: recorded answers, controls, or a model's answers."""
+    """Produce the samples: recorded answers, controls, or a model's answers."""
     if "samples" in work.content:  # handed by READS to a run that reads them, and to no other
         return recorded_samples(work.config, work.content["dataset"], work.table("dataset")), {}
     from bigcodeflow.execution.items import longest_first
@@ -142,7 +142,7 @@ def _generate(work: Work) -> Computed:
 
 
 def _repair(work: Work) -> Computed:
-    """Answers to samples that failed in the round before."""
+    """Ask again for samples that failed in the previous round."""
     from bigcodeflow.pipeline.repair import repair  # imports the providers' HTTP client
 
     return repair(work)
@@ -160,13 +160,13 @@ def _sanitize(work: Work) -> Computed:
 
 
 def _open_before(work: Work, stage: str) -> dict[str, int]:
-    """Samples that the rounds before could not judge: what is made from them is made again once they are."""
+    """Count samples that earlier rounds could not judge: once they are, artifacts made from them are made again."""
     count = work.inputs[stage].statistics.get("infra_errors", 0)
     return {"infra_errors": count} if count else {}
 
 
 def _execute_ground_truths(work: Work) -> Computed:
-    """Verdicts of the canonical solutions: the environment's gate and the expected durations."""
+    """Execute the canonical solutions: their verdicts check the environment and give the expected durations."""
     from bigcodeflow.execution import evaluation
     from bigcodeflow.execution.verdict_index import VerdictIndex
     from bigcodeflow.execution.verdicts import RerunPolicy
@@ -189,7 +189,7 @@ def _execute_samples(work: Work) -> Computed:
 
     def chunks() -> "Iterator[list[Planned] | None]":
         for solutions in work.arriving:
-            # With reruns, what is executed again depends on all verdicts.
+            # With reruns, the samples to execute again depend on all verdicts.
             yield None if solutions is None or config.reruns else planned(solutions)
         yield planned(work.table("sanitizing"))
 
@@ -221,7 +221,7 @@ def _aggregate(work: Work) -> Computed:
         quarantined=quarantined,
         exclude_quarantined=config.execution.quarantine == "exclude",
     )
-    # A provisional score is computed again once the samples behind it were judged.
+    # A provisional score is computed again once its missing samples are judged.
     counts: dict[str, Any] = {
         name: sum(inputs[stage].statistics.get(name, 0) for stage in ("ground_truth", "execution"))
         for name in ("infra_errors", "unchecked_passes")
@@ -259,14 +259,14 @@ def _judge(
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """One stage of every run: what its artifact is made from, and how."""
+    """One stage of every run: its inputs, and how to compute its artifact."""
 
     title: str
-    """What people read."""
+    """Name in messages and displays."""
     inputs: tuple[str, ...] | None
-    """The stages whose artifacts it reads; their order is part of the key. None: all that it is given."""
+    """Stages whose artifacts it reads; their order is part of the key. None: all given artifacts."""
     version: int
-    """Of the code, bumped when it changes the outcome."""
+    """Version of the code, increased when the code changes the outcome."""
     compute: Callable[[Work], Computed]
 
 
@@ -285,7 +285,7 @@ STAGES: Mapping[str, StageSpec] = {
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of one run: what identifies its artifact, and how to make it."""
+    """One stage of one run: its artifact's identity, and how to compute the artifact."""
 
     title: str
     folder: str
@@ -308,12 +308,12 @@ def stage_of(
     shared_limit: "SharedLimit | None" = None,
     beside: Beside | None = None,
 ) -> Stage:
-    """A stage of a run, by its key in STAGES; its key and computation see what config.reads declares, and nothing else.
+    """Return a stage of a run, by its key in STAGES; it sees only settings and contents that config.reads declares.
 
     Args:
-        refs: artifacts of the stages before it, those of its inputs among them.
+        refs: artifacts of the earlier stages, including those of its inputs.
         shared_limit: as in `Work`.
-        beside: what the stage shares with others of its run.
+        beside: data that the stage shares with other stages of its run.
     """
     spec = STAGES[name]
     origin = " by a model" if run.config.samples.source == "model" else " from records"
@@ -344,9 +344,9 @@ def each_stage(
     target: str = "aggregation",
     given: Mapping[str, ArtifactRef] = MappingProxyType({}),
 ) -> dict[str, ArtifactRef]:
-    """Artifacts of the target stage and of all that it is made from, by stage, each obtained after its inputs.
+    """Return the artifacts of the target stage and of all stages before it, by stage; inputs are obtained first.
 
-    ``obtain`` gives the artifact of a stage, by its name and the artifacts so far; those in ``given`` are not obtained.
+    ``obtain`` returns a stage's artifact, given its name and the artifacts so far; those in ``given`` are not obtained.
     """
     refs = dict(given)
 
@@ -361,24 +361,24 @@ def each_stage(
 
 
 def in_order(run: ResolvedRun, obtain: Callable[[Stage], ArtifactRef]) -> RunArtifacts:
-    """Every artifact of a run, obtained stage after stage."""
+    """Return every artifact of a run, obtained stage by stage."""
     return RunArtifacts.of(each_stage(lambda name, refs: obtain(stage_of(name, run, refs))))
 
 
 def finished_artifact(stage: Stage, store: Store) -> ArtifactRef | None:
-    """The stage's artifact, if it is there, intact, and holds no infrastructure error that is worth another try."""
+    """Return the stage's artifact if it is in the store, intact, and free of infrastructure errors; else None."""
     ref = store.find(stage.folder, stage.key)
     return None if ref is None or ref.statistics.get("infra_errors") else ref
 
 
 def perform(stage: Stage, store: Store, listener: Listener) -> ArtifactRef:
-    """Return the stage's artifact, computing and publishing it only if it is not there."""
+    """Return the stage's artifact; compute and publish it only if it is not there."""
     ref = finished_artifact(stage, store)
     reused = ref is not None
     if ref is None:
         with quiet_interruption():
             table, statistics = stage.compute(store, listener.begin(stage.title))
-        # An input that was still being made when the stage began is described by what came of it.
+        # An input that was unfinished when the stage began is described by its final artifact.
         inputs = [given if given.sha256 else store.find(given.stage, given.key) or given for given in stage.inputs]
         ref = store.publish(
             stage.folder, stage.key, table, settings=stage.settings, inputs=inputs, statistics=statistics

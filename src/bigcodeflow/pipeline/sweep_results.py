@@ -1,4 +1,4 @@
-"""What each run of a sweep has left to do, by its stages' keys, and its result: one row a run, and the files."""
+"""Plan the runs of a sweep by their stages' keys, and report their results: one row per run, and files."""
 
 import json
 from collections import Counter
@@ -21,7 +21,7 @@ from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import open_store, write_atomically
 
 Outcome = Literal["ran", "reused", "failed"]
-#: What another key of an artifact means where the keys of what it is made from are the same.
+#: Cause for another key of an artifact if the keys of its inputs (named first) are unchanged.
 _CAUSES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "dataset": ((), "other tasks"),
     "generation": (("dataset",), "other answers"),
@@ -33,22 +33,22 @@ _CAUSES: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 class Plan(NamedTuple):
-    """What is to be done for one run."""
+    """Work to do for one run."""
 
     member: Member
     artifacts: RunArtifacts | None
-    """All of the run's artifacts, where every one is there already."""
+    """All of the run's artifacts if every one exists already, else None."""
     missing: tuple[str, ...]
-    """Titles of the stages that are to be done, in order."""
+    """Titles of the stages that have to run, in order."""
     cause: str
-    """Why, compared with the last recorded run of that name."""
+    """Reason for the work, compared with the last recorded run of that name."""
     problem: str = ""
-    """Why it cannot be known; the run itself then fails for the same reason."""
+    """Reason for which no plan is possible; the run itself then fails for the same reason."""
     recorded: RecordedRun | None = None
-    """The last recorded run of that name, where it has exactly these artifacts."""
+    """Last recorded run of that name, if it has exactly these artifacts."""
 
     def placed(self, folder: str) -> "Plan":
-        """The plan with a folder for its run's files in the sweep's own; a reused run keeps the folder it has."""
+        """Return the plan with a folder for its run's files in the sweep's folder; a reused run keeps its folder."""
         config, recorded = self.member.config, self.recorded
         if config.out:
             return self
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
         return self._replace(member=self.member._replace(config=config.model_copy(update={"out": kept})))
 
     def result(self, outcome: "Outcome", **found: Any) -> "MemberResult":
-        """The row of the run."""
+        """Make the result row of the run."""
         member, view = self.member, self.member.config.dataset
         own: dict[str, Any] = {"name": member.name, "model": member.model, "setting": member.setting}
         own |= {"split": view.split, "subset": view.subset, "stages": self.missing, "cause": self.cause}
@@ -66,12 +66,12 @@ class Plan(NamedTuple):
 
 
 def last_runs(store_root: str) -> dict[str, RecordedRun]:
-    """The latest recorded run of each name."""
+    """Return the latest recorded run of each name."""
     return {run.run: run for run in recorded_runs(store_root)}
 
 
 def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Plan:
-    """What is left to do for a run, whose last recorded run is given; nothing is computed."""
+    """Plan a run by comparing it with its last recorded run; nothing is computed."""
     try:
         run = resolver(member.config)
         artifacts, missing = planned_run(run)
@@ -136,7 +136,7 @@ class SweepFailedError(ExecutionError):
 
 
 def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, seconds: float = 0.0) -> MemberResult:
-    """The row of a run whose artifacts are all there."""
+    """Return the result row of a run whose artifacts all exist."""
     store = open_store(plan.member.config.store)
     rows = store.read(artifacts.aggregation).to_pylist()
     scores = {row["variant"]: row for row in overall(rows, "pass@k") if row["k"] == 1}
@@ -158,7 +158,7 @@ def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, se
 
 
 def reused_result(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
-    """The row of a run whose artifacts were all there; its files and its record are written where they are not."""
+    """Return the result row of a run whose artifacts all existed before; write its files and its record if missing."""
     config, now = plan.member.config, datetime.now(UTC)
     if not plan.recorded or recorded_in(config.out) != plan.recorded.record:
         write_outputs(config, artifacts, open_store(config.store), started_at=now, evaluated_at=now)
@@ -166,7 +166,7 @@ def reused_result(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
 
 
 def failure_of(sweep: SweepConfig, results: Sequence[MemberResult]) -> SweepFailedError | None:
-    """The error of the whole sweep where a run failed: which ones and why, a line each."""
+    """Return an error that lists the failed runs and their reasons, a line each; None if no run failed."""
     failed = [result for result in results if result.outcome == "failed"]
     if not failed:
         return None
@@ -175,14 +175,14 @@ def failure_of(sweep: SweepConfig, results: Sequence[MemberResult]) -> SweepFail
 
 
 def summary(results: Sequence[MemberResult]) -> str:
-    """Say how many runs of a sweep ran, were reused and failed, such as '12 runs: 10 ran, 2 reused'."""
+    """Count the runs of a sweep by outcome, such as '12 runs: 10 ran, 2 reused'."""
     counts = Counter(result.outcome for result in results)
     outcomes = ", ".join(f"{counts[outcome]:,} {outcome}" for outcome in get_args(Outcome) if counts[outcome])
     return f"{len(results):,} runs: {outcomes}"
 
 
 def result_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
-    """One row of texts a run, as tables show it."""
+    """Return a row of texts per run, for tables."""
     return [
         {
             "model": result.model,
@@ -202,13 +202,13 @@ def result_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
     ]
 
 
-#: Columns that a terminal has room for, and those that a page of the Prefect UI has beside its panel of details.
+#: Columns that fit on a terminal, and those that fit on a page of the Prefect UI next to its panel of details.
 _OF_TERMINALS = ("pass@1", "95 % interval", "ground truths", "cost", "time", "done")
 OF_PAGES = ("pass@1", "95 % interval", "cost", "done")
 
 
 def brief_rows(results: Sequence[MemberResult], wanted: Sequence[str] = _OF_TERMINALS) -> list[dict[str, str]]:
-    """Return the same with the run's title and the wanted columns; those that are empty everywhere are left out."""
+    """Return rows with the run's title and the wanted columns; columns that are empty in every row are left out."""
     rows = [
         {
             "run": title_of(result.model, result.subset, result.split, result.setting),
@@ -241,7 +241,7 @@ def _stages_text(stages: Sequence[str]) -> str:
 
 
 def plan_rows(plans: Sequence[Plan]) -> list[dict[str, str]]:
-    """One row of texts a run, before anything runs."""
+    """Return a row of texts per run, before anything runs."""
     return [
         {"run": plan.member.title, "to do": _stages_text(plan.missing) or plan.problem or "nothing", "why": plan.cause}
         for plan in plans
@@ -249,11 +249,11 @@ def plan_rows(plans: Sequence[Plan]) -> list[dict[str, str]]:
 
 
 def folder_of(sweep: SweepConfig, moment: datetime, token: str = "") -> str:
-    """The sweep's folder: the one that it names, or one of its own; see ``own_folder``."""
+    """Return the sweep's folder: the configured one, or a separate one; see ``own_folder``."""
     return sweep.out or own_folder("results/sweeps", sweep.name, moment, token)
 
 
 def write_results(sweep: SweepConfig, results: Sequence[MemberResult], folder: str) -> Path:
-    """Write the table as JSON into the sweep's folder; one entry a run, fields as in MemberResult."""
+    """Write the results as JSON into the sweep's folder; one entry per run, fields as in MemberResult."""
     content = {"sweep": sweep.name, "runs": [result.model_dump(mode="json") for result in results]}
     return write_atomically(user_path(folder) / "sweep.json", json.dumps(content, indent=2).encode())

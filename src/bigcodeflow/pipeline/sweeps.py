@@ -1,4 +1,4 @@
-"""Sweeps: models, splits, subsets and settings, of which every combination is a run with a name of its own."""
+"""Sweeps: models, splits, subsets and settings, whose combinations are each a run with its own name."""
 
 import itertools
 import re
@@ -18,7 +18,7 @@ from bigcodeflow.results.formatting import title_of
 _NAME_LENGTH = 120
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _OWNER_AND_NAME = 2
-#: What the sweep itself sets for each run, and where in a sweep it is set.
+#: Settings that the sweep itself sets for each run, with the field of the sweep that sets them.
 _OWN = {
     "name": "name",
     "store": "store",
@@ -29,7 +29,7 @@ _OWN = {
     "generation.model": "models",
 }
 _LONGEST_NAME = 200
-#: Where settings come from while nobody has said whose they are.
+#: Origin of settings in messages until their actual origin is known.
 _ORIGIN = "settings"
 
 
@@ -59,11 +59,11 @@ class SweepModel(SettingsModel):
         if self.name:
             return self.name
         if self.answers:
-            # What follows in the original's file names is the benchmark and the setting.
+            # The rest of the original's file names is the benchmark and the setting.
             name = _SUFFIX.sub("", PurePath(self.answers).name).partition("--bigcodebench")[0]
         else:
             parts = [part for part in self.model.partition(":")[2].split("/") if part]
-            # A repository keeps its owner, as in the original's file names; of a local folder the last name counts.
+            # A repository keeps its owner, as in the original's file names; a local folder is named by its last part.
             name = "--".join(parts) if len(parts) <= _OWNER_AND_NAME else parts[-1]
         return as_name(name.replace("{", "").replace("}", "")) or "model"
 
@@ -132,21 +132,21 @@ class Member(NamedTuple):
     """One run of a sweep."""
 
     name: str
-    """Unique within the sweep, and the run's own name."""
+    """Name of the run, unique within the sweep."""
     model: str
     setting: str
-    """Name of the setting and values of a grid; empty where the sweep has neither."""
+    """Name of the setting and values of a grid; empty if the sweep has neither."""
     config: RunConfig
 
     @property
     def title(self) -> str:
-        """What people read: model, subset, split and setting."""
+        """Title for people: model, subset, split and setting."""
         view = self.config.dataset
         return title_of(self.model, view.subset, view.split, self.setting)
 
 
 def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
-    """Every run of the sweep, model by model; all mistakes are named in one ConfigError before any of them starts."""
+    """Return every run of the sweep, model by model; one ConfigError lists all mistakes before any of them starts."""
     preset, _ = read_preset(sweep.preset)
     found: list[Member] = []
     problems: dict[str, list[str]] = {}
@@ -161,7 +161,7 @@ def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
                 problems.setdefault(line.removeprefix(f"{_ORIGIN}: "), []).append(who)
     lines = []
     for problem, whom in problems.items():
-        # A mistake in what all runs share is named once.
+        # A mistake in settings that all runs share is reported once.
         concerned = "" if len(whom) == len(choices) else ", " + " and ".join(dict.fromkeys(whom))
         lines.append(f"sweep {sweep.name}{concerned}: {problem}")
     counts = Counter(member.name.casefold() for member in found)  # each is a folder too

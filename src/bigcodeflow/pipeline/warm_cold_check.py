@@ -1,4 +1,4 @@
-"""The same samples judged started warm and started cold: where the verdicts differ, and whether by chance."""
+"""Judge the same samples with warm and with cold start, and compare the verdicts; repetitions reveal flaky ones."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,31 +14,31 @@ _Sample = tuple[str, int, str]
 
 
 class StartDifference(NamedTuple):
-    """A sample with different verdicts, or outcomes of its tests, by the way it was started."""
+    """A sample whose verdict, or outcomes of tests, differs between warm and cold start."""
 
     sample: _Sample
     """Task, sample index and variant."""
     warm: tuple[str, ...]
-    """Status of each execution, the first one first."""
+    """Status of each execution, the first execution first."""
     cold: tuple[str, ...]
     tests: tuple[str, ...]
     """Tests whose outcome differed in the first executions."""
     flaky: bool
-    """Whether executions that were started the same way disagree too, so that the start need not be the cause."""
+    """True if executions with the same start disagree too, so that the start need not be the cause."""
 
 
 class StartComparison(NamedTuple):
-    """How many samples were compared, and those that differ."""
+    """Number of samples compared, and the differing ones."""
 
     samples: int
     differences: list[StartDifference]
 
 
 def compare_starts(config: RunConfig, listener: Listener, *, again: int = 3) -> StartComparison:
-    """Judge every sample both ways, and those that differ so many times more.
+    """Judge every sample with both starts, and differing samples `again` more times.
 
-    Each way has a store of its own below the configured one, so that neither takes over the other's verdicts and an
-    interrupted comparison goes on where it stopped.
+    Each start and repetition has its own store below the configured one, so that none reuses another's verdicts and an
+    interrupted comparison continues where it stopped.
     """
     first = {start: _outcomes(config, start, "first", listener) for start in _STARTS}
     different = sorted(sample for sample, warm in first["warm"].items() if warm != first["cold"][sample])

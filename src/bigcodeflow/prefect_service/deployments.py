@@ -1,4 +1,4 @@
-"""The deployments of a prefect.yaml: read, compared with what is registered, registered by Prefect's own command."""
+"""Deployments of a prefect.yaml: reading, change detection, and registration with Prefect's own command."""
 
 import hashlib
 import sys
@@ -18,7 +18,7 @@ _DEPLOY_SECONDS = 300
 
 
 def read_deployments(file: Path) -> dict[str, str]:
-    """A prefect.yaml's deployments, their entrypoints by name; a ConfigError names a file that cannot be used."""
+    """Read a prefect.yaml and return the entrypoints of its deployments by name; ConfigError if it cannot be used."""
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -37,7 +37,7 @@ def read_deployments(file: Path) -> dict[str, str]:
 
 
 def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
-    """Changes with all that is written into the deployments: the file, the code's settings, the working folder."""
+    """Return a hash of all that decides the deployments: file, project folder, database, versions, and Python code."""
     digest = hashlib.sha256()
     for part in (str(project), database, metadata.version("prefect"), bigcodeflow.__version__):
         digest.update(part.encode() + b"\0")
@@ -53,9 +53,9 @@ def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
 def begin_registration(file: Path, *, project: Path, environment: Mapping[str, str]) -> Popen[str]:
     """Start Prefect's command that deploys everything in the file; it waits for `finish_registration`.
 
-    Meanwhile it imports Prefect and the flows: that takes seconds, and no server.
+    While it waits, it imports Prefect and the flows: that takes seconds and needs no server.
     """
-    # Other people's flows are left to Prefect, which says what is wrong with them.
+    # Only the shipped flows are imported early; Prefect itself imports the users' flows and reports their errors.
     shipped = {path.rpartition(".")[0] for path in read_deployments(file).values() if path.startswith("flows.")}
     imports = ",".join(["prefect.cli.deploy", *sorted(shipped)])
     command = ["prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
@@ -72,7 +72,7 @@ def begin_registration(file: Path, *, project: Path, environment: Mapping[str, s
 
 
 def finish_registration(begun: Popen[str], server: PrefectServer, file: Path) -> None:
-    """Register; a schedule stays active or inactive as it was."""
+    """Let the waiting command register the deployments; each existing schedule stays active or inactive."""
     before = {(schedule.deployment, schedule.slug): schedule.active for schedule in server.schedules()}
     try:
         said, _ = begun.communicate("go\n", timeout=_DEPLOY_SECONDS)

@@ -1,4 +1,4 @@
-"""The explorer beside the Prefect server: started with it, over the store in which runs of its folder lie."""
+"""The explorer next to the Prefect server: started with it, for the store with the runs of its folder."""
 
 import errno
 import socket
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 _HOST = "127.0.0.1"
 _PORTS_TRIED = 100
 _HIGHEST_PORT = 65_535
-#: A port that was free may be taken by another program before it is listened on.
+#: Number of starts: another program may take a free port before the explorer listens on it.
 _ATTEMPTS = 3
 _ASK_SECONDS = 5.0
 
 
 class ExplorerStart:
-    """Starts the explorer where none runs over that store; it gets ready while the server does."""
+    """Start of the explorer, unless one runs for that store; it becomes ready while the server starts."""
 
     def __init__(self, start: "Start") -> None:
         self._start = start
         self._began = False
 
     def begin(self) -> None:
-        """Start the process, unless it runs as it should."""
+        """Start the process, unless an explorer of this version and store already answers."""
         record = self._start.record
         if record.running_explorer is not None:
             if self._answers():
@@ -40,7 +40,7 @@ class ExplorerStart:
         self._try_launch()
 
     def finish(self) -> bool:
-        """Whether it answers, once it is ready: a service without it runs all the same."""
+        """Wait until the explorer is ready; return True if it runs. Without it, the service still works."""
         record = self._start.record
         for attempt in range(1, _ATTEMPTS + 1):
             if not self._began:
@@ -75,7 +75,7 @@ class ExplorerStart:
         self._began = True
 
     def _answers(self) -> bool:
-        """Whether an explorer of this version and store answers at the address."""
+        """Tell if an explorer of this version and store answers at the address."""
         settings = self._start.record.settings
         expected = f"bigcodeflow {bigcodeflow.__version__} {_location(settings.store, self._start.project)}"
         try:
@@ -86,13 +86,13 @@ class ExplorerStart:
 
 
 def _location(store: str, project: Path) -> str:
-    """The store as `open_store` calls it; a relative folder counts from the project's."""
+    """Return the store's location as `open_store` names it; a relative path starts at the project folder."""
     place = located(store)
     return place if isinstance(place, str) else str((project / user_path(store)).resolve())
 
 
 def free_port(host: str, port: int, *, asked: bool) -> int:
-    """The port, or the next free one where the user asked for none in particular."""
+    """Return the port, or the next free one unless the user asked for this port; raise ConfigError if none is free."""
     for one in range(port, min(_HIGHEST_PORT, port + (0 if asked else _PORTS_TRIED)) + 1):
         try:
             with socket.create_server((host, one)):

@@ -1,7 +1,7 @@
-"""The folder of one service: what was started, with which settings, where everything of it lies, and what of it runs.
+"""The folder of one service: its record, settings, paths, and running processes.
 
-It holds service.json (for its owner only, since a database's URL holds a password), lock, logs/ of server and worker,
-and prefect/, Prefect's home with the SQLite database.
+It holds service.json (readable by its owner only, since a database URL may hold a password), lock, logs/ of server and
+worker, and prefect/, Prefect's home with the SQLite database.
 """
 
 import os
@@ -22,20 +22,20 @@ from bigcodeflow.prefect_service.processes import ProcessIdentity
 from bigcodeflow.prefect_service.server import PrefectServer
 from bigcodeflow.store.files import locked
 
-#: Gets a line about what is waited for or was done.
+#: Callback that receives one line about each step or wait.
 Notify = Callable[[str], None]
 
-#: Names a service's folder to the commands, and in the environment of its processes to those that they start.
+#: Environment variable with the service's folder; commands read it, and the service's processes pass it on.
 STATE_VARIABLE = "BIGCODEFLOW_STATE"
 DEFAULT_STATE = ".bigcodeflow"
-#: Written into the environment of the server and the worker, and inherited by all that they start.
+#: Environment variable with the service's id; set for server and worker, and inherited by their child processes.
 MARK_VARIABLE = "BIGCODEFLOW_SERVICE"
-#: Prefect's own, in the environment of a flow run's process.
+#: Prefect's own environment variable, set for the process of a flow run.
 RUN_VARIABLE = "PREFECT__FLOW_RUN_ID"
 
 
 class ServiceSettings(SettingsModel):
-    """What a service was started with; kept, so that a later start needs no option again."""
+    """Settings of a service, kept so that a later start needs no options."""
 
     host: str = "127.0.0.1"
     port: int = 4200
@@ -52,23 +52,23 @@ class ServiceSettings(SettingsModel):
 
     @property
     def ui_url(self) -> str:
-        """Address for a browser; a server on every interface is reached over loopback."""
+        """URL for a browser; a server that listens on all interfaces is reached over loopback."""
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104 - recognized, not bound
         return f"http://{host}:{self.port}"
 
     @property
     def api_url(self) -> str:
-        """What PREFECT_API_URL has to be."""
+        """Value for PREFECT_API_URL."""
         return f"{self.ui_url}/api"
 
     @property
     def explorer_url(self) -> str:
-        """Address of the explorer for a browser on this machine."""
+        """URL of the explorer for a browser on this machine."""
         return f"http://127.0.0.1:{self.explorer_port}"
 
 
 class ServiceRecord(BaseModel):
-    """What the folder remembers between two commands."""
+    """Content of service.json: the state of the service between two commands."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -95,25 +95,25 @@ class ServiceRecord(BaseModel):
 
     @property
     def running_server(self) -> ProcessIdentity | None:
-        """The server's process; None where it has ended."""
+        """Process of the server; None if it does not run."""
         return self.server if self.server is not None and self.server.alive else None
 
     @property
     def running_worker(self) -> ProcessIdentity | None:
-        """The worker's process; None where it has ended."""
+        """Process of the worker; None if it does not run."""
         return self.worker if self.worker is not None and self.worker.alive else None
 
     @property
     def running_explorer(self) -> ProcessIdentity | None:
-        """The explorer's process; None where it has ended."""
+        """Process of the explorer; None if it does not run."""
         return self.explorer if self.explorer is not None and self.explorer.alive else None
 
     def processes(self) -> dict[ProcessIdentity, Mapping[str, str]]:
-        """All that the service started and what those started in turn, with their environments."""
+        """Return all processes of the service, child processes included, with their environment variables."""
         return processes.marked(MARK_VARIABLE, self.service_id)
 
     def flow_runs(self) -> set[str]:
-        """Ids of the flow runs that have a process of this service."""
+        """Return the ids of flow runs that have a process of this service."""
         return {environment[RUN_VARIABLE] for environment in self.processes().values() if RUN_VARIABLE in environment}
 
 
@@ -125,18 +125,18 @@ class ServiceFolder:
         self.file = self.root / "service.json"
         self.logs = self.root / "logs"
         self.prefect_home = self.root / "prefect"
-        #: Leads to the user's file with variables, so that a running worker's runs read another one from now on.
+        #: Symbolic link to the user's file with variables; after a change, the next runs of a running worker read it.
         self.env_file = self.root / "env"
-        #: Used where the settings name no other.
+        #: SQLite database, used if the settings name no other database.
         self.database = self.prefect_home / "prefect.db"
 
     @property
     def exists(self) -> bool:
-        """Whether a service was ever started here."""
+        """True if a service was ever started here."""
         return self.file.is_file()
 
     def read(self) -> ServiceRecord:
-        """What is remembered; a new record where nothing is. A ServiceError says that the file cannot be read."""
+        """Read the record, or make a new one if there is none; raise ServiceError if the file cannot be read."""
         try:
             return ServiceRecord.model_validate_json(self.file.read_bytes())
         except FileNotFoundError:
@@ -149,7 +149,7 @@ class ServiceFolder:
             ) from None
 
     def write(self, record: ServiceRecord) -> None:
-        """Remember; whole or not at all."""
+        """Write the record atomically, and point the link to the settings' file with variables."""
         wanted = record.settings.env_file
         if wanted != (str(self.env_file.readlink()) if self.env_file.is_symlink() else ""):
             self.env_file.unlink(missing_ok=True)
@@ -162,7 +162,7 @@ class ServiceFolder:
 
     @contextmanager
     def locked(self, notify: Notify) -> Iterator[ServiceRecord]:
-        """Keep every other start and stop of this service waiting."""
+        """Hold the service's lock, so that every other start and stop waits, and yield its record."""
         with ExitStack() as held:
             try:
                 for folder in (self.root, self.logs, self.prefect_home):
@@ -180,31 +180,31 @@ class ServiceFolder:
 
 
 class ServiceState(NamedTuple):
-    """A service at one moment."""
+    """State of a service at one moment."""
 
     settings: ServiceSettings
     server: ProcessIdentity | None
-    """None where it does not run."""
+    """Process of the server; None if it does not run."""
     worker: ProcessIdentity | None
     running: int
-    """Flow runs with a process."""
+    """Number of flow runs with a process."""
     answering: bool = False
-    """Whether the server answers requests."""
+    """True if the server answers requests."""
     worker_online: bool = False
-    """Whether the server receives heartbeats of the worker."""
+    """True if the server receives heartbeats of the worker."""
     deployments: Sequence[str] = ()
     active_schedules: Sequence[str] = ()
     explorer: ProcessIdentity | None = None
-    """None where it does not run."""
+    """Process of the explorer; None if it does not run."""
 
     @property
     def ready(self) -> bool:
-        """Whether a run that is triggered now is taken up."""
+        """True if the worker would start a run that is triggered now."""
         return self.answering and self.worker is not None and self.worker_online
 
 
 def service_state(folder: ServiceFolder) -> ServiceState | None:
-    """The state of a service; None where none was ever started."""
+    """Return the state of a service; None if none was ever started in this folder."""
     if not folder.exists:
         return None
     record = folder.read()
@@ -227,12 +227,12 @@ def service_state(folder: ServiceFolder) -> ServiceState | None:
                 deployments=sorted(one["name"] for one in server.deployments()),
                 active_schedules=sorted(f"{one.deployment}/{one.slug}" for one in server.schedules() if one.active),
             )
-        except ServiceError:  # stopped between two questions, or is still starting
+        except ServiceError:  # the server stopped between two requests, or is still starting
             return state
 
 
 def running_server(folder: ServiceFolder) -> ServiceSettings | None:
-    """Settings of the folder's server if it runs and answers, else None."""
+    """Return the settings of the folder's server if it runs and answers, else None."""
     record = folder.read()
     if record.running_server is None:
         return None
@@ -241,7 +241,7 @@ def running_server(folder: ServiceFolder) -> ServiceSettings | None:
 
 
 def explorer_url(store: str) -> str:
-    """Address of the explorer beside this process that shows a store; empty where there is none."""
+    """Return the URL of this service's explorer if it shows the store, else ''."""
     try:
         record = ServiceFolder(Path(os.environ.get(STATE_VARIABLE, DEFAULT_STATE))).read()
     except ServiceError:

@@ -1,8 +1,8 @@
-"""`python -m` of a module that waits for a line on standard input, and meanwhile imports what the module will need.
+"""Imports modules, waits for a line on standard input, and then runs a module like `python -m`.
 
     python -m bigcodeflow.prefect_service.imported_early IMPORTS MODULE ARGUMENT …
 
-Without a line, since the process that should write it has ended, nothing is run.
+If no line comes because the process that should write it has ended, nothing is run.
 """
 
 import runpy
@@ -11,7 +11,7 @@ from importlib import import_module
 
 
 def main() -> None:
-    """Import, wait, run."""
+    """Import the modules, wait for a line, and run the module."""
     imports, module, *arguments = sys.argv[1:]
     for name in imports.split(","):
         import_module(name)

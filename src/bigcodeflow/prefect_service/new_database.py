@@ -1,7 +1,7 @@
-"""A new service's SQLite database: a copy of the first one that the installed Prefect set up for this user.
+"""SQLite database of a new service: a copy of the first one that the installed Prefect set up for this user.
 
-A server sets an empty database up by all migrations that Prefect ever had, which takes half of its start. The copy is
-made before the server has heard of a pool, a deployment or a run.
+For an empty database, a server runs all of Prefect's migrations, which takes half of its start time. The copy is made
+while the database has no pool, no deployment and no run.
 """
 
 import sqlite3
@@ -18,13 +18,13 @@ def _kept() -> Path:
 
 
 def place_database(file: Path) -> None:
-    """Make the database that is not there yet; none where none was kept: the server makes its own then."""
+    """Create the missing database from the kept copy; without a copy do nothing: the server then makes its own."""
     if (content := bytes_of(_kept())) is not None:
         write_atomically(file, content)
 
 
 def keep_database(file: Path) -> None:
-    """Keep a database that a server has just set up, where the cache can be written."""
+    """Copy a database that a server has just set up to the cache, unless there is a copy or the cache is read-only."""
     if _kept().exists():
         return
     with closing(sqlite3.connect(file)) as database, closing(sqlite3.connect(":memory:")) as copy:

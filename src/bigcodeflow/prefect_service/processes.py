@@ -1,4 +1,4 @@
-"""Processes that outlive the command which started them: started, recognized, and ended without hitting a stranger."""
+"""Processes that outlive the command that started them: start, recognize, and end them, and no other process."""
 
 import os
 import signal
@@ -19,20 +19,20 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process, identified so that another one that gets its id later is not taken for it."""
+    """Identity of a process; another process that gets the same id later has a different identity."""
 
     pid: int
     started: str
-    """Boot id and clock ticks since that boot, which no change of the clock moves."""
+    """Boot id and start time in clock ticks since boot; changes of the system clock do not affect it."""
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs; a process that only waits to be reaped does not."""
+        """True if the process still runs; a zombie process counts as ended."""
         return identify(self.pid) == self
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """The process that has this id now; None where none runs."""
+    """Identify the process that has this id now; return None if none runs."""
     try:
         process = psutil.Process(pid)
         if process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}:
@@ -44,25 +44,25 @@ def identify(pid: int) -> ProcessIdentity | None:
 
 
 def start(command: Sequence[str], *, folder: Path, log: Path, environment: Mapping[str, str]) -> ProcessIdentity | None:
-    """Start a command in a session of its own, so that no terminal takes it along; None if it ended at once."""
+    """Start a command in a new session, so that closing the terminal does not end it; None if it ended at once."""
     with log.open("ab") as output:
         process = Popen(
             command, cwd=folder, env=environment, stdin=DEVNULL, stdout=output, stderr=STDOUT, start_new_session=True
         )
-    # Reaps it, should it end before this command does.
+    # Reaps the process if it ends before this command does.
     threading.Thread(target=process.wait, daemon=True).start()
     return identify(process.pid)
 
 
 def marked(variable: str, value: str) -> dict[ProcessIdentity, Mapping[str, str]]:
-    """Processes of this user, but the caller, whose environment has the variable, with their environments."""
+    """Return environments by process: this user's processes, except the caller, with this value of the variable."""
     found: dict[ProcessIdentity, Mapping[str, str]] = {}
     for process in psutil.process_iter():
         if process.pid == os.getpid():
             continue
         try:
             environment = process.environ()
-        except psutil.Error:  # gone meanwhile, or another user's
+        except psutil.Error:  # the process ended meanwhile, or belongs to another user
             continue
         if environment.get(variable) == value and (identity := identify(process.pid)) is not None:
             found[identity] = environment
@@ -70,7 +70,7 @@ def marked(variable: str, value: str) -> dict[ProcessIdentity, Mapping[str, str]
 
 
 def end(processes: Iterable[ProcessIdentity], *, patience_seconds: float = 20.0) -> None:
-    """Ask processes to end, and kill those that still run after a while; returns when none is left."""
+    """Send SIGTERM to processes, and SIGKILL to those that run after `patience_seconds`; return when all have ended."""
     left = [process for process in processes if _signal(process, signal.SIGTERM)]
     deadline = time.monotonic() + patience_seconds
     while left := [process for process in left if process.alive]:
@@ -83,7 +83,7 @@ def end(processes: Iterable[ProcessIdentity], *, patience_seconds: float = 20.0)
 def _signal(identity: ProcessIdentity, number: signal.Signals) -> bool:
     with suppress(psutil.Error):
         process = psutil.Process(identity.pid)
-        # Compared after the object was made: psutil signals no process that takes the number over later.
+        # Compare after creating the object: psutil does not signal a process that reuses the id later.
         if identity.alive:
             process.send_signal(number)
             return True

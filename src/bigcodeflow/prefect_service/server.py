@@ -1,4 +1,4 @@
-"""Requests of the service to its Prefect server, over HTTP: importing Prefect for its client would take seconds."""
+"""HTTP client for the service's Prefect server; Prefect's own client is not used: its import takes seconds."""
 
 import os
 import time
@@ -11,7 +11,7 @@ import httpx2
 from bigcodeflow.core.errors import ServiceError
 
 POOL = "bigcodeflow"
-#: Its runs execute samples on all cores.
+#: Work queue for runs that execute samples on all cores.
 _QUEUE = "execution"
 _UNFINISHED = ("RUNNING", "PENDING", "CANCELLING")
 _PAGE = 200
@@ -19,7 +19,7 @@ _BUSY_SECONDS = 60.0
 
 
 class Schedule(NamedTuple):
-    """A schedule as the server has it."""
+    """Schedule of a deployment, as the server stores it."""
 
     deployment: str
     slug: str
@@ -29,16 +29,16 @@ class Schedule(NamedTuple):
 
 
 class PrefectServer(httpx2.Client):
-    """A client of one server's API."""
+    """Client of one server's API."""
 
     def __init__(self, api_url: str) -> None:
         user, _, password = os.environ.get("PREFECT_SERVER_API_AUTH_STRING", "").partition(":")
-        # A proxy would be asked for a server on this machine.
+        # trust_env=False: requests to a server on this machine must not go through a proxy.
         super().__init__(base_url=api_url, timeout=60.0, auth=(user, password) if user else None, trust_env=False)
         self.api_url = api_url
 
     def home(self) -> str | None:
-        """Home folder of the server that answers at this address; None while none does."""
+        """Return the home folder of the server at this address; None while none answers."""
         try:
             healthy = self.get("/health", timeout=5.0)
             found = self.get("/admin/settings", timeout=5.0)
@@ -52,7 +52,7 @@ class PrefectServer(httpx2.Client):
             return None
 
     def make_pool(self, *, execution_runs: int | None) -> None:
-        """Create what is absent; unless a number is given, a limit that a user changed in the UI stays as it is."""
+        """Create missing pool, queue and limits; without a number, a queue limit that a user set in the UI stays."""
         self._create("/work_pools/", POOL, {"type": "process", "description": "bigcodeflow's own runs"})
         queues, described = f"/work_pools/{POOL}/queues", "runs that execute samples, and so take all cores"
         created = self._create(queues, _QUEUE, {"description": described, "concurrency_limit": execution_runs or 2})
@@ -62,12 +62,12 @@ class PrefectServer(httpx2.Client):
         self._create("/v2/concurrency_limits/", "model-requests", {"limit": 64, "active": True})
 
     def execution_runs(self) -> int | None:
-        """How many runs may execute samples at once; None: any number."""
+        """Return the number of runs that may execute samples at the same time; None means no limit."""
         limit: int | None = self._send("GET", f"/work_pools/{POOL}/queues/{_QUEUE}")["concurrency_limit"]
         return limit
 
     def pool_paused(self) -> bool:
-        """Whether no runs are delivered."""
+        """Tell if the pool is paused, so that it delivers no runs."""
         return bool(self._send("GET", f"/work_pools/{POOL}")["is_paused"])
 
     def pause_pool(self, *, paused: bool) -> None:
@@ -75,16 +75,16 @@ class PrefectServer(httpx2.Client):
         self._send("PATCH", f"/work_pools/{POOL}", {"is_paused": paused})
 
     def worker_online(self, name: str) -> bool:
-        """Whether the server has heard of this worker of late."""
+        """Tell if the server has received a recent heartbeat of this worker."""
         found = self._send("POST", f"/work_pools/{POOL}/workers/filter", {})
         return any(worker["name"] == name and worker["status"] == "ONLINE" for worker in found)
 
     def deployments(self) -> list[dict[str, Any]]:
-        """Every deployment of the pool, with its schedules."""
+        """Return every deployment of the pool, with its schedules."""
         return self._pages("/deployments/filter", {"work_pools": {"name": {"any_": [POOL]}}})
 
     def schedules(self) -> list[Schedule]:
-        """Every schedule of every deployment."""
+        """Return the schedules of all deployments of the pool."""
         return [
             Schedule(one["name"], found["slug"] or found["id"], bool(found["active"]), one["id"], found["id"])
             for one in self.deployments()
@@ -96,18 +96,18 @@ class PrefectServer(httpx2.Client):
         self._send("PATCH", f"/deployments/{schedule.deployment_id}/schedules/{schedule.id}", {"active": active})
 
     def unfinished_runs(self, worker: str) -> list[dict[str, Any]]:
-        """Runs that a worker took up and that have not ended as far as the server knows."""
+        """Return the runs that a worker started and that, for the server, have not ended."""
         chosen = {"work_pools": {"name": {"any_": [POOL]}}, "flow_runs": {"state": {"type": {"any_": _UNFINISHED}}}}
         runs = self._pages("/flow_runs/filter", chosen)
         return [run for run in runs if (run.get("labels") or {}).get("prefect.worker.name") == worker]
 
     def unfinished_subflows(self, run_ids: Iterable[str]) -> list[dict[str, Any]]:
-        """Runs that these runs started inside their own process and that have not ended."""
+        """Return the runs that these runs started in their own process and that have not ended."""
         chosen = {"parent_flow_run_id": {"any_": list(run_ids)}, "state": {"type": {"any_": _UNFINISHED}}}
         return self._pages("/flow_runs/filter", {"flow_runs": chosen})
 
     def set_state(self, run_id: str, kind: str, message: str, *, force: bool = False) -> None:
-        """Propose a state for a run, or enforce it."""
+        """Propose a state for a run; `force` sets it without Prefect's rules."""
         state = {"type": kind, "name": kind.capitalize(), "message": message}
         self._send("POST", f"/flow_runs/{run_id}/set_state", {"state": state, "force": force})
 
@@ -120,14 +120,14 @@ class PrefectServer(httpx2.Client):
                 return found
 
     def _create(self, path: str, name: str, body: dict[str, Any]) -> bool:
-        """Whether it was created; False where it is there already."""
+        """Create an object of this name; return False if it exists already."""
         if self._send("GET", f"{path.rstrip('/')}/{name}", absent_is_none=True) is not None:
             return False
         self._send("POST", path, {"name": name, **body})
         return True
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None = None, *, absent_is_none: bool = False) -> Any:
-        """The response's content. A server whose database is busy, as at its start, refuses and does nothing."""
+        """Send a request and return the response's content; retry while the database is busy (503), as at the start."""
         give_up_at = time.monotonic() + _BUSY_SECONDS
         try:
             response = self.request(method, path, json=body)

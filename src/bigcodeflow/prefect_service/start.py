@@ -1,4 +1,4 @@
-"""`up`: whatever of a service does not run is started, whatever is not registered is registered, the rest stays."""
+"""`up`: start the parts of a service that do not run, and register missing deployments; the rest stays unchanged."""
 
 import asyncio
 import os
@@ -47,58 +47,58 @@ _CONNECT_SECONDS = 15
 _LOG_BYTES = 10_000_000
 _DRIVERS = {"postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg", "sqlite": "sqlite+aiosqlite"}
 _URL_FORMS = "write postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or sqlite"
-#: Variables that would lead the service to another server or its profile.
+#: Environment variables that would direct the service to another server or profile.
 _FOREIGN = ("PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_PROFILES_PATH", "PREFECT_UI_URL", "PREFECT_TEST_MODE")
 
 
 class ServiceOptions(NamedTuple):
-    """What a start was asked for; None takes what the last start had, or the default."""
+    """Options of a start; None takes the value of the last start, or the default."""
 
     host: str | None = None
     port: int | None = None
     database: str | None = None
     deployments: Path | None = None
     execution_runs: int | None = None
-    """Runs that may execute samples at once."""
+    """Number of runs that may execute samples at the same time."""
     schedules: bool | None = None
-    """Switches every schedule on or off."""
+    """True switches every schedule on, False off."""
     env_file: Path | None = None
-    """Variables for the runs, such as keys of providers; an empty path forgets the file."""
+    """File with variables for the runs, such as keys of providers; an empty path removes the setting."""
     store: str | None = None
-    """Whose runs the explorer shows."""
+    """Store whose runs the explorer shows."""
 
 
 class StartedService(NamedTuple):
-    """What runs after a start."""
+    """State of a service after a start."""
 
     settings: ServiceSettings
     deployments: int
     schedules: Sequence[bool]
-    """Whether each is active."""
+    """For each schedule, True if it is active."""
     execution_runs: int | None
     new: Sequence[str]
-    """What this start did; nothing where all was there."""
+    """Parts that this start started or registered; empty if everything was running."""
     has_explorer: bool
-    """Whether the explorer runs."""
+    """True if the explorer runs."""
 
 
 def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions, notify: Notify) -> StartedService:
-    """Start server, worker and explorer and register the deployments, as far as not done; return when all is ready.
+    """Start server, worker and explorer and register the deployments, if not yet done; return when all are ready.
 
     Args:
-        folder: where the service keeps its state.
-        project: folder in which runs start, and from which their relative paths count.
+        folder: folder with the state of the service.
+        project: working folder of the runs; their relative paths start there.
         options: settings to start with.
-        notify: gets a line about what is waited for.
+        notify: receives one line about each step or wait.
 
     Raises:
-        ConfigError: settings that cannot work, or differ from those of the running server.
-        ServiceError: something that does not start, with the end of its log.
+        ConfigError: settings that cannot work, or that differ from those of the running server.
+        ServiceError: a process that does not start, with the end of its log.
     """
     with folder.locked(notify) as record:
         names = update_settings(record, options)
         folder.write(record)
-        # A server or worker whose start was interrupted before it was noted down.
+        # End servers and workers that are in no record: their start was interrupted before it was saved.
         processes.end(
             process
             for process, environment in record.processes().items()
@@ -107,7 +107,7 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
         start = Start(folder, record, project, notify)
         with ExitStack() as opened:
             registration = start.begun_registration()
-            if registration is not None:  # one that is not finished ends with this, since its standard input is closed
+            if registration is not None:  # leaving the block closes its standard input, which ends it if unfinished
                 opened.enter_context(registration)
             explorer = ExplorerStart(start)
             explorer.begin()
@@ -120,7 +120,7 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
             if options.schedules is not None:
                 for schedule in server.schedules():
                     server.set_schedule(schedule, active=options.schedules)
-            # The worker's process was started before; it is ready when it asks the server for runs.
+            # The worker's process already runs; it is ready when the server receives its heartbeats.
             start.wait("worker", record.worker, lambda: server.worker_online(record.worker_name))
             has_explorer = explorer.finish()
             active = [schedule.active for schedule in server.schedules()]
@@ -129,7 +129,7 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
 
 
 def update_settings(record: ServiceRecord, options: ServiceOptions) -> Collection[str]:
-    """Bring the record's settings up to date; returns the names of the deployments."""
+    """Update the record's settings from the options and return the names of the deployments."""
     old = record.settings
     new = ServiceSettings(
         host=options.host or old.host,
@@ -155,7 +155,7 @@ def update_settings(record: ServiceRecord, options: ServiceOptions) -> Collectio
 
 
 def _env_file(path: Path) -> str:
-    """The file's whole path, which is read once, so that its mistakes show now; empty for an empty path."""
+    """Return the file's absolute path, or '' for an empty path; read the file once, so that its errors show now."""
     if path == Path():
         return ""
     file = user_path(path)
@@ -168,7 +168,7 @@ def _deployments_file(settings: ServiceSettings) -> Path:
 
 
 def database_url(text: str) -> str:
-    """A user's URL as Prefect needs it; 'sqlite' alone means the file in the service's folder, an empty URL."""
+    """Convert a user's URL to the form for Prefect; 'sqlite' gives '', which means the file in the service's folder."""
     if text in {"", "sqlite"}:
         return ""
     try:
@@ -182,12 +182,12 @@ def database_url(text: str) -> str:
 
 
 def without_password(url: str) -> str:
-    """A URL without its password."""
+    """Return a database URL with its password hidden; 'SQLite' for an empty URL."""
     return make_url(url).render_as_string(hide_password=True) if url else "SQLite"
 
 
 def check_database(url: str) -> None:
-    """Connect once and name what is wrong, since the server would bury it under hundreds of lines."""
+    """Connect once and report the error: the server would hide it among hundreds of lines."""
     parsed, shown = make_url(url), without_password(url)
     if parsed.drivername.startswith("sqlite"):
         if parsed.database and not Path(parsed.database).parent.is_dir():
@@ -216,17 +216,17 @@ def check_database(url: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start: what it has to know at every step."""
+    """One start of the service: its steps, and the data that they share."""
 
     folder: ServiceFolder
     record: ServiceRecord
     project: Path
     notify: Notify
     new: list[str] = field(default_factory=list)
-    """What was started or registered."""
+    """Parts that were started or registered."""
 
     def server(self) -> None:
-        """The server answers when this returns."""
+        """Start the server unless it runs, and wait until it answers."""
         record, settings = self.record, self.record.settings
         installed = metadata.version("prefect")
         is_new = record.running_server is None and not settings.database and not self.folder.database.exists()
@@ -243,13 +243,13 @@ class Start:
                 "run `bigcodeflow down --wait` and `up` to change over"
             )
         with PrefectServer(settings.api_url) as server:
-            # Somebody else's server may have taken the port in the second before ours did.
+            # Compare the home folder: another server may have taken the port just before ours.
             self.wait("server", record.server, lambda: server.home() == str(self.folder.prefect_home))
         if is_new:
             keep_database(self.folder.database)
 
     def worker(self, server: PrefectServer) -> None:
-        """The worker's process runs when this returns; runs whose processes died with an earlier one are marked so."""
+        """Start the worker unless it runs for this server; mark runs of a dead worker without a process as crashed."""
         record = self.record
         if record.running_worker is not None:
             if record.worker_api_url == record.settings.api_url:
@@ -263,11 +263,11 @@ class Start:
         self.note("worker")
 
     def begun_registration(self) -> Popen[str] | None:
-        """A registration that imports while the server starts; None where all is as it was when it was registered."""
+        """Begin a registration, which imports while the server starts; None if nothing has changed since the last."""
         return None if self.record.deployed == self._fingerprint() else self._begin_registration()
 
     def deployments(self, server: PrefectServer, names: Collection[str], begun: Popen[str] | None) -> None:
-        """The deployments are there, and are those of the code and the file as they are now."""
+        """Register the deployments unless all exist and match the present code and file."""
         if begun is None and {deployment["name"] for deployment in server.deployments()}.issuperset(names):
             return
         self.notify(f"registering {len(names)} deployments …")
@@ -277,7 +277,7 @@ class Start:
         self.note("deployments")
 
     def wait(self, name: str, process: processes.ProcessIdentity | None, ready: Callable[[], bool]) -> None:
-        """Return when a started process is ready; one that is not ready in time is ended, which raises ServiceError."""
+        """Wait until a started process is ready; end it and raise ServiceError if that takes too long."""
         began = notified = time.monotonic()
         while not ready():
             now = time.monotonic()
@@ -300,13 +300,13 @@ class Start:
         return deployments_fingerprint(_deployments_file(settings), self.project, settings.database)
 
     def note(self, what: str) -> None:
-        """Remember what was done."""
+        """Add a started or registered part to `new`, and write the record."""
         self.new.append(what)
         self.folder.write(self.record)
 
     def process(self, name: str, module: str, *arguments: str) -> processes.ProcessIdentity:
-        """Start a module as a process of the service, which writes into the log of that name."""
-        # Without -P a package of the project's folder would be imported for one of the same name here.
+        """Start a module as a process of the service, with its output in the log of that name."""
+        # Without -P, a package in the project folder would hide an installed one of the same name.
         command = [sys.executable, "-P", "-m", module, *arguments]
         log = self.folder.logs / f"{name}.log"
         if log.exists() and log.stat().st_size > _LOG_BYTES:
@@ -317,7 +317,7 @@ class Start:
         return started
 
     def _environment(self) -> dict[str, str]:
-        """Environment of Prefect's processes: the user's variables but foreign ones, and the service's own."""
+        """Return the environment of the service's processes: the user's variables without `_FOREIGN`, and its own."""
         record, home = self.record, self.folder.prefect_home
         variables = {name: value for name, value in os.environ.items() if name not in _FOREIGN} | {
             MARK_VARIABLE: record.service_id,
@@ -330,13 +330,13 @@ class Start:
                 record.settings.database or f"sqlite+aiosqlite:///{self.folder.database}"
             ),
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-            # Prefect's 10 s and 5 s turn a busy disk into errors 503, which cost runs; waiting costs nothing.
+            # With Prefect's defaults, 10 s and 5 s, a busy disk causes 503 errors, and runs fail; waiting is harmless.
             "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
             "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",
             "DO_NOT_TRACK": "1",
-            # Warnings of the library reach the run's page only from loggers that Prefect knows.
+            # Warnings of the library appear on the run's page only if Prefect knows the logger.
             "PREFECT_LOGGING_EXTRA_LOGGERS": "bigcodeflow",
-            # prefect.yaml writes it into the deployments as the folder of their runs.
+            # prefect.yaml writes PWD into the deployments as the working folder of their runs.
             "PWD": str(self.project),
             "PYTHONUNBUFFERED": "1",
         }
@@ -345,7 +345,7 @@ class Start:
         return variables
 
     def broken(self, name: str, what: str) -> ServiceError:
-        """What became of a process of the service, with the end of its log."""
+        """Make an error that says what happened to a process of the service, with the last 8 lines of its log."""
         log = self.folder.logs / f"{name}.log"
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
         end = "\n".join([f"  {line}" for line in lines if line.strip()][-8:])

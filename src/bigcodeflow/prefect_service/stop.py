@@ -1,4 +1,4 @@
-"""`down`: runs first, then the worker, then the server, until no process of the service is left."""
+"""`down`: stop the runs, then the worker, then the server and all other processes of the service."""
 
 import time
 from typing import Any
@@ -14,9 +14,9 @@ _NOTIFY_EVERY_SECONDS = 30.0
 
 
 def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[str, ...]:
-    """Stop worker, server and explorer and all that they started; returns which of them ran.
+    """Stop worker, server, explorer and all processes that they started; return which of the three ran.
 
-    Runs are waited for, or cancelled, so that they can be retried after the next start.
+    With `wait`, runs may finish; else they are cancelled, so that they can be retried after the next start.
     """
     if not folder.exists:
         return ()
@@ -25,7 +25,7 @@ def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[
         running = tuple(name for name, process in found.items() if process is not None)
         if "server" in running:
             _stop_runs(folder, record, wait=wait, notify=notify)
-        # Whatever still carries the service's mark: flow runs of a worker that died, clusters of a run that died.
+        # End all processes that still carry the service's mark: flow runs of a dead worker, clusters of a dead run.
         processes.end(record.processes())
         record.server = record.worker = record.explorer = None
         folder.write(record)
@@ -33,10 +33,10 @@ def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[
 
 
 def report_crashed(server: PrefectServer, record: ServiceRecord) -> int:
-    """Mark the worker's unfinished runs without a process as crashed, and what they ran inside; returns how many.
+    """Mark the worker's unfinished runs without a process, and their subflows, as crashed; return the number of runs.
 
-    A worker reports the death of its runs; with the worker or the whole machine gone nobody does, and a run that stays
-    Running can neither be retried nor gives its place in the queue back.
+    Normally the worker reports that a run's process has died. If the worker or the machine died too, nobody does, and a
+    run that stays Running can neither be retried nor releases its slot in the queue.
     """
     alive = record.flow_runs()
     dead = [run for run in server.unfinished_runs(record.worker_name) if run["id"] not in alive]
@@ -49,11 +49,11 @@ def report_crashed(server: PrefectServer, record: ServiceRecord) -> int:
 
 
 def _stop_runs(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, notify: Notify) -> None:
-    """End runs and worker while the server still records their last states; meanwhile the pool delivers no runs."""
+    """End runs and worker while the server still records their last states; the pool is paused meanwhile."""
     try:
         with PrefectServer(record.settings.api_url) as server:
-            # Noted first, so that the next start resumes a pool that this process was killed over; one that somebody
-            # paused on purpose stays paused.
+            # Saved first, so that the next start resumes the pool if this process is killed. A pool that a user paused
+            # stays paused.
             record.pool_paused = record.pool_paused or not server.pool_paused()
             if record.pool_paused:
                 folder.write(record)
@@ -76,7 +76,7 @@ def _stop_runs(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, noti
 
 
 def resume_pool(server: PrefectServer, folder: ServiceFolder, record: ServiceRecord) -> None:
-    """Have the pool deliver runs again where a stop has paused it."""
+    """Let the pool deliver runs again if a stop has paused it."""
     if record.pool_paused:
         server.pause_pool(paused=False)
         record.pool_paused = False
@@ -101,13 +101,13 @@ def _cancel_runs(server: PrefectServer, record: ServiceRecord, notify: Notify) -
     for run in runs:
         server.set_state(run["id"], "CANCELLING", "`bigcodeflow down` stopped the service. Retry it after `up`.")
     ids, deadline = {run["id"] for run in runs}, time.monotonic() + _CANCEL_SECONDS
-    # The worker reports the cancellation once the process has ended; stopped in between, the run would be Crashed.
+    # The worker reports the cancellation after the process has ended; if it stopped before, the run would be Crashed.
     while time.monotonic() < deadline and any(run["id"] in ids for run in server.unfinished_runs(record.worker_name)):
         time.sleep(_POLL_SECONDS)
 
 
 def _running(server: PrefectServer, record: ServiceRecord) -> list[dict[str, Any]]:
-    """Unfinished runs that have a process, or that the worker is about to give one."""
+    """Return the unfinished runs that have a process, or for which the worker is about to start one."""
     alive, starting = record.flow_runs(), record.running_worker is not None
     return [
         run

@@ -1,7 +1,7 @@
 """Prefect's worker as `up` starts it: `python -m bigcodeflow.prefect_service.worker_process start OPTION …`.
 
-Prefect's worker says of every process that was killed that its memory allocation is to be increased. A run here has
-none: what its samples may take is bounded by settings. So the worker says that instead.
+For every killed process, Prefect's worker advises to increase the memory allocation. Runs here have none: settings
+limit the memory of their samples. This worker prints advice about these settings instead.
 """
 
 import runpy
@@ -16,12 +16,12 @@ _ADVICE = (
     "short, which `dmesg` tells, lower execution.workers, or execution.limits.memory_mib, which bounds each sample."
 )
 _HINTS = "prefect._internal.infrastructure_exit_codes"
-#: As a process of the worker's own is reported, and as a shell or a container reports it.
+#: Exit codes after SIGKILL: of the worker's own child process, and as reported by a shell or a container.
 _KILLED_CODES = (-9, 137)
 
 
 def give_own_advice() -> None:
-    """Replace what Prefect says of killed processes; another version of Prefect may have no such texts."""
+    """Replace Prefect's text about killed processes; do nothing if this version of Prefect has no such text."""
     with suppress(ImportError, AttributeError, KeyError, TypeError):
         hints = import_module(_HINTS).INFRASTRUCTURE_EXIT_HINTS
         for code in _KILLED_CODES:

@@ -1,4 +1,4 @@
-"""The HTML report: one file without network that shows what runs scored, and every sample behind the scores."""
+"""The HTML report: a single offline file with the scores of runs and all samples behind the scores."""
 
 from bigcodeflow.report.runs import ReportedRun, select_runs
 from bigcodeflow.report.writer import WrittenReport, write_report

@@ -1,7 +1,7 @@
 """Vega-Lite specifications of the overview's charts; the page adds fonts and colours of the reader's theme.
 
-Values are shares in percent. Orders stand as domains of scales, not as sorts, of which Vega-Lite makes expressions:
-no expression holds data, so a model's name can only ever be text.
+Values are shares in percent. Orders are given as domains of scales, not as sorts, which Vega-Lite compiles to
+expressions: expressions contain no data, so a model's name is always only text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,27 +11,27 @@ from bigcodeflow.core.display_text import elided
 
 Spec = dict[str, Any]
 
-#: Colours cannot distinguish more runs than that; a heat map shows them by position, and curves are left out.
+#: Most runs that colours can distinguish; for more, a heat map shows them by position, and curves are left out.
 MOST_COLOURS = 6
 _ROW_HEIGHT = 26
 _PERCENT: Spec = {"type": "quantitative", "axis": {"tickCount": 5}}
-#: Characters of a name that a chart has room for; the page sets fewer on a phone.
+#: Longest name in a chart, in characters; the page sets a smaller limit on a phone.
 _NAME_LENGTH = 52
 _SHORT_NAME = 28
 _DAY_MILLISECONDS = 86_400_000
-#: Days that the axis of a trend names.
+#: Approximate number of day labels on the axis of a trend.
 _MOST_DAYS = 8
 _DOT: Spec = {"type": "point", "filled": True, "size": 80, "opacity": 1}
 _WHISKER: Spec = {"type": "rule", "strokeWidth": 2, "opacity": 0.55}
 
 
 def _elided(length: str, text: str = "datum.label") -> str:
-    """The expression that leaves out the middle of a longer name, whose end often tells most."""
+    """Return a Vega expression that elides the middle of long names, because their ends are often important."""
     head, tail = f"ceil(({length} - 1) / 2)", f"floor(({length} - 1) / 2)"
     return f"(length({text}) > {length} ? slice({text}, 0, {head}) + '…' + slice({text}, -{tail}) : {text})"
 
 
-#: The same for each side of 'A vs B'.
+#: Expressions that elide each side of 'A vs B'.
 _FIRST, _SECOND = (_elided("(nameLength / 2 - 4)", f"split(datum.label, ' vs ')[{side}]") for side in (0, 1))
 _ELIDED_PAIR = f"length(split(datum.label, ' vs ')) == 2 ? {_FIRST} + ' vs ' + {_SECOND} : {_elided('nameLength')}"
 _LABELS: Spec = {
@@ -43,7 +43,7 @@ _LEGEND: Spec = {"title": None, "labelExpr": _elided("nameLength")}
 
 
 class ScorePoint(TypedDict):
-    """A score with its 95 % interval, in percent; a name is a row of the chart, and a run has a colour."""
+    """A score with its 95 % interval, in percent; each name has a row in the chart, each run a colour."""
 
     name: str
     run: str
@@ -56,7 +56,7 @@ class ScorePoint(TypedDict):
 
 
 class RangePoint(TypedDict):
-    """A number with its 95 % interval, and a note for the tooltip, and for the legend where several differ."""
+    """A number with its 95 % interval, and a note for the tooltip and the legend."""
 
     name: str
     value: float
@@ -66,7 +66,7 @@ class RangePoint(TypedDict):
 
 
 def intervals(points: Sequence[ScorePoint], *, title: str, names: Sequence[str]) -> Spec:
-    """A dot with a whisker for each point, one row a name in the given order; runs stand side by side in a row."""
+    """Specify a dot with a whisker for each point, with one row per name in the given order; runs share the row."""
     runs = list(dict.fromkeys(point["run"] for point in points))
     row_height = _ROW_HEIGHT
     encoding: Spec = {"y": _nominal("name", names, axis=_LABELS), "tooltip": _SCORE_TOOLTIP}
@@ -80,7 +80,7 @@ def intervals(points: Sequence[ScorePoint], *, title: str, names: Sequence[str])
 
 
 def heat_map(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], runs: Sequence[str]) -> Spec:
-    """A cell for each name and run, coloured and labelled by its score: for more runs than colours can tell apart."""
+    """Specify a cell for each name and run, coloured and labelled by its score: for more runs than MOST_COLOURS."""
     values = [{**point, "short": f"{point['value']:.0f}"} for point in points]
     places = {"y": _nominal("run", runs, axis=_LABELS), "x": _nominal("name", names, axis=_TOP_LABELS)}
     layer = _coloured_cells({"scheme": "teals", "domain": [0, 100]}, dark="datum.value > 55")
@@ -89,9 +89,9 @@ def heat_map(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], 
 
 
 def matrix(cells: Sequence[Mapping[str, Any]], *, title: str, rows: Sequence[str], columns: Sequence[str]) -> Spec:
-    """A cell for each pair of names, coloured by the difference of row and column; significant ones have a star.
+    """Specify a cell for each pair of names, coloured by the difference of row and column.
 
-    A cell has row, column, value in points of 100, short (the text in the cell) and note.
+    ``cells`` have the keys row, column, value (in percentage points), short (text in the cell) and note.
     """
     most = max((abs(cell["value"]) for cell in cells), default=0.0) or 1.0
     scale = {"scheme": "blueorange", "reverse": True, "domain": [-most, most]}
@@ -100,7 +100,7 @@ def matrix(cells: Sequence[Mapping[str, Any]], *, title: str, rows: Sequence[str
     return _chart(
         cells,
         title,
-        # As wide as it takes: twenty columns on a phone scroll in their frame instead of shrinking to nothing.
+        # A fixed width per column: twenty columns on a phone scroll in their frame instead of becoming too small.
         width={"step": 44},
         height={"step": _ROW_HEIGHT},
         autosize={"type": "pad"},
@@ -110,9 +110,9 @@ def matrix(cells: Sequence[Mapping[str, Any]], *, title: str, rows: Sequence[str
 
 
 def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
-    """A dot with a whisker for each point, a row each in the given order, perhaps with a line at 0 to be read against.
+    """Specify a dot with a whisker for each point, one row per point in the given order.
 
-    Points with different notes differ in colour and in form.
+    With ``zero`` there is a line at 0, and points with different notes differ in colour and shape.
     """
     rows = _nominal("name", [point["name"] for point in points], axis={**_LABELS, "labelExpr": _ELIDED_PAIR})
     ends = (_number("low", "95 % from"), _number("high", "to"))
@@ -131,7 +131,7 @@ def whiskers(points: Sequence[RangePoint], *, title: str, zero: bool) -> Spec:
 def stacked_shares(
     points: Sequence[Mapping[str, Any]], *, title: str, runs: Sequence[str], parts: Sequence[str]
 ) -> Spec:
-    """A bar a run, made of parts, both in the given order; a point has run, part, value in percent, and count."""
+    """Specify a bar per run, made of parts, in the given orders; points have run, part, value in percent, and count."""
     order = {part: number for number, part in enumerate(parts)}
     encoding = {
         "y": _nominal("run", runs, axis=_LABELS),
@@ -146,9 +146,9 @@ def stacked_shares(
 
 
 def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec | None:
-    """A line with whiskers for each run, over the number ``x``: k of pass@k, or a temperature.
+    """Specify a line with whiskers for each run, over the number ``x``: k of pass@k, or a temperature.
 
-    None for more runs than colours can tell apart: the table beneath has them.
+    Returns None for more than MOST_COLOURS runs: the table below shows them.
     """
     if len({point["run"] for point in points}) > MOST_COLOURS:
         return None
@@ -163,7 +163,7 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec | N
 
 
 def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str]) -> Spec:
-    """A line with whiskers for each run over time; ``x`` is in milliseconds since 1970, UTC."""
+    """Specify a line with whiskers for each run over time; ``x`` is in milliseconds since 1970, UTC."""
     moments = [point["x"] for point in points]
     days = max(1, round((max(moments) - min(moments)) / _DAY_MILLISECONDS / _MOST_DAYS))
     axis = {"grid": False, "format": "%b %d", "tickCount": {"interval": "day", "step": days}, "labelOverlap": True}
@@ -177,7 +177,7 @@ def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str]) -> S
 
 
 def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
-    """A named dot with a whisker for each run, over the amount ``x``."""
+    """Specify a labelled dot with a whisker for each run, over the amount ``x``."""
     value, name = _score_axis("value", title), {"type": "text", "align": "left", "dx": 8, "dy": -8, "limit": 180}
     encoding = {
         "x": {"field": "x", "type": "quantitative", "title": x_title, "scale": {"zero": True}},
@@ -190,7 +190,7 @@ def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
 
 
 def histogram(counts: Mapping[str, int], *, title: str, x_title: str) -> Spec:
-    """A column for each name, in the given order, as high as its count."""
+    """Specify a column for each name, in the given order; its height is the count."""
     encoding = {
         "x": _nominal("name", list(counts), title=x_title, axis={"labelAngle": 0, "labelOverlap": True}),
         "y": {"field": "count", "type": "quantitative", "title": title, "axis": {"tickMinStep": 1}},
@@ -216,7 +216,7 @@ def _layer(mark: Spec, **encoding: Any) -> Spec:
 
 
 def _dots_with_whiskers(title: str, scale: Spec, **shared: Any) -> list[Spec]:
-    """Layers of whiskers from low to high, and of dots at value; ``shared`` is encoded in both."""
+    """Return layers of whiskers from low to high and of dots at value; ``shared`` encodings apply to both."""
     low = {"field": "low", **_PERCENT, "scale": scale, "title": title}
     return [
         _layer(_WHISKER, x=low, x2={"field": "high"}, **shared),
@@ -225,7 +225,7 @@ def _dots_with_whiskers(title: str, scale: Spec, **shared: Any) -> list[Spec]:
 
 
 def _coloured_cells(scale: Spec, *, dark: str) -> list[Spec]:
-    """Layers of cells coloured by value and labelled by short; ``dark`` tests whether a cell needs a white label."""
+    """Return layers of cells coloured by value and labelled by short; if ``dark`` is true the label is white."""
     colour = {"field": "value", "type": "quantitative", "scale": scale, "legend": None}
     label = {"condition": {"test": dark, "value": "#fff"}, "value": "#123"}
     text = _layer({"type": "text", "fontSize": 11}, text={"field": "short"}, color=label)

@@ -1,4 +1,4 @@
-"""Sections that set runs, variants and traits of tasks beside one another, made from the runs' verdicts."""
+"""Sections that compare runs, variants and traits of tasks, made from the runs' verdicts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,12 +30,12 @@ from bigcodeflow.results.comparison.text_tables import (
 )
 from bigcodeflow.results.formatting import numbers
 
-#: More pairs than that are drawn against the best run only; the table has all.
+#: Most pairs in a chart; if there are more, it shows only the pairs with the best run; the table has all.
 MOST_PAIRS = 15
 _MOST_SLICES = 30
-#: A slice of fewer tasks has an interval of 60 points and more: no reading.
+#: Fewest tasks of a slice in a chart; with fewer, intervals of 60 points and more say nothing.
 _FEWEST_TASKS = 5
-#: Slices that a report compares runs on; libraries are too many to be drawn.
+#: Kinds of slices on which a report compares runs; there are too many libraries to draw.
 _COMPARED_BY = (By.subset, By.domain, By.libraries, By.length)
 _TRAITS = {By.subset: "{}", By.libraries: "libraries: {}", By.length: "prompt length, quarter {}"}
 _PAIR_COLUMNS = ("pair", "score", "difference", "95 % interval", "tasks", "better on", "p", "p (Holm)", "verdict")
@@ -44,17 +44,17 @@ _IN_POINTS = {"difference": "difference, points"}
 
 
 def lead_runs(runs: Sequence[ReportedRun]) -> list[ComparedRun]:
-    """Each run in its first variant and sanitizer, which stands for it in charts."""
+    """Load each run in its first variant and sanitizer, which represents the run in charts."""
     return load_runs([RunRef(run.recorded, run.label, *run.kinds[0]) for run in runs])
 
 
 def compared(
     runs: Sequence[ReportedRun], leads: Sequence[ComparedRun], *, sliced: bool = True, best_first: bool = True
 ) -> Comparison | ArtifactError | None:
-    """The comparison of the runs of one board, or why there is none; None for a single run.
+    """Compare the runs of a board; return the error if that is impossible, and None for a single run.
 
-    Runs come in the order of their scores, or as they are given. Slices, if wanted, are compared for as many runs as
-    colours can tell apart.
+    ``best_first`` sorts the runs by score; otherwise they keep the given order. ``sliced`` also compares them on
+    slices, for at most MOST_COLOURS runs.
     """
     if len(leads) < 2:  # noqa: PLR2004 - a comparison
         return None
@@ -67,7 +67,7 @@ def compared(
 
 
 def comparison_sections(found: Comparison | ArtifactError | None) -> list[Section]:
-    """The comparison, or why runs stand beside one another and are not compared."""
+    """Return the sections of the comparison, or a section that says why the runs cannot be compared."""
     if found is None:
         return []
     if isinstance(found, ArtifactError):
@@ -77,7 +77,7 @@ def comparison_sections(found: Comparison | ArtifactError | None) -> list[Sectio
 
 
 def rates(leads: Sequence[ComparedRun]) -> Section:
-    """How often answers were cut off or refused, and samples timed out, tampered or were not judged."""
+    """Return the section on rates of truncated and refused answers, and of timeouts, tampering and unjudged samples."""
     lead = (
         "Truncated: the token limit cut the answer off. Refused: the provider or the model declined. Shares of all "
         "samples of the run; - is not known."
@@ -86,7 +86,7 @@ def rates(leads: Sequence[ComparedRun]) -> Section:
 
 
 def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section | None:
-    """Scores by Hard and the rest, number of libraries, and length of the prompt."""
+    """Return the section on scores by Hard or not, number of libraries, and prompt length; None without data."""
     k = smallest_k(runs)
     drawn: list[ScorePoint] = []
     for by, words in _TRAITS.items():
@@ -109,7 +109,7 @@ def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section
 
 
 def variants(runs: Sequence[ReportedRun]) -> Section | None:
-    """How far a run's variants and sanitizers differ on the same samples, for runs that have several."""
+    """Return the section on differences of a run's variants and sanitizers; None if no run has several."""
     tables = {}
     for run in runs:
         if len(run.kinds) > 1:
@@ -131,7 +131,7 @@ def variants(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def _best_first(runs: Sequence[ComparedRun]) -> list[ComparedRun]:
-    """By the mean over tasks of the share of samples that pass."""
+    """Sort runs by the mean over tasks of the share of samples that pass, the highest first."""
     shares = {run.label: [task.share for task in run.tasks.values() if task.n_judged] for run in runs}
     return sorted(runs, key=lambda run: (-fmean(shares[run.label] or [0.0]), run.label))
 
@@ -247,7 +247,7 @@ def _grids(found: Comparison) -> Iterator[Section]:
 
 
 def _grid_curve(grid: Grid, k: int) -> Spec | None:
-    """Scores over the number that varies most, a line for each setting of the others; None where none is a number."""
+    """Draw scores over the parameter with most numbers, a line per setting of the others; None if no number varies."""
     values = [
         {setting.values[index] for setting in grid.settings if isinstance(setting.values[index], int | float)}
         for index in range(len(grid.parameters))
@@ -269,7 +269,7 @@ def _grid_curve(grid: Grid, k: int) -> Spec | None:
 
 
 def _decided(found: Comparison) -> Iterator[Section]:
-    """Tasks that do not distinguish the runs: those that all solve, and those that none solves."""
+    """Yield sections of tasks that do not distinguish the runs: solved by all runs, and solved by no run."""
     solved = "Every run solves these tasks in at least one judged sample: they tell none from another."
     unsolved = "No run solves these tasks in any judged sample: they are hard for all, or their tests are wrong."
     for name, title, task_ids, words in (

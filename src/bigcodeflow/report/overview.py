@@ -1,4 +1,4 @@
-"""The overview's sections, made of the runs' metrics and of what their tables count."""
+"""Sections of the overview, made from the runs' metrics and from counts of their tables."""
 
 import math
 import re
@@ -27,9 +27,9 @@ from bigcodeflow.results.formatting import (
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, split_mismatch
 
-#: Libraries that the chart shows; the table shows all.
+#: Most libraries in the chart; the table shows all.
 MOST_LIBRARIES = 24
-#: A library of fewer tasks has an interval of 60 points and more: no reading.
+#: Fewest tasks of a domain or library; with fewer, intervals of 60 points and more say nothing.
 _FEWEST_TASKS = 5
 _BINS = [f"{low} to {low + 10}" for low in range(0, 100, 10)]
 _SCORE_COLUMNS: tuple[str | Column, ...] = (
@@ -46,22 +46,22 @@ _NO_TABLE = Table((), ())
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of the overview. The page writes every string as text, never as markup."""
+    """A section of the overview. The page writes all strings as text, never as markup."""
 
     name: str
-    """Place in the page; letters and hyphens only."""
+    """Anchor in the page; letters and hyphens only."""
     title: str
     lead: str
-    """A sentence or two that say how to read it."""
+    """A short explanation of how to read the section."""
     table: Table = _NO_TABLE
-    """Its notes are warnings, which stand above everything else."""
+    """Table of the section; its notes are warnings, shown above everything else."""
     chart: Mapping[str, Any] | None = None
-    """A Vega-Lite specification; the table beneath it then opens on demand."""
+    """Vega-Lite specification; if there is a chart, the table below it opens on demand."""
     board: str = ""
-    """Subset and split that it is about, where a report has several."""
+    """Subset and split of the section, if a report has several boards."""
 
     def as_json(self) -> dict[str, Any]:
-        """The section as the page reads it; a cell is text, or text with 'href' (a place in the page) and 'tone'."""
+        """Return the section for the page; a cell is a text, or an object with 'text', 'href' (a link) and 'tone'."""
         columns = [(one.heading, "number" if one.align == "right" else "text") for one in self.table.columns]
         rows = [
             [_cell_json(cell, text) for cell, text in zip(cells, texts, strict=True)]
@@ -71,7 +71,7 @@ class Section:
         return own | {"columns": columns, "rows": rows, "notes": self.table.notes}
 
     def of_board(self, board: str) -> Self:
-        """The same section as one of those about a board."""
+        """Return the same section with a board, which also becomes part of its name."""
         return replace(self, name=f"{self.name}-{re.sub('[^a-z]+', '-', board.lower())}", board=board)
 
 
@@ -83,7 +83,7 @@ def _cell_json(cell: object, text: str) -> str | dict[str, str]:
 
 
 def scores(runs: Sequence[ReportedRun]) -> Section:
-    """Every score with its interval and all that limits it, and the leading ones as a chart."""
+    """Return the section of all scores with intervals and warnings, and a chart of the runs' leading scores."""
     k = smallest_k(runs)
     points = [_point(run.label, run.label, row) for run in runs for row in _lead_scores(run, k)]
     points.sort(key=lambda point: -point["value"])
@@ -105,7 +105,7 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
 
 
 def records(runs: Sequence[ReportedRun]) -> Section:
-    """Which record of the store each run is."""
+    """Return the section that names the store's record of each run."""
     rows = []
     for run in runs:
         of = run.recorded
@@ -117,7 +117,7 @@ def records(runs: Sequence[ReportedRun]) -> Section:
 
 
 def tiles(run: ReportedRun) -> list[dict[str, str]]:
-    """The main figures of one run, each with a line below it."""
+    """Return the main numbers of a run, each with a name and a note."""
     found = []
     for row in _lead_scores(run, smallest_k([run])):
         provisional = ", provisional" if _count(run, "infra_error_count", row) else ""
@@ -134,7 +134,7 @@ def tiles(run: ReportedRun) -> list[dict[str, str]]:
 
 
 def pass_at_k(runs: Sequence[ReportedRun]) -> Section | None:
-    """Scores over k, where samples allow more than one."""
+    """Return the section of scores over k; None if there are scores for fewer than two k."""
     rows = [(run, row) for run in runs for row in run.of_lead("pass@k") if not math.isnan(row["value"])]
     if len({row["k"] for _, row in rows}) < 2:  # noqa: PLR2004 - a curve needs two points
         return None
@@ -145,7 +145,7 @@ def pass_at_k(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def reliability(runs: Sequence[ReportedRun]) -> Section | None:
-    """How reliably samples of one task pass, where tasks have several."""
+    """Return the section on how reliably samples of a task pass; None if tasks have only one sample."""
     points = [
         _point(name, run.label, row)
         for run in runs
@@ -161,7 +161,7 @@ def reliability(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def by_slice(runs: Sequence[ReportedRun], kind: str, title: str, lead: str, most: int | None = None) -> Section | None:
-    """Scores by domain or library, best known first: those with most tasks; a task counts in each of its slices."""
+    """Return the section of scores by domain or library, slices with most tasks first; None without scores."""
     k = smallest_k(runs)
     rows = []
     for run in runs:
@@ -185,14 +185,14 @@ def by_slice(runs: Sequence[ReportedRun], kind: str, title: str, lead: str, most
 
 
 def failure_kinds(runs: Sequence[ReportedRun]) -> Section | None:
-    """What became of the samples that did not pass."""
+    """Return the section on the causes of samples that did not pass; None if all samples passed."""
     totals: Counter[str] = Counter()
     points, rows = [], []
     for run in runs:
         for row in run.of_lead("sample_count", "failure_kind"):
             kind, count = row["slice"].replace("_", " "), int(row["value"])
             totals[kind] += count
-            # Not 100 times the share: 55.00000000000001 would lengthen the axis.
+            # Not 100 times the share, which may be 55.00000000000001 and would extend the axis.
             value = 100 * count / row["n_samples"]
             points.append({"run": run.label, "part": kind, "value": value, "count": count})
             link = samples_link(kind, run=run.recorded.record, kind=row["slice"])
@@ -207,7 +207,7 @@ def failure_kinds(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def solve_rates(rates: Sequence[Row]) -> Section | None:
-    """How many tasks are solved by how large a share of runs, and each task's share, from rows of solve_rates.sql."""
+    """Return the section on tasks by solve rate, from rows of solve_rates.sql; None if no task has several samples."""
     if not rates or max(row["n_samples"] for row in rates) < 2:  # noqa: PLR2004 - of one sample all rates are 0 or 1
         return None
     counts = dict.fromkeys(("0", *_BINS, "100"), 0)
@@ -228,14 +228,14 @@ def solve_rates(rates: Sequence[Row]) -> Section | None:
 
 
 def solve_rate_bin(rate: float) -> str:
-    """The column of the histogram; tasks that none or all solve have columns of their own."""
+    """Return the column of the histogram for a rate; rates of exactly 0 and 1 have separate columns."""
     if rate in (0, 1):
         return "100" if rate else "0"
     return _BINS[min(len(_BINS) - 1, int(rate * len(_BINS)))]
 
 
 def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
-    """Tokens, cost and time, as far as they are known, from a row of usage.sql for each run."""
+    """Return the section on tokens, cost and time, as far as known, from a row of usage.sql per run."""
     rows: list[list[str]] = []
     points: list[ScorePoint] = []
     k = smallest_k(runs)
@@ -260,19 +260,19 @@ def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
 
 
 def samples_link(text: str, **filters: str) -> Cell:
-    """A cell that opens the samples that fit the filters: q (words), run, status, kind."""
+    """Return a cell with a link to the samples that match the filters: q (words), run, status, kind."""
     chosen = (f"&{name}={quote(value, safe='')}" for name, value in filters.items())
     return Cell(text, href=f"#view=samples{''.join(chosen)}")
 
 
 def score_point(name: str, run: str, value: float, ends: Sequence[float | None] | None, n_tasks: int) -> ScorePoint:
-    """A score, a share in 0..1, for a chart; the ends are those of its 95 % interval, where there is one."""
+    """Convert a score in 0..1 to a chart point in percent; ``ends`` are those of its 95 % interval, if known."""
     low, high = (None if end is None else 100 * end for end in ends or (None, None))
     return {"name": name, "run": run, "value": 100 * value, "low": low, "high": high, "tasks": n_tasks}
 
 
 def point_table(points: Sequence[ScorePoint]) -> Table:
-    """The points of a chart as the table beneath it."""
+    """Return the points of a chart as a table."""
     rows = []
     for point in points:
         ends = "" if point["low"] is None else f"{point['low']:.1f} to {point['high']:.1f}"
@@ -281,19 +281,19 @@ def point_table(points: Sequence[ScorePoint]) -> Table:
 
 
 def slice_chart(points: Sequence[ScorePoint], *, title: str, names: Sequence[str], runs: Sequence[str]) -> Spec:
-    """Scores on slices: dots with whiskers for as many runs as colours can tell apart, a heat map for more."""
+    """Draw scores on slices: dots with whiskers for up to MOST_COLOURS runs, a heat map for more."""
     if len(runs) > charts.MOST_COLOURS:
         return charts.heat_map(points, title=title, names=names, runs=runs)
     return charts.intervals(points, title=title, names=names)
 
 
 def smallest_k(runs: Sequence[ReportedRun]) -> int:
-    """The k that charts show: of the scores that there are, pass@1 wherever a run has it."""
+    """Return the k that charts show: the smallest k of all runs' scores, usually 1."""
     return min((row["k"] for run in runs for row in run.of_lead("pass@k")), default=1)
 
 
 def ranked(runs: Sequence[ReportedRun]) -> list[str]:
-    """Labels, best score first; a run without a score is last."""
+    """Return the runs' labels, the best score first; runs without a score are last."""
     k = smallest_k(runs)
     values = {run.label: max((row["value"] for row in _lead_scores(run, k)), default=-1.0) for run in runs}
     return sorted(values, key=lambda label: -values[label])
@@ -304,7 +304,7 @@ def _point(name: str, run: str, row: Row) -> ScorePoint:
 
 
 def _lead_scores(run: ReportedRun, k: int, slice_kind: str = "all") -> list[Row]:
-    """The run's pass@k of its first kind; those that no task can give are left out."""
+    """Return the run's pass@k for its first variant and sanitizer, without undefined scores (NaN)."""
     return [row for row in run.of_lead("pass@k", slice_kind) if row["k"] == k and not math.isnan(row["value"])]
 
 
@@ -340,7 +340,7 @@ def _amount(value: float | None, *, shape: str = ",.0f", at_least: bool = False)
 
 
 def _duration(run: RecordedRun) -> str:
-    """From the run's start to its end; empty for an imported one, which has one moment."""
+    """Return the time from the run's start to its end in words; empty for imported runs, which have no duration."""
     seconds = ((run.finished_at or run.started_at) - run.started_at).total_seconds()
     if seconds < 60:  # noqa: PLR2004 - a minute
         return f"{seconds:.1f} s" if seconds else ""

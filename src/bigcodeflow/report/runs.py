@@ -1,4 +1,4 @@
-"""The recorded runs of a report, what each is called in it, and their tables as one database."""
+"""The recorded runs of a report, their labels, and their tables as a single database."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, reco
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: View → artifact of a run, and its schema.
+#: Views, each with its artifact of a run and its schema.
 _VIEWS = {
     "tasks": ("dataset", TASKS),
     "samples": ("generation", SAMPLES),
@@ -32,15 +32,15 @@ class ReportedRun:
     """A recorded run with its metrics and its name in the report."""
 
     label: str
-    """The run's title, and what tells it apart where several runs of the report share it."""
+    """Title of the run, with details that distinguish runs of the report with the same title."""
     recorded: RecordedRun
     metrics: Sequence[Row]
-    """Rows of its METRICS table."""
+    """Rows of the run's METRICS table."""
     kinds: Sequence[tuple[str, str]]
-    """Pairs of variant and sanitizer that were judged, calibrated first: the first stands for the run in charts."""
+    """Pairs of variant and sanitizer that were judged, calibrated first; the first represents the run in charts."""
 
     def of_lead(self, metric: str, slice_kind: str = "all") -> list[Row]:
-        """Rows of one metric for the first of `kinds`."""
+        """Return the rows of a metric for the first of `kinds`."""
         lead = (metric, slice_kind, *self.kinds[0])
         return [
             row for row in self.metrics if (row["metric"], row["slice_kind"], row["variant"], row["sanitizer"]) == lead
@@ -48,10 +48,10 @@ class ReportedRun:
 
 
 def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRun]:
-    """The runs that the names mean, each once, in the order of the names.
+    """Select runs by name, each run once, in the order of the names.
 
-    A name is what :func:`find_run` takes, or a pattern such as ``sweep+*``, which takes the latest record of every run
-    whose name fits.
+    A name is an argument of :func:`find_run`, or a pattern such as ``sweep+*``, which selects the latest record of each
+    run whose name matches. Raises ArtifactError if a name fits no run.
     """
     chosen: dict[str, RecordedRun] = {}
     for name in names:
@@ -77,7 +77,7 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
 
 
 def reported_run(run: RecordedRun, metrics: Sequence[Row]) -> ReportedRun:
-    """A recorded run with the rows of its METRICS table, called by its title."""
+    """Combine a run with its METRICS rows, labelled by its title; raise ArtifactError if nothing was judged."""
     kinds = sorted({(row["variant"], row["sanitizer"]) for row in overall(metrics, "sample_count")})
     if not kinds:
         raise ArtifactError(
@@ -88,13 +88,13 @@ def reported_run(run: RecordedRun, metrics: Sequence[Row]) -> ReportedRun:
 
 @contextmanager
 def opened(runs: Sequence[ReportedRun]) -> Iterator["DuckDBPyConnection"]:
-    """A database with views ``tasks``, ``samples``, ``solutions``, ``ground_truths`` and ``verdicts`` over all runs.
+    """Open a database with views ``tasks``, ``samples``, ``solutions``, ``ground_truths``, ``verdicts`` over all runs.
 
-    Each has the columns of its schema and ``run_index``, the run's place in ``runs``; tasks and ground truths that runs
-    share stand there once, under the first of these. What a run never had, such as the answers of imported results,
-    has no rows. Table ``runs`` has each run's split, the pair of variant and sanitizer that stands for it, and
-    ``dataset_run`` and ``truth_run``: under which run its tasks and ground truths stand. Table ``judged_tasks`` has
-    every task, in the benchmark's order.
+    Each has the columns of its schema and ``run_index``, the index in ``runs``. Tasks and ground truths that several
+    runs share occur once, with the index of the first of these runs. Artifacts that a run never had, such as the
+    answers of imported results, have no rows. Table ``runs`` has each run's split, its representative variant and
+    sanitizer, and ``dataset_run`` and ``truth_run``, the indexes under which its tasks and ground truths occur. Table
+    ``judged_tasks`` has all judged tasks, in the benchmark's order.
     """
     paths = {
         f"{view}_{index}": run.recorded.path(artifact)
@@ -116,7 +116,7 @@ def opened(runs: Sequence[ReportedRun]) -> Iterator["DuckDBPyConnection"]:
             row = [index, run.recorded.split, *run.kinds[0], tasks_at[index], truths_at[index]]
             connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
         for view, (_, schema) in _VIEWS.items():
-            # The empty side keeps today's columns there where an artifact was written by a version that lacked one.
+            # The empty table provides all current columns, even if earlier versions wrote artifacts without some.
             connection.register(f"empty_{view}", schema.empty_table())
             sides = [f'SELECT NULL::INTEGER AS run_index, * FROM "empty_{view}"']  # noqa: S608 - our own names
             for name in paths:
@@ -129,7 +129,7 @@ def opened(runs: Sequence[ReportedRun]) -> Iterator["DuckDBPyConnection"]:
 
 
 def _first_with(paths: Mapping[str, Path], view: str, runs: Sequence[ReportedRun]) -> list[int | None]:
-    """For each run the first one that has the same artifact; None where it has none."""
+    """Return for each run the index of the first run with the same artifact; None if the run has no artifact."""
     found: dict[Path, int] = {}
     own = [paths.get(f"{view}_{index}") for index in range(len(runs))]
     return [None if path is None else found.setdefault(path, index) for index, path in enumerate(own)]

@@ -1,6 +1,6 @@
-"""What the explorer shows: an index of every sample, and one pack a task with all that is known of its samples.
+"""Samples in the report's page: an index of all samples, and a pack per task with all data about its samples.
 
-Packs are compressed and in base64; their texts are no longer than the page's size allows.
+Packs are compressed and base64-encoded; texts are cut so that the page does not exceed its size limit.
 """
 
 import base64
@@ -18,15 +18,15 @@ from bigcodeflow.results.models import Row, rows_from, sql_of
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: 6 is within 1 % of 9 in size on recorded samples, at half the time.
+#: Level 6 is within 1 % of the size of level 9 on recorded samples, in half the time.
 _COMPRESSION = 6
-#: Tasks that are packed to see which text limit will do; every limit tried costs so many.
+#: Number of tasks that are packed to test a text limit.
 _TASKS_TRIED = 40
 _LONGEST_CAUSE = 140
-#: How a sandbox ends whose tests merely fail: no cause of anything.
+#: Exit of a sandbox whose tests only fail: not a cause of the failure.
 _QUIET_END = "exit 0"
 _COLUMNS = ("task_index", "run_index", "sample_index", "variant", "sanitizer", "status", "failure_kind")
-#: Numbers and names of a sample that are shown as they are, where they are known.
+#: Numbers and names of a sample that are shown unchanged, if they are known.
 _FACTS = (
     "run_index", "sample_index", "variant", "sanitizer", "status", "failure_kind", "exit", "wall_seconds",
     "cpu_seconds", "max_rss_mib", "attempts", "flaky", "tampering", "integrity", "backend", "stdout_truncated",
@@ -35,21 +35,21 @@ _FACTS = (
 )  # fmt: skip
 _TEXTS = ("prompt", "code_prompt", "canonical_solution", "test")
 
-#: What ``_TEXTS`` names, of one task.
+#: Texts of a task, in the order of ``_TEXTS``.
 Texts = list[str | None]
-#: A task's samples, each with the texts that it was asked and judged with.
+#: Samples of a task, each with the texts of its prompt and judging.
 Task = list[tuple[Row, Texts]]
 
 
 class TextLimit(NamedTuple):
-    """Most characters that one text of a sample may take in the page."""
+    """Maximum number of characters of a sample's text in the page, by outcome of the sample."""
 
     failed: int
-    """Of samples that did not pass: what a reader comes for."""
+    """Limit for samples that did not pass, which interest readers most."""
     passed: int
 
 
-#: From roomy to none at all; the first whose page is small enough is taken.
+#: Limits from large to zero; the first with a small enough page is used.
 TEXT_LIMITS = (
     TextLimit(40_000, 40_000),
     TextLimit(10_000, 10_000),
@@ -67,27 +67,27 @@ TEXT_LIMITS = (
 
 
 class PackedSamples(NamedTuple):
-    """Packs as they stand in the page."""
+    """Packs as they are written in the page."""
 
     listed: str
-    """The columns of every sample that lists and searches read."""
+    """Pack of the columns of all samples that lists and searches read."""
     tasks: list[str]
-    """One pack a task, in the order of the index."""
+    """Packs of the tasks, in the order of the index."""
     limit: TextLimit
-    """Texts are cut to it; the roomiest that keeps the size."""
+    """Limit to which texts are cut: the largest that keeps the size."""
 
     @property
     def size(self) -> int:
-        """Characters, each a byte of the page."""
+        """Size in bytes, as each character takes one byte of the page."""
         return len(self.listed) + sum(map(len, self.tasks))
 
 
 def pack_samples(connection: "DuckDBPyConnection", *, max_bytes: int) -> PackedSamples:
-    """Pack every sample of the runs into ``max_bytes``, index included, cutting texts as little as that takes.
+    """Pack all samples of the runs and their index into ``max_bytes``; cut texts only as much as necessary.
 
-    With the tightest limit no text of a sample is left; what is larger even then is returned as it is.
+    The smallest limit removes all texts of samples; if that is still too large, the packs are returned anyway.
     """
-    # Kept in the order of the query, so that the joins are made once and every reading is a scan.
+    # Stored in the order of the query, so that the joins are computed once and each later read is a scan.
     connection.execute(f"CREATE OR REPLACE TEMP TABLE explored AS {sql_of('report/explored_samples')}")
     rows = connection.execute(sql_of("report/task_texts")).fetchall()
     texts = {(task, dataset, split): own for task, dataset, split, *own in rows}  # by task, dataset and split
@@ -99,7 +99,7 @@ def pack_samples(connection: "DuckDBPyConnection", *, max_bytes: int) -> PackedS
     def fits(limit: TextLimit) -> bool:
         return _pack(tried, limit).size <= max_bytes * share
 
-    # Sizes fall from limit to limit, so that halving finds the first that will do; mostly it is the very first.
+    # Sizes decrease from limit to limit, so bisection finds the first that fits; usually it is the very first.
     first = 0 if fits(TEXT_LIMITS[0]) else bisect_left(TEXT_LIMITS, x=True, lo=1, hi=len(TEXT_LIMITS) - 1, key=fits)
     for limit in TEXT_LIMITS[first:]:
         packed = _pack(tried if step == 1 else _by_task(connection, texts, 1), limit)
@@ -125,7 +125,7 @@ def _pack(tasks: Iterable[Task], limit: TextLimit) -> PackedSamples:
         packs.append(pack(_task_content(rows, limit)))
     listed = {}
     for number, name in enumerate((*_COLUMNS, "cause")):
-        # Distinct values and each row's place among them: statuses and causes recur thousands of times.
+        # Store distinct values and their indexes by row: statuses and causes occur thousands of times.
         places: dict[Any, int] = {}
         of_rows = [places.setdefault(row[number], len(places)) for row in listed_rows]
         listed[name] = {"values": list(places), "rows": of_rows}
@@ -133,7 +133,7 @@ def _pack(tasks: Iterable[Task], limit: TextLimit) -> PackedSamples:
 
 
 def _task_content(rows: Task, limit: TextLimit) -> dict[str, Any]:
-    """One task's samples; its own texts once, however many runs share them, and whole."""
+    """Return a task's samples; the task's texts occur uncut and only once, even if several runs share them."""
     texts: dict[tuple[str | None, ...], int] = {}
     samples = []
     for row, own in rows:
@@ -143,9 +143,9 @@ def _task_content(rows: Task, limit: TextLimit) -> dict[str, Any]:
 
 
 def _sample(row: Row, limit: int) -> Row:
-    """What is known of a sample; names without a value are left out."""
+    """Return all known data of a sample; leave out names without a value."""
     found: Row = {name: row[name] for name in _FACTS}
-    # The solution follows the answer that it stands in, so that compression makes a few bytes of it.
+    # The solution follows the answer that contains it, so that it compresses to a few bytes.
     found |= {"answer": head(row["raw_text"] or "", limit), "solution": head(row["solution"] or "", limit)}
     found |= {"reasoning": tail(row["reasoning"] or "", limit // 2), "module_trace": tail(row["module_trace"], limit)}
     found |= {"tests": _tests(row["tests"], limit), "findings": row["findings"]}
@@ -153,19 +153,19 @@ def _sample(row: Row, limit: int) -> Row:
     if row["truth_status"] is not None:
         cause = cause_of(row, "truth_")
         found["truth"] = {"status": row["truth_status"], "failure_kind": row["truth_failure_kind"], "cause": cause}
-    # Not None, an empty text or an empty list; 0 and False are values.
+    # Leave out None, empty texts and empty lists, but keep 0 and False.
     return {name: value for name, value in found.items() if value or value == 0}
 
 
 def _tests(tests: list[list[str]] | None, limit: int) -> list[list[str]] | None:
-    """Name, outcome and trace of each test; many failing tests share the room that one text has, 300 at least each."""
+    """Return name, outcome and trace of each test; traces share 2 * limit characters, with 300 to limit for each."""
     failing = sum(bool(trace) for _, _, trace in tests or ())
     room = min(limit, max(300, 2 * limit // failing)) if failing else limit
     return [[name, outcome, tail(trace, room)] for name, outcome, trace in tests or ()]
 
 
 def cause_of(row: Row, prefix: str = "") -> str:
-    """One line that says why a sample did not pass: the test and its exception, or how the sandbox ended."""
+    """Return in one line why a sample did not pass: the test and its exception, or how the sandbox ended."""
     if row[f"{prefix}status"] == "pass":
         return ""
     trace, test = row[f"{prefix}module_trace"] or "", ""
@@ -178,18 +178,18 @@ def cause_of(row: Row, prefix: str = "") -> str:
 
 
 def pack(content: Any) -> str:
-    """Base64 of the zlib stream of the content's JSON; the page reads it with DecompressionStream('deflate')."""
+    """Return the content as JSON, zlib-compressed in base64; the page reads it with DecompressionStream('deflate')."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode(), _COMPRESSION)).decode()
 
 
 def head(text: str, limit: int) -> str:
-    """The text's beginning, with a mark where the rest was left out."""
+    """Return the beginning of the text, with a mark if the rest was cut."""
     return text if len(text) <= limit else f"{text[:limit]}\n{_mark(len(text) - limit)}"
 
 
 def tail(text: str, limit: int) -> str:
-    """The text's end, with a mark where the rest was left out: a traceback says what happened in its last lines."""
+    """Return the end of the text, with a mark if the rest was cut: a traceback's last lines are the most important."""
     return text if len(text) <= limit else f"{_mark(len(text) - limit)}\n{text[len(text) - limit :]}"
 
 

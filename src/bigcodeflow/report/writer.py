@@ -1,4 +1,4 @@
-"""From recorded runs to one HTML file that asks nothing of any network."""
+"""Write recorded runs to a single HTML file that needs no network."""
 
 import base64
 import hashlib
@@ -24,23 +24,23 @@ from bigcodeflow.store import write_atomically
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: What mail and chat let through, and a phone opens without a pause.
+#: Size that mail and chat programs accept, and that a phone opens without delay.
 MAX_BYTES = 15_000_000
-#: Read as one script, each after what it uses.
+#: Files that form a single script, each after the files that it uses.
 SCRIPTS = ("dom.js", "data.js", "code.js", "charts.js", "overview.js", "detail.js", "samples.js", "main.js")
 _ASSETS = Path(__file__).with_name("assets")
 _VEGA_SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 
 class WrittenReport(NamedTuple):
-    """A report's file, and what had to be left out of it."""
+    """File of a report, and how much its texts were cut."""
 
     path: Path
     size_bytes: int
     text_limit: TextLimit
-    """Texts of samples are cut to so many characters."""
+    """Maximum number of characters of samples' texts."""
     texts_were_cut: bool
-    """The bound made them shorter than they are in a report without one."""
+    """True if ``max_bytes`` required a smaller limit than the default limit."""
 
 
 def write_report(
@@ -51,11 +51,11 @@ def write_report(
     sections: Sequence[Section] = (),
     max_bytes: int = MAX_BYTES,
 ) -> WrittenReport:
-    """Write one self-contained HTML file about the runs, whole or not at all.
+    """Write a self-contained HTML file about the runs, atomically.
 
-    It loads nothing from anywhere: scripts, styles, charts and every sample are inside. Texts of samples are cut until
-    the file has at most ``max_bytes``. Without a comparison of these runs, those of a board are compared here. Further
-    ``sections`` come last in the overview.
+    It loads nothing from elsewhere: scripts, styles, charts and all samples are inside. Texts of samples are cut so
+    that the file has at most ``max_bytes``, if possible. Without a given comparison, the runs of each board are
+    compared here. Further ``sections`` are last in the overview.
     """
     if not runs:
         raise ArtifactError("a report needs a run: name one, see `bigcodeflow report --help`")
@@ -73,7 +73,7 @@ def write_report(
         }
         library = charting_library()
         empty = len(render_page(summary, PackedSamples("", [], TEXT_LIMITS[0]), library))
-        # A pack's element costs some bytes of its own.
+        # The HTML element of each pack costs some additional bytes.
         packed = pack_samples(connection, max_bytes=max_bytes - empty - 64 * len(tasks["task_id"]))
     content = render_page({**summary, "limit": packed.limit._asdict()}, packed, library)
     try:
@@ -92,7 +92,7 @@ def _run(run: ReportedRun) -> dict[str, Any]:
 def _sections(
     runs: Sequence[ReportedRun], connection: "DuckDBPyConnection", comparison: Comparison | None
 ) -> list[Section]:
-    """Board by board, as scores of different prompts or tasks have no common order."""
+    """Return the sections board by board, because scores of different prompts or tasks cannot be ranked together."""
     boards: dict[str, list[int]] = {}
     for index, run in enumerate(runs):
         boards.setdefault(run.recorded.board, []).append(index)
@@ -109,7 +109,7 @@ def _sections(
 def _of_board(
     every: Sequence[ReportedRun], indexes: Sequence[int], connection: "DuckDBPyConnection", given: Comparison | None
 ) -> list[Section]:
-    """The sections about the runs of one board; where a comparison was given, no other one is made."""
+    """Return the sections about the runs of a board; if a comparison is given, no other is computed."""
     lead = "A task counts in each of its"
     runs = [every[index] for index in indexes]
     leads = comparisons.lead_runs(runs)
@@ -133,10 +133,10 @@ def _of_board(
 
 
 def render_page(summary: Mapping[str, Any], packed: PackedSamples, library: str) -> bytes:
-    """The whole file as UTF-8.
+    """Render the whole file as UTF-8.
 
-    Untrusted text is in it as JSON whose markup characters are escaped, or inside base64. The content security policy
-    forbids requests, and every script but the two whose hashes it names; the page's own scripts set text, not markup.
+    It contains untrusted text only as JSON with escaped markup characters, or in base64. The content security policy
+    forbids requests, and all scripts except the two whose hashes it names; the page's scripts set text, not markup.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from jinja2.utils import htmlsafe_json_dumps
@@ -152,7 +152,7 @@ def render_page(summary: Mapping[str, Any], packed: PackedSamples, library: str)
         policy=policy,
         title=f"{summary['title']} · bigcodeflow report",
         style=style,
-        # With its markup characters escaped, so that no value can end the element that it stands in.
+        # Markup characters are escaped, so that no value can close the element that contains it.
         summary=htmlsafe_json_dumps(summary, separators=(",", ":"), allow_nan=False),
         packs={"index": packed.listed} | {f"task-{number}": pack for number, pack in enumerate(packed.tasks)},
         library=library,
@@ -162,31 +162,31 @@ def render_page(summary: Mapping[str, Any], packed: PackedSamples, library: str)
 
 
 def asset(name: str) -> str:
-    """Text of one of the page's files."""
+    """Read the text of a file of the page."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
 def charting_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed (BSD 3-Clause) as one script, fit to stand inside a script element.
+    """Return Vega, Vega-Lite and Vega-Embed (BSD 3-Clause) as a single script, safe inside a script element.
 
-    Bundling takes 2 s of CPU, so the script is kept in the user's cache for the next report.
+    Bundling takes 2 s of CPU, so the script is stored in the user's cache for the next report.
     """
     of = hashlib.sha256(f"{metadata.version('vl-convert-python')} {_VEGA_SNIPPET}".encode()).hexdigest()
     kept = cache_folder() / "charts" / f"vega-{of[:16]}.js"
     with suppress(OSError, UnicodeDecodeError):
         return _isolated(kept.read_text(encoding="utf-8"))
-    import vl_convert  # costs 0.2 s
+    import vl_convert  # takes 0.2 s
 
     bundle = vl_convert.javascript_bundle(_VEGA_SNIPPET)
-    with suppress(OSError):  # a cache that cannot be written costs time, and nothing else
+    with suppress(OSError):  # a cache that cannot be written only costs time
         write_atomically(kept, bundle.encode())
     return _isolated(bundle)
 
 
 def _isolated(source: str) -> str:
-    """The source with names of its own, and without the texts that end or change a script element.
+    """Wrap the source in a separate scope, and escape the texts that would end or change a script element.
 
-    Those occur in strings and patterns only, where an escape means the same.
+    These texts occur only in strings and patterns, where an escape has the same meaning.
     """
     inside = re.sub(r"<(?=/script|!--)", r"\\x3c", source, flags=re.IGNORECASE)
     return f"(() => {{\n'use strict';\n{inside}\n}})();"

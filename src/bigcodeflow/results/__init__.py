@@ -1,4 +1,4 @@
-"""From verdicts to what a run says: metrics, result files, the catalog and the summary."""
+"""Results of a run, computed from its verdicts: metrics, result files, the catalog and the summary."""
 
 from bigcodeflow.results.aggregation import GroundTruthFailure, aggregate, ground_truth_failures
 from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
@@ -17,5 +17,5 @@ __all__ = [
     "write_pass_at_k",
 ]
 
-#: Part of every metrics artifact's key; bump when unchanged verdicts give other metrics.
+#: Part of the key of every metrics artifact; increase it when the same verdicts give different metrics.
 VERSION = 4

@@ -1,4 +1,4 @@
-"""Verdicts in, metrics out: the models in ``sql/`` count, :mod:`bigcodeflow.results.statistics` estimates."""
+"""Compute metrics from verdicts: the models in ``sql/`` count, :mod:`bigcodeflow.results.statistics` estimates."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -23,8 +23,8 @@ from bigcodeflow.results.statistics import (
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Scores of a task, from its samples, its passed samples and k. The thresholds are those of the paper's tables, but for
-#: 1.0, which is pass^k.
+#: Scores of a task, from its number of samples, of passed samples, and k. The thresholds are those of the paper's
+#: tables, except 1.0, which is pass^k.
 _SCORES_OF_K: Mapping[str, Callable[[int, int, int], float]] = {
     "pass^k": pass_hat_k,
     "g_pass@k_0.5": partial(g_pass_at_k, threshold=0.5),
@@ -34,7 +34,7 @@ _SCORES_OF_K: Mapping[str, Callable[[int, int, int], float]] = {
 
 
 class GroundTruthFailure(NamedTuple):
-    """A task that cannot be judged here, because its own solution does not pass."""
+    """A task that cannot be judged here, because its reference solution does not pass."""
 
     task_id: str
     status: str
@@ -53,22 +53,22 @@ def aggregate(
     quarantined: Sequence[str] = (),
     exclude_quarantined: bool = False,
 ) -> pa.Table:
-    """Metrics of one run over the given tasks; verdicts of other tasks are left aside.
+    """Compute the metrics of a run over the given tasks; ignore verdicts of other tasks.
 
     Columns: see METRICS. Metrics: ``pass@k`` over all tasks, ``pass@k_judgeable`` over the tasks whose ground truth
     passes, ``sample_count`` and ``sample_share`` of each status, failure kind and solution flag,
     ``infra_error_count`` (samples that were not judged and are in no score) and ``ground_truth_rate``. A k has rows
-    only when every task was given k samples. Where every task was given several samples, over the tasks of ``pass@k``:
+    only if every task was given k samples. If every task was given several samples, over the tasks of ``pass@k``:
     ``avg@n``, ``bayes@n`` and, for each k above 1, ``pass^k``, ``g_pass@k_0.5``, ``g_pass@k_0.75`` and ``mg_pass@k``.
-    Where samples were executed again, ``rerun_count`` and ``flaky_count``;
-    where ground truths passed only in a confirmation, ``ground_truth_flaky_count``.
+    If samples were executed again, ``rerun_count`` and ``flaky_count``;
+    if ground truths passed only in a confirmation, ``ground_truth_flaky_count``.
 
-    With quarantined tasks among the given ones: ``quarantined_task_count`` and, beside the scores over all tasks,
-    ``pass@k_unquarantined``. Where they are excluded, ``excluded_task_count``, both scores are those without them, and
-    ``pass@k_with_quarantined`` is what the first would be.
+    If some of the tasks are quarantined: ``quarantined_task_count`` and, in addition to the scores over all tasks,
+    ``pass@k_unquarantined``. If they are excluded: ``excluded_task_count``; ``pass@k`` and ``pass@k_judgeable`` then
+    leave them out, and ``pass@k_with_quarantined`` is ``pass@k`` with them.
 
     Raises:
-        ExecutionError: a sample without verdict, a doubled one, or a task without ground truth.
+        ExecutionError: a sample without verdict or with several, or a task without ground truth.
         ArtifactError: a table that cannot be read.
     """
     paths = {"tasks": tasks, "verdicts": verdicts, "ground_truth": ground_truth, "solutions": solutions}
@@ -78,7 +78,7 @@ def aggregate(
             "CREATE TEMP TABLE requested_k AS SELECT DISTINCT unnest($k::INTEGER[]) AS k", {"k": list(k)}
         )
         _create_quarantine(connection, quarantined, exclude=exclude_quarantined)
-        for model in ("task_slices", "task_counts", "task_scores"):  # a later one reads an earlier one
+        for model in ("task_slices", "task_counts", "task_scores"):  # later models read earlier ones
             connection.execute(f"CREATE TEMP TABLE {model} AS {models.sql_of(model)}")
         rows = [
             *_ground_truth_rows(connection),
@@ -94,13 +94,13 @@ def aggregate(
 
 
 def ground_truth_failures(ground_truth: Path) -> list[GroundTruthFailure]:
-    """Tasks whose ground truth does not pass here, by number, with what became of it."""
+    """Return the tasks whose ground truth does not pass here, with status and failure kind, by task number."""
     with models.sources(ground_truth=ground_truth) as connection:
         return [GroundTruthFailure(**row) for row in models.rows_of(connection, "ground_truth_failures")]
 
 
 def _require_complete(connection: "DuckDBPyConnection", verdicts: Path) -> None:
-    """A missing or doubled verdict would still give a score, and a wrong one."""
+    """Raise ExecutionError if a verdict is missing or doubled: the scores would be wrong without a sign of it."""
     problems = models.rows_of(connection, "integrity")
     if not problems:
         return
@@ -116,7 +116,7 @@ def _require_complete(connection: "DuckDBPyConnection", verdicts: Path) -> None:
 
 
 def _create_quarantine(connection: "DuckDBPyConnection", task_ids: Sequence[str], *, exclude: bool) -> None:
-    """Tables ``quarantined_tasks`` and ``score_metrics``: which scores there are, and over which tasks each is."""
+    """Create tables ``quarantined_tasks`` and ``score_metrics``: the scores to compute, and the tasks of each."""
     connection.execute(
         "CREATE TEMP TABLE quarantined_tasks AS SELECT DISTINCT unnest($ids::VARCHAR[]) AS task_id",
         {"ids": list(task_ids)},
@@ -149,7 +149,7 @@ def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:
 
 
 def _several_sample_rows(row: Row, wanted: Sequence[int]) -> Iterator[Row]:
-    """Scores of one slice that need several samples a task; none of a k that no task has judged samples for."""
+    """Yield a slice's scores that need several samples per task; skip each k with no task of k judged samples."""
     tasks = list(zip(row["judged"], row["passed"], strict=True))
     n_samples = sum(row["judged"])
     shares = [passed / judged for judged, passed in tasks]

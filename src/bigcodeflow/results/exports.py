@@ -15,9 +15,9 @@ from bigcodeflow.results.aggregation import ground_truth_failures
 from bigcodeflow.results.formatting import json_text
 from bigcodeflow.store import write_atomically
 
-#: Every other status is a fail in the original's files.
+#: Statuses written as they are; every other status is written as "fail".
 _EXPORTED_STATUSES = {"pass", "timeout", "infra_error"}
-#: Outcomes that unittest counts against a sample; "missing" is a test that never reported one.
+#: Outcomes of tests that fail a sample; "missing": the test reported no outcome.
 FAILING_OUTCOMES = ("fail", "error", "missing")
 
 
@@ -26,8 +26,8 @@ def write_eval_results(
 ) -> Path:
     """Write ``<stem>_eval_results.json`` of one variant and sanitizer, and return its path.
 
-    A sample that was not judged keeps the status ``infra_error``, which the original does not know: written as a fail
-    it would be indistinguishable from one.
+    A sample that was not judged keeps the status ``infra_error``, which the original does not have: as "fail" it could
+    not be distinguished from a real failure. Raises ArtifactError if there are no verdicts, or a solution is missing.
     """
     with models.sources(tasks=tasks, solutions=solutions, verdicts=verdicts) as connection:
         rows = models.rows_of(connection, "executed_samples", {"variant": variant, "sanitizer": sanitizer})
@@ -57,8 +57,8 @@ def write_pass_at_k(
     """Write ``<stem>_pass_at_k.json`` of one variant and sanitizer, and return its path.
 
     Keys: ``pass@1`` (and each further k reported), ``model``, ``split``, ``subset``, ``calibrated``, ``gt_pass_rate``,
-    ``failed_tasks``; ``infra_error_count`` only where samples were left unjudged, ``excluded_task_count`` only where
-    quarantined tasks were left out of the scores. A score that no task can give is null.
+    ``failed_tasks``; ``infra_error_count`` only if some samples were not judged, ``excluded_task_count`` only if
+    quarantined tasks were left out of the scores. A score is null if no task has enough samples for it.
     """
     overall = [row for row in metrics.to_pylist() if row["slice_kind"] == "all"]
     ours = [row for row in overall if (row["variant"], row["sanitizer"]) == (variant, sanitizer)]
@@ -81,19 +81,19 @@ def write_pass_at_k(
         "gt_pass_rate": rate,
         "failed_tasks": [failure.task_id for failure in ground_truth_failures(ground_truth)],
         **({"infra_error_count": infra_errors} if infra_errors else {}),
-        # A score over fewer tasks than the benchmark has must not be taken for the benchmark's.
+        # Shows that the score covers fewer tasks than the benchmark has.
         **({"excluded_task_count": int(excluded["value"])} if excluded else {}),
     }
     return write_atomically(out, json_text(content).encode())
 
 
 def failure_details(verdict: Mapping[str, Any]) -> dict[str, str]:
-    """What failed, by test, or 'ALL' for the module itself, as the original's files state it."""
-    if verdict["status"] in {"pass", "timeout"}:  # the original has nothing to say of either
+    """Map each failing test, or 'ALL' for the whole module, to its trace, in the form of the original's files."""
+    if verdict["status"] in {"pass", "timeout"}:  # the original writes no details for these
         return {}
     if verdict["module_trace"]:
         return {"ALL": verdict["module_trace"]}
-    # A sandbox that died reports no test; a fail without any reason would be of no use to a reader.
+    # A sandbox that died reports no tests; the reader then needs this text as the reason.
     reason = f"{verdict['status']} ({verdict['failure_kind'] or 'no cause recorded'}): {verdict['exit']}\n"
     failing = [test for test in verdict["tests"] or () if test["outcome"] in FAILING_OUTCOMES]
     return {test["name"]: test["trace"] or reason for test in failing} or {"ALL": reason}

@@ -1,4 +1,4 @@
-"""Titles of runs, and scores in words and as JSON, wherever people meet them; rows are those of a METRICS table."""
+"""Format titles of runs and scores, as text and as JSON; rows are those of a METRICS table."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ _BETWEEN = " · "
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _OWNER_NAME_REVISION = 3
 
-#: Metrics of several samples a task in the order in which they are shown, each with its name.
+#: Metrics that need several samples per task, in display order, each with its display name.
 _SEVERAL_SAMPLES = {
     "avg@n": "avg@N",
     "bayes@n": "Bayes@N, credible interval",
@@ -27,14 +27,14 @@ _SEVERAL_SAMPLES = {
 }
 
 
-#: Of boards and titles of runs whose tasks show tests that contradict them.
+#: Label in boards and titles of runs whose tasks show tests that contradict their descriptions.
 CONTRADICTED_TESTS = "contradicted tests"
-#: The same of runs on variants of tasks.
+#: Label in boards and titles of runs on variants of tasks.
 TASK_VARIANTS = "variants of tasks"
 
 
 class Model(NamedTuple):
-    """A model's name, and its revision where that is not the main one."""
+    """A model's name, and its revision if that is not 'main'."""
 
     name: str
     revision: str | None
@@ -44,7 +44,7 @@ class Model(NamedTuple):
 
 
 def named_model(text: str) -> Model:
-    """The model of its file name form ORGANISATION--NAME--REVISION, of which the ends may be absent."""
+    """Parse a model from its file name form ORGANISATION--NAME--REVISION; organisation and revision are optional."""
     parts = text.split("--")
     revised = len(parts) > 1 and (
         len(parts) >= _OWNER_NAME_REVISION or parts[-1] == "main" or _COMMIT.fullmatch(parts[-1]) is not None
@@ -55,27 +55,27 @@ def named_model(text: str) -> Model:
 
 
 def board_title(subset: str, split: str, *details: str) -> str:
-    """What scores must share to be ranked, such as 'hard · instruct', followed by the details that are not empty."""
+    """Return the title of a board, whose scores can be ranked: 'hard · instruct' and all details that are not empty."""
     return _BETWEEN.join(filter(None, (subset, split, *details)))
 
 
 def title_of(model: str, subset: str, split: str, *details: str) -> str:
-    """Such as 'gpt-4o · hard · instruct', followed by the details that are not empty.
+    """Return the title of a run, such as 'gpt-4o · hard · instruct', followed by the details that are not empty.
 
-    The name that a sweep gives a control, oracle-instruct-hard, counts as oracle.
+    A control's name from a sweep, such as oracle-instruct-hard, is shortened to oracle.
     """
     name, _, setting = model.partition(f"-{split}-{subset}")
     own = name if name and setting[:1] in ("", "-", "+") else model
     rest = setting.lstrip("-+") if own == name else ""
     title = _BETWEEN.join(filter(None, (str(named_model(own)), board_title(subset, split), rest, *details)))
-    # A result file from elsewhere names its model: no terminal may obey that.
+    # Imported result files choose the model's name: remove control sequences for the terminal.
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in title)
 
 
 def disambiguated(titles: Sequence[str], details: Sequence[Sequence[str]]) -> list[str]:
-    """The titles, those that several runs share followed by the first details that tell them apart.
+    """Make titles unique: append details to titles that several runs share, until they differ.
 
-    Each kind of detail, the most telling first, has a text for each run.
+    ``details`` holds the kinds of detail, the most important first, each with one text per run.
     """
     found = list(titles)
     for texts in details:
@@ -90,12 +90,12 @@ def disambiguated(titles: Sequence[str], details: Sequence[Sequence[str]]) -> li
 
 
 def without_board(title: str, board: str) -> str:
-    """The title as it reads where subset and split stand above it."""
+    """Return the title without its board, for places where a heading already shows the board."""
     return title.replace(f"{_BETWEEN}{board}", "", 1)
 
 
 def fits(wanted: str, text: str) -> bool:
-    """Whether a text is the wanted one, also as a table has elided it."""
+    """Tell if ``text`` equals ``wanted``, which may be elided in the middle as tables do it."""
     head, cut, tail = wanted.partition(ELLIPSIS)
     if not cut or not head or not tail:
         return wanted == text
@@ -103,7 +103,7 @@ def fits(wanted: str, text: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON knows it: records by field name, and null for NaN and infinity."""
+    """Convert a value to JSON types: records become objects by field name; NaN and infinity become None."""
     if dataclasses.is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -116,66 +116,66 @@ def plain(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """The value as JSON in ASCII, so that no terminal obeys what a model wrote."""
+    """Return the value as JSON in ASCII, so that a terminal sees no control sequences from model texts."""
     return json.dumps(plain(value), indent=2, allow_nan=False)
 
 
 def cause_line(trace: str) -> str:
-    """The exception of a traceback, or of another text the first line that is not indented; empty where it was cut."""
+    """Return the exception line of a traceback, else the first unindented line of the text; empty if there is none."""
     lines = (line for line in trace.splitlines() if line.strip() and not line[0].isspace())
     return exception_line(trace) or next((line for line in lines if not line.startswith("Traceback (")), "")
 
 
 def numbers(*headings: str) -> list[Column]:
-    """Columns that stand at the right."""
+    """Return right-aligned columns with these headings."""
     return [Column(heading, "right") for heading in headings]
 
 
 def overall(rows: Sequence[Row], metric: str) -> Iterator[Row]:
-    """Rows of one metric over all tasks."""
+    """Return the rows of one metric over all tasks."""
     return (row for row in rows if row["slice_kind"] == "all" and row["metric"] == metric)
 
 
 def kind_of(row: Row) -> str:
-    """Variant and sanitizer."""
+    """Return the row's variant and sanitizer as one text."""
     return f"{row['variant']}, {row['sanitizer']}"
 
 
 def identity(row: Row) -> tuple[str, int]:
-    """What a score is of: variant, sanitizer and k."""
+    """Return what identifies a score: variant and sanitizer as one text, and k."""
     return kind_of(row), row["k"]
 
 
 def several_samples(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
-    """Scores over all tasks that need several samples a task, each with its name; none where there is one a task."""
+    """Yield name and row of each score over all tasks that needs several samples per task, if there are any."""
     for metric, name in _SEVERAL_SAMPLES.items():
         for row in overall(rows, metric):
             yield name.format(k=row["k"]), row
 
 
 def score_of(row: Row | None) -> str:
-    """A score with the number of tasks behind it; empty where there is none."""
+    """Return a score in percent with its number of tasks; empty without a row."""
     return f"{percent(row['value'])} of {row['n_tasks']:,}" if row else ""
 
 
 def interval(row: Row) -> str:
-    """Both ends of a row's 95 % interval in percent; empty where there is none."""
+    """Return both ends of a row's 95 % interval in percent; empty if there is none."""
     return percent_range((row["ci_low"], row["ci_high"]))
 
 
 def percent_range(ends: tuple[float | None, float | None] | None) -> str:
-    """Both ends of an interval of shares in percent; empty where one is not known."""
+    """Return both ends of an interval of shares in percent; empty if an end is not known."""
     low, high = ends or (None, None)
     return "" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
 
 
 def percent(share: float) -> str:
-    """A share in percent; NaN is the share of nothing."""
+    """Return a share in percent; NaN means that nothing was judged."""
     return "none judged" if math.isnan(share) else f"{100 * share:.1f} %"
 
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:
-    """What a reader has to know beside the scores: quarantined tasks, and what executing again has shown."""
+    """Yield notes that a reader needs with the scores: about quarantined tasks and about reruns."""
     for metric, counted in (("excluded_task_count", "left out of"), ("quarantined_task_count", "part of")):
         for row in overall(rows, metric):
             tasks = f"{row['value']:,.0f} of {row['n_tasks']:,} tasks {'is' if row['value'] == 1 else 'are'}"
@@ -190,7 +190,7 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def unjudged_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """A sentence for each variant and sanitizer of which samples were not judged."""
+    """Yield a sentence for each variant and sanitizer that has samples which were not judged."""
     for row in overall(rows, "infra_error_count"):
         if row["value"]:
             yield (
@@ -200,13 +200,13 @@ def unjudged_notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def flaky_ground_truths(rows: Sequence[Row]) -> str:
-    """How many ground truths passed only when they were executed again; empty where none did."""
+    """Return a phrase that counts the ground truths which did not pass in every execution; empty if there are none."""
     row = next(overall(rows, "ground_truth_flaky_count"), None)
     return f", {row['value']:,.0f} of them not in every execution" if row else ""
 
 
 def _other_score(rows: Sequence[Row], row: Row) -> str:
-    """The score that quarantined tasks make different: without them where they count, with them where they do not."""
+    """Return the alternative score: without the quarantined tasks where they count, with them where they do not."""
     for metric, word in (("pass@k_unquarantined", "without"), ("pass@k_with_quarantined", "with")):
         scores = [other for other in overall(rows, metric) if kind_of(other) == kind_of(row)]
         if scores:

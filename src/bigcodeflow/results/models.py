@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 _SQL = Path(__file__).with_name("sql")
 _ROWS_AT_ONCE = 2_000
-#: Columns that tables of earlier versions lack, where they are null.
+#: Columns that tables of earlier versions lack; they are null there.
 _LATER_COLUMNS = {"solutions": "SELECT NULL::BOOLEAN AS shortened WHERE false UNION ALL BY NAME"}
 
 
 @cache
 def _database_of_process() -> "DuckDBPyConnection":
-    import duckdb  # costs 0.15 s, which a cached run need not pay
+    import duckdb  # takes 0.15 s, which a cached run can save
 
     return duckdb.connect()
 
 
 @contextmanager
 def database() -> Iterator["DuckDBPyConnection"]:
-    """A connection to this process's in-memory database; it must create temporary objects only, which end with it.
+    """Open a connection to the in-memory database of this process; create only temporary objects on it.
 
-    To open a database for each would cost 30 ms.
+    These disappear with the connection. A separate database for each use would cost 30 ms.
     """
     with _database_of_process().cursor() as connection:
         yield connection
@@ -41,22 +41,22 @@ def database() -> Iterator["DuckDBPyConnection"]:
 
 @contextmanager
 def readable(path: Path) -> Iterator[Path]:
-    """A database's file as DuckDB can open it for reading: a copy where it would read a backslash as a slash."""
+    """Yield a path at which DuckDB can read the database file: a copy if the path has a backslash (read as a slash)."""
     if "\\" not in str(path):
         yield path
         return
     with TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
-        with suppress(FileNotFoundError):  # DuckDB says so
+        with suppress(FileNotFoundError):  # DuckDB will report it
             shutil.copyfile(path, copy)
         yield copy
 
 
 @contextmanager
 def views(connection: "DuckDBPyConnection", **paths: Path) -> Iterator["DuckDBPyConnection"]:
-    """The connection with a view over each Parquet file, named ``source_{keyword}``, in place of earlier ones.
+    """Create or replace a view over each Parquet file, named ``source_{keyword}``, and yield the connection.
 
-    An ArtifactError says that a file is missing, is not Parquet, or lacks a column that a model reads.
+    Raises ArtifactError if a file is missing, is not Parquet, or lacks a column that a model reads.
     """
     import duckdb
 
@@ -74,23 +74,23 @@ def views(connection: "DuckDBPyConnection", **paths: Path) -> Iterator["DuckDBPy
 
 @contextmanager
 def sources(**paths: Path) -> Iterator["DuckDBPyConnection"]:
-    """A connection with ``views`` over the files; the same errors."""
+    """Open a connection with ``views`` over the files; raise the same errors."""
     with database() as connection, views(connection, **paths):
         yield connection
 
 
 def rows_of(connection: "DuckDBPyConnection", model: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
-    """The model's rows, each as a mapping of column to value."""
+    """Return the model's rows, each as a mapping of column to value."""
     return list(rows_from(connection.execute(sql_of(model), dict(parameters or {}))))
 
 
 def rows_from(cursor: "DuckDBPyConnection") -> Iterator[Row]:
-    """The rows of an executed statement, read in portions."""
+    """Yield the rows of an executed statement, fetched in batches."""
     names = [column[0] for column in cursor.description or ()]
     while batch := cursor.fetchmany(_ROWS_AT_ONCE):
         yield from (dict(zip(names, row, strict=True)) for row in batch)
 
 
 def sql_of(model: str) -> str:
-    """The SELECT of a model such as 'task_counts' or 'catalog/failures'."""
+    """Return the SELECT of a model such as 'task_counts' or 'catalog/failures'."""
     return (_SQL / f"{model}.sql").read_text(encoding="utf-8")

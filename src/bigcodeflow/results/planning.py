@@ -1,4 +1,4 @@
-"""How many tasks and samples it takes to find a difference of two models in pass@1, see docs/statistics.md."""
+"""Numbers of tasks and samples needed to detect a difference of two models in pass@1, see docs/statistics.md."""
 
 import bisect
 import math
@@ -10,13 +10,13 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.comparison.common_tasks import common_tasks
 from bigcodeflow.results.comparison.run_selection import ComparedRun, TaskCounts
 
-#: Assumed without a run: the score of both models, how much of the variance of one sample's outcome lies between
-#: tasks, and the correlation of two models' pass rates over tasks. Together they make 27.5 % of tasks with one sample
-#: fall to one model alone; of the two recorded models whose answers to all 1,140 tasks are known, 27.3 % do.
+#: Assumptions without a run: the score of both models, the share of the variance of one sample's outcome that lies
+#: between tasks, and the correlation of the models' pass rates over tasks. With one sample per task, 27.5 % of tasks
+#: are then solved by one model only; for the two recorded models with answers to all 1,140 tasks it is 27.3 %.
 ASSUMED_SCORE = 0.5
 ASSUMED_SHARE_BETWEEN_TASKS = 0.75
 ASSUMED_CORRELATION = 0.6
-#: More samples a task than this are called out of reach.
+#: Largest number of samples per task that is considered.
 MOST_SAMPLES = 10_000
 _NORMAL = NormalDist()
 _FEW_TASKS = 30
@@ -26,39 +26,39 @@ class Variances(NamedTuple):
     """Variance over tasks of the difference of two models' shares of samples that pass."""
 
     between: float
-    """Of the difference of their pass rates, which no number of samples makes smaller."""
+    """Variance of the difference of their pass rates, which more samples do not reduce."""
     within: float
-    """Added by chance with one sample a task, and an n-th of it with n."""
+    """Variance added by chance with one sample per task; n samples add an n-th of it."""
 
 
 class Basis(NamedTuple):
-    """Variances, and what they rest on."""
+    """Variances, and the data and assumptions behind them."""
 
     variances: Variances
     n_tasks: int
-    """Tasks that they were estimated from; 0 where they are assumed."""
+    """Number of tasks of the estimate; 0 if the variances are assumed."""
     notes: tuple[str, ...]
-    """What was estimated and what was assumed, a sentence each."""
+    """Sentences that say what was estimated and what was assumed."""
 
 
 class Question(NamedTuple):
-    """What is to be found, and how surely."""
+    """Variances, and the required power and significance level of the test."""
 
     variances: Variances
     power: float = 0.8
-    """Share of comparisons that find the difference, where it is there."""
+    """Share of comparisons that detect a difference which exists."""
     alpha: float = 0.05
-    """Share of comparisons that find one where there is none; two-sided."""
+    """Share of comparisons that report a difference although none exists; two-sided."""
 
 
 def power(question: Question, difference: float, n_tasks: int, n_samples: float) -> float:
-    """Chance that the paired test of `bigcodeflow compare` finds a true difference.
+    """Return the probability that the paired test of `bigcodeflow compare` detects a true difference.
 
-    Normal approximation of the sign-flip test, and of McNemar's exact test for one sample a task: under the null
-    hypothesis a sum of N differences d has the variance N E[d^2], in truth N Var[d]. Source: Connor 1987, "Sample Size
-    for Testing Differences in Proportions for the Paired-Sample Design", formula 2. The sum moves in steps of 2 / n
-    where differences change sign, so that half a step is taken off; without this, few samples would promise too much.
-    The difference is a share in 0..1; n_samples of each task may be infinite, for the best that any number can do.
+    Normal approximation of the sign-flip test, and of McNemar's exact test for one sample per task: a sum of N
+    differences d has the variance N E[d^2] under the null hypothesis, and N Var[d] in truth. Source: Connor 1987,
+    "Sample Size for Testing Differences in Proportions for the Paired-Sample Design", formula 2. The sum moves in steps
+    of 2 / n when differences change sign, so half a step is subtracted; otherwise the power of few samples would be too
+    high. ``difference`` is a share in 0..1; ``n_samples`` per task may be infinite, for the upper limit of the power.
     """
     spread = _spread(question.variances, difference, n_samples)
     needed = -_NORMAL.inv_cdf(question.alpha / 2) * math.sqrt(n_tasks * (spread * spread + difference * difference))
@@ -69,7 +69,7 @@ def power(question: Question, difference: float, n_tasks: int, n_samples: float)
 
 
 def tasks_needed(question: Question, difference: float, n_samples: float) -> int:
-    """The fewest tasks with which the difference is found as surely as the question asks; see :func:`power`."""
+    """Return the smallest number of tasks that reaches the question's power for a difference; see :func:`power`."""
     spread = _spread(question.variances, difference, n_samples)
     both = math.hypot(spread, difference) * -_NORMAL.inv_cdf(question.alpha / 2)
     both += spread * _NORMAL.inv_cdf(question.power)
@@ -79,15 +79,15 @@ def tasks_needed(question: Question, difference: float, n_samples: float) -> int
 
 
 def samples_needed(question: Question, difference: float, n_tasks: int) -> int | None:
-    """The fewest samples a task that find the difference on n_tasks tasks; None where MOST_SAMPLES are too few."""
+    """Return the fewest samples per task that reach the power on n_tasks tasks; None if MOST_SAMPLES are too few."""
     wanted = range(1, MOST_SAMPLES + 1)
-    # More samples need fewer tasks: the numbers of tasks, negated, are in ascending order.
+    # More samples need fewer tasks, so the negated numbers of tasks are in ascending order.
     fewest = bisect.bisect_left(wanted, -n_tasks, key=lambda n: -tasks_needed(question, difference, n))
     return wanted[fewest] if fewest < len(wanted) else None
 
 
 def smallest_difference(question: Question, n_tasks: int, n_samples: float) -> float | None:
-    """The smallest difference that so many tasks and samples find as surely as asked; None where they find none."""
+    """Return the smallest difference that these tasks and samples detect with the power; None if they detect none."""
     if power(question, 1.0, n_tasks, n_samples) < question.power:
         return None
     low, high = 0.0, 1.0
@@ -99,12 +99,12 @@ def smallest_difference(question: Question, n_tasks: int, n_samples: float) -> f
 
 
 def basis_of(runs: Sequence[ComparedRun]) -> Basis:
-    """Variances as far as recorded runs show them: of a pair of runs, of one run and a model like it, or assumed.
+    """Estimate variances from two runs, or from one run and an assumed similar model; without runs return assumptions.
 
-    The difference of the shares D has the variance between + within / n over tasks. c (n - c) / (n (n - 1)) is an
-    unbiased estimate of p (1 - p), the within part of one model's task; the variance of D less what the recorded
-    numbers of samples add to it estimates the between part. Source of the decomposition: Miller 2024, "Adding Error
-    Bars to Evals", section 3.
+    The difference D of the shares has the variance between + within / n over tasks. c (n - c) / (n (n - 1)) is an
+    unbiased estimate of p (1 - p), the within part of one model's task. The between part is estimated as the variance
+    of D minus the part that the recorded numbers of samples add. Source of the decomposition: Miller 2024, "Adding
+    Error Bars to Evals", section 3. Raises ArtifactError if the runs share fewer than two judged tasks.
     """
     if len(runs) > 2:  # noqa: PLR2004 - a pair
         raise ConfigError(f"plan: takes the runs of at most two models, got {len(runs)}: name one or two")
@@ -132,21 +132,21 @@ def basis_of(runs: Sequence[ComparedRun]) -> Basis:
 
 
 def _spread(variances: Variances, difference: float, n_samples: float) -> float:
-    """Standard deviation of a task's difference, which is at least what such a mean difference makes it.
+    """Return the standard deviation of a task's difference, at least the minimum for this mean difference.
 
-    Shares move in steps of 1 / n, so that E[d^2] >= |E[d]| / n. Runs that agree everywhere would else promise that a
-    handful of tasks finds anything.
+    Shares move in steps of 1 / n, so E[d^2] >= |E[d]| / n. Without this minimum, for runs that agree on all tasks, a
+    few tasks would seem to detect any difference.
     """
     least = difference / n_samples - difference * difference
     return math.sqrt(max(variances.between + variances.within / n_samples, least, 0.0))
 
 
 def pair_variances(rows: Sequence[Sequence[TaskCounts]]) -> Variances:
-    """Variances of the difference of two runs on the same tasks."""
+    """Estimate the variances of the difference of two runs on the same tasks."""
     total = variance([first.share - second.share for first, second in zip(*rows, strict=True)])
     noise, within = math.fsum(map(_noise, rows)), math.fsum(map(_within, rows))
     if any(map(_is_assumed, rows)) and noise > total:
-        within *= total / noise  # an assumption must not exceed what was seen
+        within *= total / noise  # an assumption must not exceed the observed variance
     return Variances(max(0.0, total - noise), within)
 
 
@@ -155,12 +155,12 @@ def _of_two_alike(between: float, within: float) -> Variances:
 
 
 def _noise(tasks: Sequence[TaskCounts]) -> float:
-    """What the recorded numbers of samples add to the variance of a model's shares."""
+    """Return the variance that the recorded numbers of samples add to a model's shares."""
     return _within(tasks) * fmean(1 / task.n_judged for task in tasks)
 
 
 def _within(tasks: Sequence[TaskCounts]) -> float:
-    """Mean of p (1 - p) over tasks: estimated from those with several samples, else assumed."""
+    """Return the mean of p (1 - p) over tasks: estimated from tasks with several samples, else assumed."""
     if _is_assumed(tasks):
         return _assumed_within(fmean(task.share for task in tasks))
     return fmean(

@@ -1,4 +1,4 @@
-"""The setting of a run, by which runs are joined and distinguished: how its model was asked and its answers judged."""
+"""The setting of a run, used to group and distinguish runs: how its model was asked and how its answers were judged."""
 
 import hashlib
 import json
@@ -11,16 +11,16 @@ from bigcodeflow.config import GenerationConfig, LimitsConfig, OfflineConfig, Pr
 from bigcodeflow.results.runs import RecordedRun
 
 _IMPORTED = re.compile(r"(?:^|_)eval_results\.json(\.gz)?$")
-#: How the original's file names end: the steps that were taken, and the kind of file. None of it is about the model.
+#: Endings of the original's file names: processing steps and kind of file. They say nothing about the model.
 _ENDING = re.compile(r"(-sanitized)?([-_](un)?calibrated)?((\.|_)eval_results\.json|\.jsonl)?(\.gz)?$")
-#: Settings of the execution that change scores, in the values that are not the defaults.
+#: Settings of the execution that change scores, each with its value that is not the default.
 _WORTH_SAYING = {"integrity": "off", "quarantine": "exclude"}
-#: How a model is loaded where that may change its answers.
+#: Settings of loading a model that may change its answers.
 _LOADED = ("tokenizer", "dtype", "lora", "max_model_tokens")
 
 
 class RunSetting(NamedTuple):
-    """Everything that can change a run's score beside its model, its tasks and the environment."""
+    """All settings that can change a run's score, except its model, its tasks and the environment."""
 
     key: str
     """Identity, 12 hex digits."""
@@ -31,7 +31,7 @@ class RunSetting(NamedTuple):
 def setting_of(run: RecordedRun) -> RunSetting:
     """Return a run's setting: the server's address, sampling, prompt, and how the answers were judged.
 
-    How fast the server was asked is no part of it.
+    The speed of requests is not part of it.
     """
     asked, words = _asked(run)
     judged: dict[str, Any] = {
@@ -39,7 +39,7 @@ def setting_of(run: RecordedRun) -> RunSetting:
         "limits": _different(run, "execution.limits", LimitsConfig().model_dump()),
         "reruns": _section(run, "execution").get("reruns") or 0,
     }
-    # Absent where they are the defaults: the keys of recorded leaderboards hold none of them.
+    # Defaults are left out, because the keys of recorded leaderboards do not contain them.
     execution = _section(run, "execution")
     judged |= {name: execution[name] for name, value in _WORTH_SAYING.items() if execution.get(name) == value}
     text = json.dumps({"answers": asked, **judged}, sort_keys=True, default=str)
@@ -53,14 +53,14 @@ def setting_of(run: RecordedRun) -> RunSetting:
 
 
 def _asked(run: RecordedRun) -> tuple[dict[str, Any], list[str]]:
-    """Return what identifies the way in which the answers were made, and the same in words."""
+    """Return the settings that identify how the answers were made, as data and in words."""
     source = str(_section(run, "samples").get("source", ""))
     if source != "model":
         name = PurePath(source).name
-        # What follows the benchmark in the original's file names is the setting: vllm-0-1-sanitized_calibrated.
+        # In the original's file names the setting follows the benchmark: vllm-0-1-sanitized_calibrated.
         _, _, rest = name.partition(f"bigcodebench{'-hard' if run.subset == 'hard' else ''}-{run.split}--")
         given = {"samples": _ENDING.sub("", rest)}
-        if _IMPORTED.search(name):  # judged elsewhere, so never the same setting as samples that were judged here
+        if _IMPORTED.search(name):  # judged elsewhere, so never equal to the setting of samples that were judged here
             return given | {"judged": "elsewhere"}, [*filter(None, given.values()), "imported results"]
         return given, [given["samples"] or "recorded samples"]
     generation = _section(run, "generation")
@@ -90,7 +90,7 @@ def _words(identity: Mapping[str, Any]) -> Iterator[str]:
     if identity["extra_body"]:
         yield "extra_body changed"
     for name, value in {**identity["prompt"], **identity["offline"]}.items():
-        # A prompt's text is too long for a table, and is in the run's record.
+        # A prompt's text is too long for a table; the run's record has it.
         yield f"{name} {value}" if name in {"form", "dtype", "max_model_tokens"} else f"{name} changed"
 
 
@@ -106,9 +106,9 @@ def _section(run: RecordedRun, path: str) -> Mapping[str, Any]:
 
 
 def _different(run: RecordedRun, path: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that differ from the defaults, so that a later version's new ones change no older run.
+    """Return the settings that differ from the defaults, so that new settings of later versions change no older run.
 
-    Nothing differs as far as is known where a run was imported: null there means unknown, and not a value.
+    For imported runs the result is empty: null means unknown there, not a value.
     """
     given = {} if run.imported else _section(run, path)
     return {name: given[name] for name in sorted(given) if name not in defaults or given[name] != defaults[name]}

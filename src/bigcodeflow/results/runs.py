@@ -1,4 +1,4 @@
-"""Recorded runs: what ran, under which settings, and where its artifacts lie."""
+"""Recorded runs: their models, settings and artifacts."""
 
 import difflib
 import json
@@ -29,7 +29,7 @@ from bigcodeflow.store import Store, open_store
 from bigcodeflow.store.store import MANIFEST
 
 _FOLDER = "runs"
-#: Sources of samples that are no model's answers: what they score says something of the judge only.
+#: Sources of samples that are not answers of a model: their scores only test the judge.
 CONTROLS = frozenset({"oracle", "stub", "cheat", "starter"})
 _LONGEST_VALUE = 24
 _MOST_CANDIDATES = 20
@@ -69,33 +69,33 @@ class RecordedRun(BaseModel):
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """Keys of 'dataset', 'generation', 'sanitizing', 'ground_truth', 'execution', 'aggregation', as far as made."""
+        """Keys of the artifacts made: dataset, generation, sanitizing, ground_truth, execution, aggregation."""
         return {name: key for name, key in self.artifacts.items() if key}
 
     @property
     def split(self) -> str:
-        """Complete or instruct."""
+        """'complete' or 'instruct'; empty if it is not known."""
         return str(self.config.get("dataset", {}).get("split", ""))
 
     @property
     def subset(self) -> str:
-        """Full or hard."""
+        """'full' or 'hard'; empty if it is not known."""
         return str(self.config.get("dataset", {}).get("subset", ""))
 
     @property
     def board(self) -> str:
-        """Subset and split: only scores of one board can be ranked."""
+        """Subset, split and kind of tasks: only scores of the same board can be ranked."""
         return board_title(self.subset, self.split, self._kind_of_tasks)
 
     @property
     def control(self) -> str:
-        """The control that stands in for a model; empty where a model answered."""
+        """Name of the control that replaces a model; empty if the samples have another source."""
         source = self.config.get("samples", {}).get("source")
         return str(source) if source in CONTROLS else ""
 
     @property
     def title(self) -> str:
-        """What people call it, such as 'gpt-4o · hard · instruct'; several runs may share it."""
+        """Title for people, such as 'gpt-4o · hard · instruct'; several runs may share it."""
         return title_of(self.control or self.model, self.subset, self.split, self._kind_of_tasks)
 
     @property
@@ -104,7 +104,7 @@ class RecordedRun(BaseModel):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What the run asked its model with: sampling, prompt, number of samples; empty where no model was asked."""
+        """Request settings: sampling, prompt and number of samples; empty if no model was asked."""
         if self.config.get("samples", {}).get("source") != "model":
             return {}
         asked = self.config.get("generation", {})
@@ -113,14 +113,14 @@ class RecordedRun(BaseModel):
 
     @property
     def address(self) -> str:
-        """Base URL of the server that was asked; empty where it is the provider's own, or no model was asked."""
+        """Base URL of the model server; empty for the provider's default URL, or if no model was asked."""
         if self.config.get("samples", {}).get("source") != "model":
             return ""
         return str(self.config.get("generation", {}).get("base_url") or "").rstrip("/")
 
     @property
     def judging(self) -> Mapping[str, Any]:
-        """Settings of the judging by name; None where one is not known."""
+        """Settings of the judging by name; None if a setting is not known."""
         execution, sanitizing = (self.config.get(name, {}) for name in ("execution", "sanitizing"))
         settings = {name: execution.get(name) for name in ("integrity", "reruns", "fail_fast", "quarantine")}
         return {**(execution.get("limits") or {}), **settings, "safety_policy": sanitizing.get("safety_policy")}
@@ -132,7 +132,7 @@ class RecordedRun(BaseModel):
         return self.quarantined if leaves_out else frozenset()
 
     def path(self, artifact: str) -> Path:
-        """Parquet file of one of the run's artifacts, which it must have."""
+        """Return the Parquet file of an artifact of the run; raise ArtifactError if the store does not have it."""
         path = self.path_if_kept(artifact)
         if path is None:
             raise ArtifactError(
@@ -141,12 +141,12 @@ class RecordedRun(BaseModel):
         return path
 
     def path_if_kept(self, artifact: str) -> Path | None:
-        """Parquet file of one of the run's artifacts; None where the run did not make it, or it is gone."""
+        """Return the Parquet file of an artifact of the run; None if the run did not make it or it was deleted."""
         key = self.keys.get(artifact)
         return self.store.part(STAGE_FOLDERS[artifact], key) if key else None
 
 
-#: Whether a name means a run; the kind of name that wins comes first.
+#: Functions that tell if a name fits a run, in order of priority.
 _MATCHES: tuple[Callable[[RecordedRun, str], bool], ...] = (
     lambda run, name: fits(name, run.record),
     lambda run, name: fits(name, run.run),
@@ -157,13 +157,13 @@ _MATCHES: tuple[Callable[[RecordedRun, str], bool], ...] = (
 
 
 def recorded_runs(store_root: Path | str) -> list[RecordedRun]:
-    """Every run that finished in the store, in the order of time."""
+    """Return all recorded runs of the store, in the order of time."""
     store = open_store(store_root)
     return [_read(path, store) for path in store.files(_FOLDER)]
 
 
 def recorded_run(store: Store, record: str) -> RecordedRun:
-    """The run of a record's name."""
+    """Return the run with this record name; raise ArtifactError if the store does not have it."""
     path = store.file(f"{_FOLDER}/{record}.json")
     if path is None:
         raise ArtifactError(f"{store.location}: has no record {record!r}: it was deleted, or is of another store")
@@ -171,16 +171,16 @@ def recorded_run(store: Store, record: str) -> RecordedRun:
 
 
 class Judge(NamedTuple):
-    """The environment and the judge of a run; None where they are not known, as of imported runs."""
+    """Environment and judge of a run; None if they are not known, as for imported runs."""
 
     environment_sha: str | None
     """Identity of the environment's libraries and data."""
     harness_version: int | None
-    """Version of what judges a sample."""
+    """Version of the code that judges a sample."""
 
 
 def judge_of(run: RecordedRun) -> Judge:
-    """Read the environment and the judge of a run from the manifest of its execution."""
+    """Read the environment and the judge of a run from the manifest of its execution artifact."""
     manifest = run.store.folder(STAGE_FOLDERS["execution"], run.keys.get("execution", "")) / MANIFEST
     try:
         judge = json.loads(manifest.read_bytes())["settings"]["content"]["environment"]
@@ -190,10 +190,10 @@ def judge_of(run: RecordedRun) -> Judge:
 
 
 def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
-    """A title for each run; those that share one are followed by what differs, until they differ.
+    """Return a title for each run; append to shared titles the details that differ, until all titles differ.
 
-    That is what the model was asked with, then the given kinds (such as the variants, a text for each run), the
-    server's address, how the answers were judged, environment, day and time, name, and last the record.
+    The details, in this order: request settings, the given ``kinds`` (such as the variants; one text per run), the
+    server's address, judging settings, environment, day and time, name, and record.
     """
     details = [
         *_details([run.parameters for run in runs], absent="default"),
@@ -210,7 +210,7 @@ def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
 
 
 def _details(settings: Sequence[Mapping[str, Any]], *, absent: str) -> list[list[str]]:
-    """For each setting that some run has, a text for each run; empty for a run without any setting."""
+    """Return, for each setting of any run, one text per run; empty for a run without any settings."""
 
     def text(name: str, value: Any) -> str:
         shown = absent if value is None else elided(" ".join(str(value).split()), _LONGEST_VALUE)
@@ -221,11 +221,11 @@ def _details(settings: Sequence[Mapping[str, Any]], *, absent: str) -> list[list
 
 
 def find_run(store_root: Path | str, name: str) -> RecordedRun:
-    """The run of a record's, run's or model's name; 'latest' takes the latest of all.
+    """Find a run by the name of its record, run or model; 'latest' returns the latest run of the store.
 
-    A record's name wins over a run's, that over a title such as 'gpt-4o · hard · instruct', and that over a model's;
-    last counts the beginning of a record's name. Of several records of one run, see `latest_of_each`, the latest
-    counts. Where none or different runs fit, the ArtifactError names those that there are.
+    Priority of matches: record, run name, title (such as 'gpt-4o · hard · instruct'), control or model, beginning of a
+    record's name. Of several records of the same run (see `latest_of_each`) the latest is returned. If no run fits,
+    or different runs fit, an ArtifactError lists candidates.
     """
     runs = recorded_runs(store_root)
     if name == "latest" and runs:
@@ -240,9 +240,9 @@ def find_run(store_root: Path | str, name: str) -> RecordedRun:
 
 
 def latest_of_each(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
-    """The latest record of each run, in the order of time.
+    """Return the latest record of each run, in the order of time.
 
-    A run is identified by its name, its model or control with all that the model was asked with, and its board.
+    A run is identified by its name, model, control, board, server address and request settings.
     """
     found: dict[tuple[str, ...], RecordedRun] = {}
     for run in reversed(list(runs)):
@@ -252,7 +252,7 @@ def latest_of_each(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
 
 
 def _only(fitting: Sequence[RecordedRun], name: str, store_root: Path | str) -> RecordedRun:
-    """The one run that fits: the latest of different ones would show numbers of a run that nobody meant."""
+    """Return the only run that fits; raise ArtifactError if different runs fit, as the user may mean any of them."""
     found = latest_of_each(fitting)
     if len(found) == 1:
         return found[0]
@@ -271,39 +271,39 @@ def _read(path: Path, store: Store) -> RecordedRun:
         content = json.loads(path.read_bytes())
         own = {"record": path.stem, "store": store, "model": content.get("model") or content.get("run")}
         return RecordedRun.model_validate(content | own)
-    except (OSError, ValueError, AttributeError) as error:  # also JSON that is no object
+    except (OSError, ValueError, AttributeError) as error:  # also for JSON that is not an object
         raise ArtifactError(
             f"{path}: is not a run record ({' '.join(str(error).split())}): delete it, or run that run again"
         ) from error
 
 
 def asked_splits(run: RecordedRun, templates: Iterable[str]) -> tuple[str, ...]:
-    """The splits whose prompts a run's model was asked, sorted; empty where that is not known.
+    """Return the splits whose prompts the run's model received, sorted; empty if that is not known.
 
-    Versions whose artifact keys left the split out could judge the answers of one split as those of the other. The
-    samples table keeps the template of every request, and a template is of one split.
+    Early versions, whose artifact keys lacked the split, could judge the answers of one split as those of the other.
+    The samples table keeps the template of every request, and each template belongs to one split.
     """
     try:
         prompt = PromptConfig.model_validate(run.config.get("generation", {}).get("prompt", {}))
-    except ValidationError:  # of another version, whose templates cannot be made again
+    except ValidationError:  # settings of another version, whose templates cannot be rebuilt
         return ()
     known = {template_sha256(split, form, prompt): split for split in get_args(Split) for form in FORMS}
     return tuple(sorted({known[template] for template in templates if template in known}))
 
 
 def is_mismatched(run: RecordedRun, templates: Iterable[str]) -> bool | None:
-    """Whether some answers of the run are to prompts of another split; None where no request shows it."""
+    """Tell if some answers of the run are to prompts of another split; None if no request shows it."""
     asked = asked_splits(run, templates)
     return bool(set(asked) - {run.split}) if asked else None
 
 
 def split_mismatch(run: RecordedRun) -> str:
-    """What is wrong with the split of a run, as half a sentence; empty where nothing is, or no request shows it."""
+    """Return a clause that describes a split mismatch of the run; empty if there is none, or no request shows it."""
     try:
-        # pq.read_table would import pandas where that is installed, which takes longer than all of a comparison.
+        # pq.read_table would import pandas if it is installed, which takes longer than a whole comparison.
         with pq.ParquetFile(run.path("generation")) as file:
             column = file.read(["template_sha"])["template_sha"]
-    except (OSError, KeyError, pa.ArrowException, ArtifactError):  # not a model's samples, or the table is gone
+    except (OSError, KeyError, pa.ArrowException, ArtifactError):  # no samples of a model, or the table was deleted
         return ""
     asked = asked_splits(run, [template for template in column.unique().to_pylist() if template])
     if not set(asked) - {run.split}:

@@ -1,4 +1,4 @@
-"""The numbers behind a score: pass@k of a task and its relatives, their mean over tasks, how sure that mean is."""
+"""Statistics of scores: pass@k and related metrics of a task, their mean over tasks, and its uncertainty."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ class Interval(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A mean over tasks with its uncertainty; NaN and None where there are too few tasks."""
+    """A mean over tasks with its uncertainty; NaN and None if there are too few tasks."""
 
     value: float
     standard_error: float | None
@@ -26,11 +26,11 @@ class Estimate(NamedTuple):
 
 
 def pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
-    """Probability that at least one of k samples drawn without replacement from a task's samples passes.
+    """Return the probability that at least one of k samples, drawn without replacement from a task's samples, passes.
 
-    1 - C(n - c, k) / C(n, k) in its product form 1 - prod(1 - k / i) over i = n - c + 1 .. n, which overflows for no n.
+    1 - C(n - c, k) / C(n, k) in its product form 1 - prod(1 - k / i) over i = n - c + 1 .. n, which never overflows.
     Source: Chen et al. 2021, "Evaluating Large Language Models Trained on Code", section 2.1 and figure 3.
-    NaN where there are fewer than k samples: the product alone would claim 1.0 there.
+    NaN if there are fewer than k samples, for which the product alone would give a wrong number.
     """
     if not _possible(n_samples, n_passed, k):
         return math.nan
@@ -38,33 +38,33 @@ def pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
 
 
 def pass_hat_k(n_samples: int, n_passed: int, k: int) -> float:
-    """pass^k: probability that all of k samples drawn without replacement from a task's samples pass.
+    """Return pass^k: the probability that all of k samples, drawn without replacement from a task's samples, pass.
 
-    C(c, k) / C(n, k). NaN where there are fewer than k samples.
+    C(c, k) / C(n, k). NaN if there are fewer than k samples.
     Source: Yao et al. 2024, "tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", section 3.
     """
     return _expected(n_samples, n_passed, k, lambda passes: int(passes == k))
 
 
 def g_pass_at_k(n_samples: int, n_passed: int, k: int, threshold: float) -> float:
-    """G-Pass@k at a threshold: probability that at least threshold * k of k samples drawn without replacement pass.
+    """Return G-Pass@k: the probability that at least threshold * k of k samples drawn without replacement pass.
 
-    The sum over j = ceil(threshold k) .. k of C(c, j) C(n - c, k - j) / C(n, k); a threshold of 1 gives pass^k, one up
-    to 1 / k pass@k. NaN where there are fewer than k samples.
+    The sum over j = ceil(threshold k) .. k of C(c, j) C(n - c, k - j) / C(n, k). A threshold of 1 gives pass^k, a
+    threshold up to 1 / k gives pass@k. NaN if there are fewer than k samples.
     Source: Liu et al. 2024, "Are Your LLMs Capable of Stable Reasoning?", the definition of G-Pass@k with threshold.
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"G-Pass@{k} at threshold {threshold}: needs 0 < threshold <= 1")
-    # 0.56 * 25 is 14.000000000000002 in floating point, and would ask for 15 of 25.
+    # 0.56 * 25 is 14.000000000000002 in floating point; without rounding, 15 of 25 would be required.
     fewest = math.ceil(round(threshold * k, 9))
     return _expected(n_samples, n_passed, k, lambda passes: int(passes >= max(1, fewest)))
 
 
 def mg_pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
-    """mG-Pass@k: G-Pass@k over the thresholds above one half, 2 / k times the sum of those at i / k, i > ceil(k / 2).
+    """Return mG-Pass@k: 2 / k times the sum of G-Pass@k at the thresholds i / k above one half, i > ceil(k / 2).
 
-    A draw with j passes counts in j - ceil(k / 2) of these terms. There are k - ceil(k / 2) terms, so that a perfect
-    task has 1 for an even k, and (k - 1) / k for an odd one. NaN where there are fewer than k samples.
+    A draw with j passes counts in j - ceil(k / 2) of these terms. There are k - ceil(k / 2) terms, so a perfect task
+    has the value 1 for an even k, and (k - 1) / k for an odd k. NaN if there are fewer than k samples.
     Source: Liu et al. 2024, "Are Your LLMs Capable of Stable Reasoning?", the definition of mG-Pass@k.
     """
     half = math.ceil(k / 2)
@@ -72,10 +72,10 @@ def mg_pass_at_k(n_samples: int, n_passed: int, k: int) -> float:
 
 
 def _expected(n_samples: int, n_passed: int, k: int, worth: Callable[[int], int]) -> float:
-    """Mean worth of the number of passes among k samples drawn without replacement, which is hypergeometric."""
+    """Return the mean of ``worth(passes)``; passes among k samples drawn without replacement are hypergeometric."""
     if not _possible(n_samples, n_passed, k):
         return math.nan
-    # Whole numbers until the one division, which then rounds once.
+    # Integer arithmetic until the final division, so that only this rounds.
     draws = sum(
         worth(passes) * math.comb(n_passed, passes) * math.comb(n_samples - n_passed, k - passes)
         for passes in range(min(k, n_passed) + 1)
@@ -84,31 +84,31 @@ def _expected(n_samples: int, n_passed: int, k: int, worth: Callable[[int], int]
 
 
 def _possible(n_samples: int, n_passed: int, k: int) -> bool:
-    """Whether k samples can be drawn."""
+    """Tell if k samples can be drawn; raise ValueError if the counts are impossible."""
     if not (0 <= n_passed <= n_samples and k >= 1):
         raise ValueError(f"{k} of {n_passed} passed in {n_samples} samples: needs 0 <= passed <= samples, k >= 1")
     return n_samples >= k
 
 
 def student_quantile(freedom: int) -> float:
-    """97.5 % quantile of Student's t; infinite without degrees of freedom."""
+    """Return the 97.5 % quantile of Student's t; infinity if there are no degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975)) if freedom > 0 else math.inf
 
 
 def clustered_interval(scores: Sequence[float]) -> Interval | None:
-    """95 % interval of the mean of per-task scores in 0..1, the task being the cluster; None without tasks.
+    """Return the 95 % interval of the mean of per-task scores in 0..1; clusters are tasks; None without tasks.
 
     The interval of Agresti and Coull for a share of m among N / d independent tasks, with Student's t for N - 1 degrees
     of freedom in place of z: m' ± t sqrt(m' (1 - m') / (N / d + t^2)), m' = (m N / d + t^2 / 2) / (N / d + t^2).
-    d is the design effect: the scores' sum of squares over N m (1 - m), the one of zeros and ones with the same mean,
-    which is the greatest there is. To both sums one more task is added whose score may be anything in 0..1, that is
-    (m - 1/2)^2 + 1/12: where few tasks happen to agree, the interval would deny that there are others. One sample a
-    task makes d 1.
+    d is the design effect: the sum of squared deviations of the scores, divided by N m (1 - m), its maximum for this
+    mean, reached by scores of 0 and 1. One more task with a score uniform in 0..1, that is (m - 1/2)^2 + 1/12, is added
+    to both sums; otherwise the interval would be too narrow if a few tasks agree by chance. With one sample per task,
+    d is 1.
     Source: Agresti and Coull 1998, "Approximate Is Better than Exact for Interval Estimation of Binomial Proportions";
     Korn and Graubard 1998, "Confidence Intervals for Proportions with Small Expected Number of Positive Counts
-    Estimated from Survey Data", for the effective size. benchmarks/intervals.py measures how often it holds the truth.
+    Estimated from Survey Data", for the effective size. benchmarks/intervals.py measures the coverage.
     """
     if not scores:
         return None
@@ -116,20 +116,20 @@ def clustered_interval(scores: Sequence[float]) -> Interval | None:
     mean, squares = _mean(scores), _squares(scores)
     unseen = (mean - 0.5) ** 2 + 1 / 12
     effect = min(1.0, (squares + unseen) / (n_tasks * mean * (1 - mean) + unseen))
-    # A single task has no degree of freedom left; one makes its interval nearly 0 to 1.
+    # A single task has no degrees of freedom; with 1 assumed, its interval is nearly 0 to 1.
     spread = student_quantile(max(1, n_tasks - 1)) ** 2
     total = n_tasks / effect + spread
     centre = (mean * n_tasks / effect + spread / 2) / total
     half = math.sqrt(spread * centre * (1 - centre) / total)
-    # Rounding must not push an end past 0, 1 or the mean itself: "100 %, interval 42 to 99.99 %" would be wrong.
+    # Rounding must not move an end beyond 0, 1 or the mean: "100 %, interval 42 to 99.99 %" would be wrong.
     return Interval(max(0.0, min(mean, centre - half)), min(1.0, max(mean, centre + half)))
 
 
 def standard_error(scores: Sequence[float]) -> float | None:
-    """Standard error of the mean of per-task scores, the task being the cluster; None for fewer than two tasks.
+    """Return the standard error of the mean of per-task scores; clusters are tasks; None for fewer than two tasks.
 
     Sample standard deviation (divisor n - 1) over the square root of the number of tasks. Source: Miller 2024, "Adding
-    Error Bars to Evals", sections 2.1 and 2.2: samples of one task are not independent, so each task counts once.
+    Error Bars to Evals", sections 2.1 and 2.2: samples of a task are not independent, so each task counts once.
     """
     if len(scores) < 2:  # noqa: PLR2004 - one value has no spread
         return None
@@ -137,20 +137,20 @@ def standard_error(scores: Sequence[float]) -> float | None:
 
 
 def estimate(scores: Sequence[float]) -> Estimate:
-    """Mean of per-task scores with its standard error and 95 % interval."""
+    """Return the mean of per-task scores with its standard error and 95 % interval."""
     if not scores:
         return Estimate(math.nan, None, None, 0)
     return Estimate(_mean(scores), standard_error(scores), clustered_interval(scores), len(scores))
 
 
 def bayes_at_n(counts: Sequence[tuple[int, int]]) -> Estimate:
-    """Bayes@N: posterior mean of the mean pass rate of these very tasks, with a 95 % credible interval.
+    """Return Bayes@N: the posterior mean of the mean pass rate of exactly these tasks, with a 95 % credible interval.
 
-    Under a uniform prior the rate of a task with c of n samples passed is Beta(c + 1, n - c + 1), of mean
-    m = (c + 1) / (n + 2) and variance m (1 - m) / (n + 3). The value is the mean of m, the standard error the square
-    root of the summed variances over the number of tasks, and the interval normal, clipped to 0..1.
+    Under a uniform prior, the pass rate of a task with c of n samples passed is Beta(c + 1, n - c + 1), with mean
+    m = (c + 1) / (n + 2) and variance m (1 - m) / (n + 3). The value is the mean of m, the standard error is the square
+    root of the summed variances over the number of tasks, and the interval is normal, clipped to 0..1.
     Source: Hariri et al. 2025, "Don't Pass@k: A Bayesian Framework for Large Language Model Evaluation", the case of
-    two outcomes without prior samples; n may differ by task here. The counts are samples and passed samples by task.
+    two outcomes without prior samples; here n may differ by task. ``counts``: samples and passed samples of each task.
     """
     if not counts:
         return Estimate(math.nan, None, None, 0)
@@ -162,7 +162,7 @@ def bayes_at_n(counts: Sequence[tuple[int, int]]) -> Estimate:
 
 
 def _mean(scores: Sequence[float]) -> float:
-    """Exact sums give the same digits in any order of tasks."""
+    """Return the mean; the sum is exact, so that the order of tasks does not change any digit."""
     return min(1.0, math.fsum(scores) / len(scores))
 
 

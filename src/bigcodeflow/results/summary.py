@@ -1,4 +1,4 @@
-"""The tables that end a run in the terminal."""
+"""Tables that the terminal shows at the end of a run."""
 
 import itertools
 import math
@@ -28,7 +28,7 @@ from bigcodeflow.results.formatting import (
 from bigcodeflow.results.models import Row
 
 _MOST_NAMED = 12
-#: Kind of a slice and title of its table.
+#: Titles of tables by kind of slice.
 _COUNTED = {
     "failure_kind": "Failures by kind",
     "integrity": "Checks of passes against contradicting tests",
@@ -39,9 +39,9 @@ _COUNTED = {
 def render_summary(
     metrics: pa.Table, *, failures: Sequence[GroundTruthFailure] = (), title: str = "Results"
 ) -> RenderableType:
-    """What a run found: scores, ground truths, domains, failure kinds, and a warning where samples were not judged.
+    """Render a run's results: scores, ground truths, domains, failure kinds, and warnings about unjudged samples.
 
-    The metrics are a table in METRICS schema; the failed ground truths are named beside their rate.
+    ``metrics`` is a table in METRICS schema; ``failures`` are named next to the rate of ground truths.
     """
     rows = metrics.to_pylist()
     parts = [
@@ -69,7 +69,7 @@ def _scores(rows: Sequence[Row], title: str) -> RenderableType:
         cells.append((row["variant"], row["sanitizer"], f"pass@{row['k']}", value, interval(row), other))
     headings = [Column(heading, wrap="never") for heading in ("variant", "sanitizer", "score")]
     headings += numbers("value", "95 % interval", "judgeable")
-    # Of the smallest k, which most tasks have enough judged samples for.
+    # The smallest k, for which the most tasks have enough judged samples.
     least = min(scores, key=lambda row: row["k"])
     title = f"{title}: {least['n_samples']:,} samples of {least['n_tasks']:,} tasks"
     return Table.of(headings, cells, title=title)
@@ -109,7 +109,7 @@ def _by_domain(rows: Sequence[Row]) -> Table:
 def _counts(rows: Sequence[Row], slice_kind: str, title: str) -> Table:
     ours = [row for row in rows if row["slice_kind"] == slice_kind]
     totals: Counter[str] = Counter()
-    # A kind of sample that never failed so has no row of its own.
+    # A variant and sanitizer without such samples has no row here.
     kinds = {kind_of(row) for row in overall(rows, "sample_count")} if ours else set()
     cells = dict.fromkeys(itertools.product({row["slice"] for row in ours}, kinds), "0")
     for row in ours:

@@ -1,6 +1,6 @@
-"""What a run on the original tasks scores on those of the verified view, without executing anything.
+"""Scores of a run on the verified view, computed from its verdicts on the original tasks, without any execution.
 
-A verdict counts where the view has the task with the same prompts and test: others are neither passed nor failed.
+Only verdicts of tasks that have the same prompts and test in the view count; the other verdicts are ignored.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ _VERDICT_COLUMNS = ["task_id", "variant", "sanitizer", "status"]
 
 
 class VerifiedScore(NamedTuple):
-    """pass@1 of one kind of samples, on all tasks and on the verified ones."""
+    """pass@1 of one variant and sanitizer, on all tasks and on the verified tasks."""
 
     variant: str
     sanitizer: str
@@ -28,13 +28,13 @@ class VerifiedScore(NamedTuple):
 
 
 def judged_alike(dataset: Path) -> frozenset[str]:
-    """Ids of the tasks of a dataset artifact whose verdicts hold in the verified view."""
+    """Return the ids of the dataset's tasks whose verdicts also hold in the verified view."""
     tasks = read_artifact(dataset, _TASK_COLUMNS).to_pylist()
     return frozenset(task["task_id"] for task in tasks if is_judged_alike(task))
 
 
 def verified_scores(dataset: Path, execution: Path) -> list[VerifiedScore]:
-    """A score for each variant and sanitizer of a run; empty where the view holds all of its tasks as they are.
+    """Return a score for each variant and sanitizer of a run; empty if the view has all of its tasks unchanged.
 
     Samples that could not be judged are left out.
     """
@@ -52,7 +52,7 @@ def verified_scores(dataset: Path, execution: Path) -> list[VerifiedScore]:
 
 
 def verified_table(scores: Iterable[VerifiedScore]) -> Table:
-    """Both scores side by side; no rows where nothing differs."""
+    """Return a table of both scores side by side; without scores it has no rows."""
     numbers = ("original", "95 % interval", "tasks", "verified", "95 % interval", "tasks")
     cells = [(one.variant, one.sanitizer, *_cells(one.original), *_cells(one.verified)) for one in scores]
     columns: list[str | Column] = ["variant", "sanitizer", *(Column(name, "right", wrap="never") for name in numbers)]

@@ -1,4 +1,4 @@
-"""The sanitizing stage: the program in a model's answer, with its syntax errors, safety findings and marks."""
+"""The sanitizing stage: extract the program of a model's answer, with syntax errors, safety findings and marks."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -17,20 +17,20 @@ from bigcodeflow.sanitizing.statements import missing_program, omitted_setup, pl
 
 __all__ = ["VERSION", "find_risks", "missing_program", "sanitize", "sanitize_samples", "syntax_error"]
 
-#: Bump to invalidate artifacts: whenever a solution, a finding or a mark can come out differently.
+#: Increase it to invalidate artifacts: whenever a solution, a finding or a mark can change.
 VERSION: int = 5
-#: Marks of a sample that no model answered: it is not executed.
+#: Marks of a sample without an answer of a model: it is not executed.
 _UNANSWERED = {"blocked": True, "findings": [{"line": 1, "rule": "unanswered", "detail": "no model answered"}]}
 Progress = Callable[[int, int], None]
-# Longer answers are read in a process of their own, which takes half a second to start; few models write such.
+# Longer answers are read in a separate process, which takes half a second to start; few models write such.
 _MAX_READ_HERE_CHARACTERS = 100_000
 
 
 @untrusted_text.fails_alone(lambda text, **_: untrusted_text.storable(text))
 def sanitize(text: str, *, entry_point: str, mode: Literal["none", "parity", "robust"]) -> str:
-    """The program in an answer; it can be stored as UTF-8 whatever the answer holds.
+    """Extract the program from an answer; the result can be stored as UTF-8 whatever the answer holds.
 
-    'parity' gives what the original gives, 'robust' keeps what the original loses, 'none' gives the text.
+    'parity' returns what the original returns, 'robust' keeps code that the original loses, 'none' returns the text.
     """
     text = untrusted_text.storable(text)
     if mode == "parity":
@@ -43,10 +43,10 @@ def sanitize(text: str, *, entry_point: str, mode: Literal["none", "parity", "ro
 def sanitize_samples(
     samples: pa.Table, tasks: pa.Table, config: SanitizingConfig, *, progress: Progress | None = None
 ) -> pa.Table:
-    """The solutions of all samples, in the samples' order; mode 'none' takes `given_solution` where there is one.
+    """Sanitize all samples, in their order; mode 'none' takes `given_solution` if there is one.
 
-    Tables of the SAMPLES and the TASKS schema; a SamplesError names a sample of a task that is not among the tasks.
-    `progress` is called with the samples done and the samples in all, after each.
+    Takes tables of the SAMPLES and the TASKS schema; raises SamplesError for a sample whose task is missing.
+    `progress` is called after each sample with the number of samples done and in all.
     """
     known = {task["task_id"]: task for task in tasks.select(["task_id", "entry_point", "code_prompt"]).to_pylist()}
     columns = ["task_id", "sample_index", "raw_text", "given_solution", "finish_reason"]
@@ -78,7 +78,7 @@ def sanitize_samples(
 
 @untrusted_text.fails_alone(lambda text, config, **_: _unread(text, config, "cannot be read"))
 def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
-    """The columns that an answer gives; one that cannot be read within limits is judged as it stands."""
+    """Return an answer's columns; an answer that cannot be read within limits is stored unchanged, with the reason."""
     try:
         untrusted_text.require_size(text, untrusted_text.MOST_PROGRAM_CHARACTERS, "a program")
         if len(text) > _MAX_READ_HERE_CHARACTERS:

@@ -1,7 +1,7 @@
-"""Safety findings: what a program writes that reaches beyond its task, found in its syntax tree.
+"""Safety findings: parts of a program that reach beyond its task, detected in its syntax tree.
 
 A finding is a reason to look, not a proof: the sandbox is what protects the machine. Names are followed through
-imports, plain assignments and ``getattr`` with a constant; a program that hides what it calls is not found out here.
+imports, plain assignments and ``getattr`` with a constant; a program that hides its calls is not detected here.
 """
 
 import ast
@@ -13,12 +13,12 @@ from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, fails_alone
 from bigcodeflow.sanitizing.grammar import parse, parse_or_none
 
 #: Rules whose findings keep a sample from being executed under the policy 'block'. Sockets and the environment are
-#: not among them: the sandbox has no network, and its environment holds nothing that is worth reading.
+#: not among them: the sandbox has no network, and its environment holds nothing worth reading.
 BLOCKED_RULES = frozenset({"dynamic_code", "process", "deletion", "import", "evaluator", "unreadable"})
 
-#: A model that repeats itself may write as many risky lines as its answer has.
+#: Limit, since a model that repeats itself may write any number of risky lines.
 _MAX_FINDINGS = 1_000
-#: Of a name; longer than every known one, and than any that a reader wants to see.
+#: Limit of a name; longer than every known name, and than any that a reader wants to see.
 _MAX_NAME_CHARACTERS = 200
 _MAX_NAME_PARTS = 8
 _MAX_NESTED_CALLS = 20
@@ -26,7 +26,7 @@ _MAX_NESTED_CALLS = 20
 _FORMS = ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
 _OS_PROCESS = ["system", "popen", "fork", "forkpty", "kill", "killpg", "abort", "_exit", "startfile", "posix_spawn"]
 _OS_PROCESS += ["posix_spawnp", *(f"{verb}{form}" for verb in ("exec", "spawn") for form in _FORMS)]
-#: Dotted names by rule; a name stands for everything below it, too. The longest name decides.
+#: Dotted names by rule; a name also covers everything below it. The longest matching name decides.
 _NAMES_BY_RULE = {
     "dynamic_code": """eval exec compile __import__ importlib runpy imp code.InteractiveInterpreter
         builtins.eval builtins.exec builtins.compile builtins.__import__""",
@@ -55,10 +55,10 @@ _IMPORTED = {
     **dict.fromkeys(("importlib.resources", "importlib.metadata"), ""),
 }
 
-#: What judges a solution, and the interpreter below it; to change an attribute of it is a finding of this rule.
+#: The modules that judge a solution, and the interpreter; changing an attribute of one is a finding of this rule.
 _RULE_OF_CHANGES = {"unittest": "evaluator", "builtins": "import", "sys": "import"}
 
-#: Attributes that lead from any object to the interpreter's own state, and from a frame to those of who called it.
+#: Attributes that lead from any object to the interpreter's own state, and from a frame to its callers.
 _INNER_ATTRIBUTES = {
     **dict.fromkeys(("__subclasses__", "__globals__", "__code__", "__closure__", "__builtins__", "tb_frame"), "import"),
     **dict.fromkeys(("f_globals", "f_locals", "f_builtins", "f_back"), "evaluator"),
@@ -75,31 +75,31 @@ class SafetyFinding(NamedTuple):
 
 
 class Safety(NamedTuple):
-    """What a policy makes of a program."""
+    """Verdict of a safety policy about a program."""
 
     findings: list[SafetyFinding]
     blocked: bool
 
 
 def unreadable(reason: str, policy: SafetyPolicy) -> Safety:
-    """What a policy makes of a program that this machine cannot read, though the sandbox's Python may."""
+    """Return the verdict about a program that this machine cannot read, though the sandbox's Python may."""
     findings = [] if policy == "off" else [SafetyFinding(1, "unreadable", reason)]
     return Safety(findings, policy == "block")
 
 
 @fails_alone(lambda _program, policy, **_: unreadable("the search failed", policy))
 def assess(program: str, policy: SafetyPolicy, *, setup: str = "") -> Safety:
-    """Findings under a policy: 'off' does not look, 'flag' lists, 'block' also blocks on `BLOCKED_RULES`.
+    """Return findings under a policy: 'off' does not search, 'flag' lists, 'block' also blocks on `BLOCKED_RULES`.
 
-    A program that is no Python has none, as it cannot be executed either; one that is merely too large or too deep to
-    be read has the finding 'unreadable'. `setup` is what runs before it, such as a code_prompt, with its imports.
+    A text that is not Python has none, as it cannot be executed either; a program that is too large or too deep to
+    be read has the finding 'unreadable'. `setup` is code that runs before it, such as a code_prompt with imports.
     """
     found = [] if policy == "off" else find_risks(program, setup=setup)
     return Safety(found[:_MAX_FINDINGS], policy == "block" and any(finding.rule in BLOCKED_RULES for finding in found))
 
 
 def find_risks(program: str, *, setup: str = "") -> list[SafetyFinding]:
-    """All findings of a program in line order, each place once."""
+    """Return all findings of a program in line order, each place once."""
     try:
         tree = parse(program)
     except (TooLargeError, RecursionError, MemoryError) as error:
@@ -111,7 +111,7 @@ def find_risks(program: str, *, setup: str = "") -> list[SafetyFinding]:
 
 
 class _DottedNames:
-    """What the names of a program stand for, as dotted names."""
+    """Meanings of the names of a program, as dotted names."""
 
     def __init__(self, tree: ast.Module, setup: ast.Module | None) -> None:
         self._stars: set[str] = set()
@@ -145,9 +145,9 @@ class _DottedNames:
                 self._meanings |= {target.id: meaning for target in node.targets if isinstance(target, ast.Name)}
 
     def dotted(self, node: ast.expr) -> str:
-        """The beginning of the dotted name that an expression stands for; empty: none that is known.
+        """Return the beginning of the dotted name that an expression means; empty if unknown.
 
-        Chains of attributes are followed in a loop, and each part of one once: a model writes thousands in a row.
+        A loop follows chains of attributes and visits each part once: a model may write thousands in a row.
         """
         known = {} if self._known is None else self._known
         chain: list[ast.Attribute] = []
@@ -192,7 +192,7 @@ def _short(name: str) -> str:
 
 
 def _rule(dotted: str, rules: dict[str, str] = _RULES) -> str | None:
-    """The rule of the longest known beginning of a dotted name; None: nothing of it is known."""
+    """Return the rule of the longest known beginning of a dotted name; None if no part of it is known."""
     while dotted:
         if dotted in rules:
             return rules[dotted]
@@ -243,7 +243,7 @@ def _rule_of_attribute(node: ast.expr, dotted: str, names: _DottedNames) -> tupl
             return _INNER_ATTRIBUTES[attribute], f".{attribute}"
         case ast.Attribute(ctx=ast.Store() | ast.Del()):
             return _RULE_OF_CHANGES.get(dotted.partition(".")[0], ""), f"{dotted} = …"
-        # A method that deletes, of an object whose type the text does not tell.
+        # A method that deletes, of an object whose type is unknown.
         case ast.Call(func=ast.Attribute(attr=method)) if method in _DELETING_METHODS and not names.dotted(node.func):
             return "deletion", f".{method}()"
     return "", ""

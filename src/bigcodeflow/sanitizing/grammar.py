@@ -1,7 +1,7 @@
 """Python 3.10's grammar, whichever Python runs this: the sandbox executes 3.10, so its grammar decides.
 
 ``ast.parse`` with a feature version refuses newer statements, but not the f-strings of Python 3.12 and later, which may
-reuse their own quotes. Those are found by reading strings the way 3.10 does.
+reuse their own quotes. Those are detected by reading strings the way 3.10 does.
 """
 
 import ast
@@ -11,15 +11,15 @@ from typing import Literal, NamedTuple
 
 from bigcodeflow.core import untrusted_text
 
-#: The sandbox's Python.
+#: Version of the sandbox's Python.
 FEATURE_VERSION = (3, 10)
-#: Of a message; the parser puts a program's own names into some.
+#: Limit of a message; the parser puts a program's own names into some.
 _MAX_MESSAGE_CHARACTERS = 300
 
 _STRING_START = re.compile(r"""#|\\.|\"\"\"|'''|"|'""", re.DOTALL)
 _WORD_END = re.compile(r"[A-Za-z_0-9]*\Z")
 _F_PREFIXES = frozenset({"f", "rf", "fr"})
-# Of a replacement field's expression as 3.10 reads it: a string, or a character outside strings.
+# Part of a replacement field's expression as 3.10 reads it: a string, or a character outside strings.
 _FIELD_PART = re.compile(r"""((?>'''|\"\"\"|'|"))[^\\]*?\1|[^\\#'"]""")
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
@@ -35,7 +35,7 @@ _INDENT = re.compile(r"[ \t\f]*")
 
 
 def parse(text: str) -> ast.Module:
-    """The syntax tree of a program under Python 3.10's grammar; raises what `untrusted_text.parse` raises."""
+    """Parse a program under Python 3.10's grammar; raises the same errors as `untrusted_text.parse`."""
     tree = untrusted_text.parse(text, feature_version=FEATURE_VERSION)
     if sys.version_info >= (3, 12) and (line := newer_fstring_line(text)):
         raise SyntaxError("f-string reuses its quotes, or holds a backslash or comment", ("", line, 1, None))
@@ -43,7 +43,7 @@ def parse(text: str) -> ast.Module:
 
 
 def parse_or_none(text: str) -> ast.Module | None:
-    """The syntax tree of a program, or None where the text is not one."""
+    """Parse a program; return None if the text is not one."""
     try:
         return parse(text)
     except untrusted_text.REFUSALS:
@@ -52,7 +52,7 @@ def parse_or_none(text: str) -> ast.Module | None:
 
 @untrusted_text.fails_alone(lambda _program: "cannot be read by this machine's Python")
 def syntax_error(program: str) -> str:
-    """Why a program does not compile under 3.10's grammar, with its line (1-based); empty: it compiles."""
+    """Explain why a program does not compile under 3.10's grammar, with its line (1-based); empty if it compiles."""
     if unreadable := _UNREADABLE.search(program):
         problem = "NUL byte" if unreadable[0] == "\0" else "lone surrogate, which no encoding can hold"
         line = program.count("\n", 0, unreadable.start()) + 1
@@ -60,7 +60,7 @@ def syntax_error(program: str) -> str:
     try:
         tree = parse(program)
         with untrusted_text.parser():
-            # What the grammar permits, the compiler may not, such as a return outside a function.
+            # The compiler refuses some programs that the grammar permits, such as a return outside a function.
             compile(tree, "<solution>", "exec", dont_inherit=True)
     except SyntaxError as error:
         where = f"line {error.lineno}: " if error.lineno else ""
@@ -75,7 +75,7 @@ def syntax_error(program: str) -> str:
 
 
 def newer_fstring_line(text: str) -> int:
-    """Line (1-based) of the first f-string that needs Python 3.12, in a text that parses there; 0: none."""
+    """Return the line (1-based) of the first f-string that needs Python 3.12, in a text that parses there; or 0."""
     position = 0
     while match := _STRING_START.search(text, position):
         if match[0] == "#":
@@ -94,7 +94,7 @@ def newer_fstring_line(text: str) -> int:
 
 
 def _string_end(text: str, start: int, quote: str) -> int:
-    """Position after the quote that closes a string for Python 3.10, where a field's quotes count as well."""
+    """Return the position after a string's closing quote as Python 3.10 reads it; quotes in a field close it, too."""
     stop = re.compile(rf"\\.|{quote}" if len(quote) > 1 else rf"\\.|{quote}|\n", re.DOTALL)
     return next((match.end() for match in stop.finditer(text, start) if match[0][0] != "\\"), len(text))
 
@@ -119,7 +119,7 @@ def _readable_by_310(content: str) -> bool:
 
 
 def _expression_end(content: str, position: int) -> int:
-    """Position of the colon or brace that ends a field's expression; -1 where 3.10 refuses the expression."""
+    """Return the position of the colon or brace that ends a field's expression; -1 if 3.10 refuses the expression."""
     depth = 0
     while part := _FIELD_PART.match(content, position):
         if not depth and part[0] in ":}":
@@ -130,7 +130,7 @@ def _expression_end(content: str, position: int) -> int:
 
 
 class LogicalLine(NamedTuple):
-    """A statement's or a clause's lines, or one line without code. Lines are 0-based, `end` included."""
+    """Lines of a statement or of a clause, or one line without code. Lines are 0-based, `end` is included."""
 
     start: int
     end: int
@@ -141,12 +141,12 @@ class LogicalLine(NamedTuple):
 
     @property
     def is_clause(self) -> bool:
-        """Continues a compound statement at the statement's own indentation."""
+        """True if it continues a compound statement at the statement's own indentation."""
         return self.word in _CLAUSES
 
 
 class _ReadResult(NamedTuple):
-    """How far a reader came that started at a line."""
+    """Result of reading from a line onwards."""
 
     kind: Literal["complete", "unreadable", "closes_foreign"]
     line: int = -1  # complete: last line. closes_foreign: the line that closes a bracket of an outer reader
@@ -160,7 +160,7 @@ _INCOMPLETE = _ReadResult("unreadable")
 
 
 class _LineState(NamedTuple):
-    """What reading one line led to."""
+    """Result of reading one line."""
 
     brackets: str = ""
     quote: str = ""
@@ -171,11 +171,11 @@ class _LineState(NamedTuple):
 
 
 def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
-    """For every line the logical line that starts there; None where it is never complete or cannot be read.
+    """Return for every line the logical line that starts there; None if it is never complete or cannot be read.
 
-    The text need not be a program. What follows a line depends on where reading begins: a line within a docstring is
-    prose for one reader and code for another. So readers start from the last line backwards, and one that comes to a
-    line outside a string takes over what the reader that started there has found.
+    The text need not be a program. The meaning of a line depends on where reading begins: a line within a docstring is
+    prose for one reader and code for another. So readers start from the last line backwards; one that reaches a line
+    outside a string takes over the result of the reader that started there.
     """
     results = [_INCOMPLETE] * len(lines)
     for start in range(len(lines) - 1, -1, -1):
@@ -196,7 +196,7 @@ def _read_from(lines: list[str], start: int, results: list[_ReadResult]) -> _Rea
         number += 1
         if not (brackets or quote or line.joined):
             return _ReadResult("complete", number - 1, last, depth)
-        # Outside strings, whoever started at the next line has already found what comes there.
+        # Outside strings, the reader that started at the next line has the result already.
         while not quote and number < len(lines):
             known = results[number]
             depth = max(depth, len(brackets) + known.depth)
@@ -213,7 +213,7 @@ def _read_from(lines: list[str], start: int, results: list[_ReadResult]) -> _Rea
 
 
 def _read_line(line: str, brackets: str, quote: str) -> _LineState | None:
-    """What reading a line led to; None where it is unreadable."""
+    """Read one line; return the resulting state, or None if the line is unreadable."""
     position, depth = 0, 0
     while True:
         if quote:
@@ -249,7 +249,7 @@ def _logical_line(lines: list[str], start: int, result: _ReadResult) -> LogicalL
         return None
     if not result.last:
         return LogicalLine(start, result.line, "", 0, "", "")
-    # A line that begins with a backslash is indented as the first line of the join that is indented at all.
+    # If a line begins with a backslash, the first indented line of the join determines its indentation.
     end = start
     indent = _indent(lines[start])
     while not indent and end < result.line and lines[end].lstrip(" \t\f").startswith("\\"):

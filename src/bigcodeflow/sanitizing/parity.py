@@ -1,15 +1,15 @@
-"""Parity mode: what the original takes out of an answer, byte for byte.
+"""Parity mode: extract the same program from an answer as the original, byte for byte.
 
 The longest program is that of the original: of all ranges of at least two lines that parse, the one with the most
 non-blank lines, then the first start, then the first end. The original tries every pair of lines; here the work grows
-with the text:
+only with the length of the text:
 
-- A range parses when it is a row of top-level statements that each parse, so each statement is parsed once, and the
+- A range parses if it is a sequence of top-level statements that each parse, so each statement is parsed once, and the
   furthest end from a start follows from the furthest end of the line after its first statement.
-- A statement that does not parse may have a beginning that does. A beginning that can still be completed (an open
-  header by a body, an open ``try`` by a handler) has only beginnings that can, too: the longest is found by bisection.
+- A statement that does not parse may have a beginning that does. If a beginning can be completed (an open header by a
+  body, an open ``try`` by a handler), so can all shorter beginnings: bisection finds the longest one.
 
-Kept are imports, and definitions that the entry point reaches by name: any identifier counts, be it a parameter or an
+Kept are imports, and definitions that the entry point reaches by name: any identifier counts, even a parameter or an
 attribute. The tree is tree-sitter's; Python's own parser ends some statements at other bytes.
 """
 
@@ -30,14 +30,14 @@ _LINE_BREAK = re.compile(r"\r\n?|\n")
 _ASYNC_FUNCTION = re.compile(r"async(?:[ \t\f]|\\\n)+def\b")
 _NOWHERE = -1
 
-# Characters that are parsed at most, and times the text's own on top. Thousands of lines of which each is joined to all
-# below it, as a model may repeat "x = \\", would else be parsed to the end from each. Recorded answers stay far below.
+# Limit of parsed characters: a constant, plus a multiple of the text's length. Without it, a model's repeated "x = \\"
+# lines, each joined to all below, would be parsed to the end from each. Recorded answers stay far below the limit.
 _MAX_PARSED_CHARACTERS = 5_000_000
 _MAX_PARSED_TIMES = 10
 
 
 def parity_solution(text: str, entry_point: str) -> str:
-    """The program that the original's sanitizer makes of an answer."""
+    """Return the program that the original's sanitizer extracts from an answer."""
     program = _reached_definitions(longest_program(text.strip()), entry_point)
     lines = program.splitlines()
     # Cut from the first of the trailing unindented lines that mention the entry point. The header of a one-line
@@ -92,13 +92,13 @@ class LineRange(NamedTuple):
 
 
 def longest_program(text: str) -> str:
-    """The longest range of lines that is a program; the first line where there is none."""
+    """Return the longest range of lines that is a program; the first line if there is none."""
     found = longest_program_range(text) or LineRange(0, 0)
     return "\n".join(text.split("\n")[found.first : found.last + 1])
 
 
 def longest_program_range(text: str) -> LineRange | None:
-    """Where the longest range of at least two lines that is a program lies; None: there is none."""
+    """Return the lines of the longest range of at least two lines that is a program; None if there is none."""
     lines = text.split("\n")
     reach = _ProgramEnds(lines)
     code_before = list(accumulate((bool(line.strip()) for line in lines), initial=0))
@@ -124,9 +124,9 @@ def longest_program_range(text: str) -> LineRange | None:
 
 
 class _StatementEnd(NamedTuple):
-    """Where a top-level statement ends; lines are 0-based and included."""
+    """End of a top-level statement; lines are 0-based and included."""
 
-    end: int  # of the whole statement where it parses, else -1
+    end: int  # of the whole statement if it parses, else -1
     prefix_end: int  # furthest permitted end within it up to which it parses, else -1
 
 
@@ -134,9 +134,9 @@ _NO_STATEMENT = _StatementEnd(_NOWHERE, _NOWHERE)
 
 
 class _ProgramEnds:
-    """For every line the furthest permitted end of a program that starts there.
+    """For every line the furthest permitted end of a program that starts at that line.
 
-    Lines are those of Python: a carriage return ends one, although the original counts only newlines.
+    Lines are those of Python: a carriage return ends a line, although the original counts only newlines.
     """
 
     def __init__(self, texts: list[str]) -> None:
@@ -166,7 +166,7 @@ class _ProgramEnds:
         ]
 
     def furthest(self, start: int) -> int:
-        """The furthest permitted end of a program that starts at a line; -1: none starts there."""
+        """Return the furthest permitted end of a program that starts at a line; -1 if none starts there."""
         passed: list[tuple[int, int]] = []  # start of each statement and the furthest end within it
         while start not in self._furthest and self.bound[start] >= 0:
             line = self._logical[start]
@@ -185,7 +185,7 @@ class _ProgramEnds:
         return end
 
     def _statement_at(self, start: int) -> _StatementEnd:
-        """The statement at a line of code; decorators are parsed apart, or a tower of them would be once per storey."""
+        """Return the statement at a line of code; decorators are parsed separately, each only once."""
         decorators: list[int] = []
         while start not in self._statements:
             line = self._logical[start]
@@ -213,7 +213,7 @@ class _ProgramEnds:
     def _permitted(self, line: LogicalLine) -> int:
         number = self.line_of[line.end]
         ends_original_line = number not in self.line_of[line.end + 1 : line.end + 2]
-        # A backslash joins a next line that is empty only where yet another line follows.
+        # A backslash joins an empty next line only if yet another line follows.
         joined_to_nothing = line.end > line.start and not self._lines[line.end] and self._texts[number][-1:] != "\r"
         return line.end if ends_original_line and not joined_to_nothing else _NOWHERE
 
@@ -266,7 +266,7 @@ class _ProgramEnds:
 
 
 def _completions(members: list[LogicalLine]) -> list[str]:
-    """What would make a whole statement of each beginning that can still become one; empty: it is one already."""
+    """Return the code that completes each beginning to a whole statement, if that is possible; empty if it is whole."""
     completions = []
     waiting: list[LogicalLine] = []  # try statements without a handler, outermost first
     for line in members:

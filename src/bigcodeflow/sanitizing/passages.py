@@ -1,4 +1,4 @@
-"""The texts of an answer that may be programs: between fences, tags and marks, or wrapped in another notation."""
+"""Find the texts of an answer that may be programs: between fences, tags and marks, or wrapped in another notation."""
 
 import ast
 import html
@@ -17,7 +17,7 @@ _FENCE = re.compile(
 )
 _PYTHON = re.compile(r"(?:i?py.*|jupyter|code|tool_code)?", re.IGNORECASE)
 
-# What no Python has outside strings: fences, special tokens, closing tags; and tags at either end of a line.
+# Text that never occurs in Python outside strings: fences, special tokens, closing tags; and tags at a line's ends.
 _boundaries = marks(
     r"""(?:`{3,}+(?:i?python3?\b|py3?\b|tool_code\b|code\b)? | (?<!~)~{3,}+(?=[ \t]*$)
     | <[|\uff5c][^|\uff5c<>\n]{1,60}[|\uff5c]> | <(?:s|[eb]os|eo[tm]|pad|unk|(?:start|end)_of_\w+)>
@@ -30,7 +30,7 @@ _ends = marks(
     r"|</s>|<eo[stm]>|<end_of_(?:turn|text|sentence)>"
 )
 _entities = marks(r"&(?:lt|gt|amp|quot|apos|nbsp|\#\d{1,7}|\#x[0-9a-f]{1,6});")
-# Lines that IPython takes and Python does not; a text that has them is no program as it stands.
+# Lines that IPython accepts and Python does not; a text that has them is not a program as it is.
 _NOTEBOOK_LINE = re.compile(
     r"""^([ \t]*)(?:%{1,2}[a-z] | [\w., ]+=[ ]*[%!][a-z] | !{1,2}[ ]?[\w./~] | \?{1,2}[\w.]+$ | [\w.()]+\?{1,2}[ \t]*$
     | \$[ ]\w | (?:python3?[ ]-m[ ])?(?:pip3?|conda|apt-get)[ ]\w)""",
@@ -38,7 +38,7 @@ _NOTEBOOK_LINE = re.compile(
 )
 _PROMPTED = re.compile(r"^[ \t]*(?:>>>|\.{3,}:?|In \[\d+\]:)(?: (.*)|)$", re.MULTILINE)
 _QUOTE_MARKS = re.compile(r"^[ \t]*(?:> ?)+", re.MULTILINE)
-# A string where a value stands; the token limit may have cut it off.
+# A string in place of a value; the token limit may have cut it off.
 _VALUE = re.compile(
     r"""[:,\[({=]\s*+(\"""(?>(?:(?!\""")(?:\\.|[^\\]))*)\"""|'''(?>(?:(?!''')(?:\\.|[^\\]))*)'''"""
     r"""|"(?:\\.|[^\\"])*+(?:"|\\?\Z)|'(?:\\.|[^\\\n'])*+')""",
@@ -47,7 +47,7 @@ _VALUE = re.compile(
 
 
 def readings(text: str, entry_point: str) -> Iterator[str]:
-    """Yield an answer up to its end mark, as it stands, and with each notation undone that may wrap it."""
+    """Yield an answer up to its end mark, unchanged, and with each possible wrapping notation undone."""
     name = re.escape(entry_point)
     definition = re.compile(rf"(?:def|class)\s+{name}\b|{name}\s*=")
     waiting, seen = [text], set[str]()
@@ -68,7 +68,7 @@ def readings(text: str, entry_point: str) -> Iterator[str]:
 
 
 def _value(literal: str) -> str:
-    """Read a JSON or Python string; empty where it is neither."""
+    """Decode a JSON or Python string; empty if it is neither."""
     for closed in (literal, literal.rstrip("\\") + '"'):
         with suppress(ValueError):
             return str(json.loads(closed, strict=False))
@@ -79,7 +79,7 @@ def _value(literal: str) -> str:
 
 
 def is_escaped(text: str) -> bool:
-    """Tell if a text has HTML entities outside strings; ``a &lt; b`` would be a program, too."""
+    """Tell if a text has HTML entities outside strings (``a &lt; b`` would be a valid program, too)."""
     return next(_entities(text), None) is not None
 
 
@@ -90,9 +90,9 @@ def ends_within_fence(text: str) -> bool:
 
 
 def fenced_texts(text: str) -> list[str]:
-    """Split a text at fence lines, in order and without common indentation; empty where there is no fence.
+    """Split a text at fence lines, in order and without common indentation; empty if there is no fence.
 
-    What lies before a first fence counts: answers to a prefilled prompt begin within one. Other languages do not.
+    Text before the first fence counts: answers to a prefilled prompt begin within one. Other languages are left out.
     """
     before, *rest = _FENCE.split(f"\n{text}\n")  # then the language of each fence and the text after it
     if not rest:
@@ -106,7 +106,7 @@ def fenced_texts(text: str) -> list[str]:
 
 
 def marked_texts(text: str) -> list[str]:
-    """Split a text at tags, special tokens and fences within lines; empty where there is none."""
+    """Split a text at tags, special tokens and fences within lines; empty if there is none."""
     whole, found = fenced_texts(text) or [text], list[str]()
     for part in whole:
         ends = [0, *(place for mark in _boundaries(part) for place in mark.span()), len(part)]
@@ -115,7 +115,7 @@ def marked_texts(text: str) -> list[str]:
 
 
 def without_notebook_lines(text: str) -> str:
-    """Put ``pass`` in place of magics, shell commands and questions, which only IPython takes."""
+    """Replace magics, shell commands and questions, which only IPython accepts, by ``pass``."""
     if not _NOTEBOOK_LINE.search(text):
         return text
     lines, number, goes_on = text.split("\n"), 0, None
@@ -130,6 +130,6 @@ def without_notebook_lines(text: str) -> str:
 
 
 def dedented(text: str) -> str:
-    """Remove the indentation that all lines share, where the first line is indented."""
+    """Remove the indentation that all lines share, if the first line is indented."""
     first = next((line for line in text.split("\n") if line.strip()), "")
     return textwrap.dedent(text) if first[:1] in {" ", "\t"} else text

@@ -1,8 +1,8 @@
-"""Robust mode: the program of an answer, with what the original's method loses.
+"""Robust mode: extract the program of an answer, including code that the original's method loses.
 
 The answer without its thoughts is split at its fences and marks. The last passage that defines the entry point is the
-program; what it lacks comes from the other passages. Kept are all imports, and whatever binds or changes an object that
-the entry point uses. Left out is what only shows the entry point at work: calls, prints, asserts, ``__main__`` blocks.
+program; missing parts come from the other passages. Kept are all imports, and statements that bind or change an object
+that the entry point uses. Left out are mere demonstrations: calls, prints, asserts, ``__main__`` blocks.
 """
 
 import ast
@@ -36,7 +36,7 @@ from bigcodeflow.sanitizing.statements import (
 )
 
 _MAX_ROUNDS = 8
-#: Calls that end, show or test a program; as statements they set nothing up.
+#: Calls that end, show or test a program; as statements they prepare nothing.
 _SHOWS = frozenset(
     {"print", "pprint", "pp", "show", "display", "main", "testmod", "run_docstring_examples"}
     | {"exit", "quit", "_exit", "input", "breakpoint", "sleep"}
@@ -45,7 +45,7 @@ _SHOWS = frozenset(
 
 class _Passage(NamedTuple):
     statements: list[Statement]
-    whole: bool  # the passage is a program as it stands
+    whole: bool  # the whole passage is a program
 
     def defines(self, entry_point: str) -> bool:
         definitions = (item for item in self.statements if not item.is_import and not item.is_main_guard)
@@ -58,8 +58,8 @@ class _Passage(NamedTuple):
 
 
 def robust_solution(text: str, entry_point: str) -> str:
-    """The program that an answer states for its entry point, or what parity makes of it where it states none."""
-    # Newlines are its only line ends; NUL bytes and a byte order mark may stand in no program.
+    """Return the program that an answer states for its entry point; if it states none, the result of parity mode."""
+    # Newlines are the only line ends of the result; NUL bytes and a byte order mark may occur in no program.
     readable = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     try:
         solution = _once(readable, entry_point)
@@ -82,7 +82,7 @@ def _once(given: str, entry_point: str) -> str:
         views = [[_passage(text)], [_passage(answer)], *_split(answer, entry_point)]
         for found in views:
             whole = [passage for passage in found if passage.whole and passage.defines(entry_point)]
-            # What follows an end mark, or stands in a string of the program, may be another program.
+            # Text after an end mark, or inside a string of the program, may be another program.
             if whole and _definition_length(whole, entry_point) >= longest:
                 return _assembled(found, entry_point)
         longest = max(longest, *(_definition_length(found, entry_point) for found in (*views, _unfenced(answer))))
@@ -90,14 +90,14 @@ def _once(given: str, entry_point: str) -> str:
     for found in _torn(texts, entry_point):
         if solution := _assembled(found, entry_point):
             return solution
-    # The original strips the answer, which can make a program of what is none by its layout.
+    # The original strips the answer, which can turn a text with an invalid layout into a program.
     fallbacks = [parity_solution(source, entry_point) for source in dict.fromkeys((*texts[0][::-1], given))]
     defining = [fallback for fallback in fallbacks if _passage(fallback).defines(entry_point)]
     return next((fallback for fallback in (*defining, *fallbacks) if fallback.strip()), "")
 
 
 def _split(text: str, entry_point: str) -> list[list[_Passage]]:
-    """The passages between fence lines, and those between all marks."""
+    """Return the passages between fence lines, and those between all marks."""
     views = [[_passage(part) for part in parts] for parts in (fenced_texts(text), marked_texts(text))]
     if ends_within_fence(text):
         for passages in filter(None, views):
@@ -107,10 +107,10 @@ def _split(text: str, entry_point: str) -> list[list[_Passage]]:
 
 
 def _torn(texts: list[tuple[str, str]], entry_point: str) -> Iterator[list[_Passage]]:
-    """Ways to see answers none of whose passages is whole, best first.
+    """Yield ways to split answers of which no passage is whole, best first.
 
-    A fence line within a docstring tears a program apart, and so does the token limit. The unbroken text, or a draft
-    among the thoughts, may then hold more of it.
+    A fence line within a docstring tears a program apart, and so does the token limit. The unsplit text, or a draft
+    among the thoughts, may then hold more of the program.
     """
     ranked: list[list[_Passage]] = []
     drafts: list[list[_Passage]] = []
@@ -154,7 +154,7 @@ def _unfenced(given: str) -> list[_Passage]:
 
 
 def _assembled(found: Sequence[_Passage], entry_point: str) -> str:
-    """The program of the passage that defines the entry point, completed from the others; empty: none does."""
+    """Assemble the program from the passage that defines the entry point and the others; empty if none defines it."""
     defining = [number for number, passage in enumerate(found) if passage.defines(entry_point)]
     if not defining:
         return ""
@@ -164,7 +164,7 @@ def _assembled(found: Sequence[_Passage], entry_point: str) -> str:
     selection = Selection(found[main].statements, frozenset({entry_point}))
     parts: list[Statement] = []
     missing = selection.unresolved()
-    # The nearest passage before the program is asked first, those after it last.
+    # Passages before the program are searched first, the nearest one first; those after it last.
     for other in [*reversed(found[:main]), *found[main + 1 :]]:
         supply = Selection(other.statements, frozenset(missing), all_imports=False)
         parts = supply.kept + parts
@@ -177,7 +177,7 @@ def _assembled(found: Sequence[_Passage], entry_point: str) -> str:
 
 
 class Selection:
-    """The statements that some names of a program need."""
+    """Selects the statements of a program that some names need."""
 
     def __init__(self, statements: Sequence[Statement], names: frozenset[str], *, all_imports: bool = True) -> None:
         self._statements = statements
@@ -202,7 +202,7 @@ class Selection:
         self.kept: list[Statement] = _without_superseded(self._select())
 
     def unresolved(self) -> set[str]:
-        """Names that the kept statements need and that nothing in the program binds."""
+        """Return the names that the kept statements need and that no kept statement binds."""
         if any(item.has_star_import for item in self.kept):
             return set()
         return self.needed - {name for item in self.kept for name in item.binds} - ALWAYS_BOUND
@@ -212,7 +212,7 @@ class Selection:
         before, rounds = -1, 0
         while before < len(chosen):
             before, rounds = len(chosen), rounds + 1
-            # Helpers mostly precede their users, so that backwards few rounds do; every second one is for the others.
+            # Helpers mostly precede their users, so that backward passes need few rounds; forward passes do the rest.
             for number, item in list(enumerate(self._statements))[:: -1 if rounds % 2 else 1]:
                 if number not in chosen and self._wanted(number, item):
                     chosen.add(number)
@@ -235,7 +235,7 @@ class Selection:
         if needed:
             return True
         if item.is_definition:
-            # What follows the entry point and only shares the name of one of its variables is an example's input.
+            # A later definition that only shares its name with a variable of the entry point is an example's input.
             is_example = number > self._last_binding and item.is_calculated
             return bool(item.binds & self._by_name and not is_example) or any(
                 self._changes_data(root_name(decorator))
@@ -248,12 +248,12 @@ class Selection:
         return not item.is_function_or_class and bool(item.reads & self._uses)
 
     def _hides(self, number: int, item: Statement) -> bool:
-        """Tell if an example's input or result takes a name that the entry point has without it."""
+        """Tell if an assignment after the entry point, of an example's input or result, rebinds only earlier names."""
         anew = isinstance(item.node, ast.Assign | ast.AnnAssign) and not item.reads & item.binds
         return anew and number > self._last_binding and set() < item.binds <= self._earlier
 
     def _sets_up(self, number: int, item: Statement) -> bool:
-        """Whether a statement that binds nothing prepares something."""
+        """Tell if a statement that binds nothing prepares something."""
         changes = bool(self._objects(item.touches))
         if not isinstance(item.node, ast.Expr):
             return (item.has_import and self._all_imports) or changes
@@ -264,7 +264,7 @@ class Selection:
         if (call.func.attr if isinstance(call.func, ast.Attribute) else root) in _SHOWS:
             return False
         if root in self._imported and not changes:
-            # Behind the entry point such a call prepares an example, or tidies up after it.
+            # After the entry point such a call prepares an example, or cleans up after it.
             is_example = self._all_imports and number > self._last_binding
             return not is_example and item.reads <= self._imported | ALWAYS_BOUND | self.needed | self._literals
         return changes or (isinstance(call.func, ast.Name) and self._changes_data(root))
@@ -273,13 +273,13 @@ class Selection:
         return (names & self.needed) - self._imported - ALWAYS_BOUND
 
     def _changes_data(self, function: str) -> bool:
-        """Whether a function of the program has to do with data that the entry point needs, and so may fill it."""
+        """Tell if a function of the program uses data that the entry point needs, and so may fill it."""
         if function not in self._functions:
             return False
         return bool(self._objects(self._closure({function}, lambda item: item.needs)) - self._functions)
 
     def _users(self) -> set[str]:
-        """The selected names and all functions that use them, but for those that they use themselves."""
+        """Return the selected names and all functions that use them, except their own helpers."""
         callers: dict[str, set[str]] = defaultdict(set)
         for item in self._statements:
             if item.is_function_or_class:
@@ -289,7 +289,7 @@ class Selection:
         return reachable(self._names, lambda name: callers[name]) - (helpers - self._names)
 
     def _closure(self, names: Iterable[str], mentions: Callable[[Statement], set[str]]) -> set[str]:
-        """The names, and all that the definitions of these and of what they mention, mention."""
+        """Return the names, and all names that their definitions mention, directly or indirectly."""
         return reachable(names, lambda name: chain.from_iterable(map(mentions, self._binders.get(name, ()))))
 
 

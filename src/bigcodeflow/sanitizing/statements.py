@@ -1,4 +1,4 @@
-"""Top-level statements of a program: what each binds, needs and may change, and what an answer left to others."""
+"""Top-level statements of a program: the names that each binds, needs and may change, and code that an answer lacks."""
 
 import ast
 import builtins
@@ -23,19 +23,19 @@ _YOUR_CODE = re.compile(
     r"(?:your|rest of the|actual) (?:code|implementation|logic)|to ?do\b|implement (?:this|here|me)", re.IGNORECASE
 )
 
-#: Lines of an answer that bind names for the whole program, and the names in these.
+#: Lines of an answer that bind names for the whole program; the groups hold these names.
 _BINDING = re.compile(
     r"^(?:(?:from [\w.]+ )?import (.+)|(?:async )?(?:def|class) (\w+)|(\w+)(?: ?: ?[^=\n]+)? ?= )", re.MULTILINE
 )
 _NAME = re.compile(r"\w+")
-#: Where an end mark, a tag or a fence may begin that is glued to a line, and how many such places are looked at.
+#: Possible start of an end mark, a tag or a fence that is glued to a line, and the number of such places checked.
 _GLUED = re.compile(r"[`<\[~◁\uff5c]")
 _MOST_GLUED = 20
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One top-level statement, its source text, and the names of its module that executing it binds and reads."""
+    """One top-level statement, its source text, and the module-level names that its execution binds and reads."""
 
     node: ast.stmt
     text: str
@@ -45,7 +45,7 @@ class Statement:
 
     @cached_property
     def mentions(self) -> set[str]:
-        """Every identifier in it, parameters, attributes and keywords included."""
+        """Identifiers in it, including parameters, attributes and keywords."""
         found: set[str] = set()
         for item in ast.walk(self.node):
             for field in ("id", "arg", "attr", "name", "asname", "module", "rest"):
@@ -58,7 +58,7 @@ class Statement:
 
     @cached_property
     def touches(self) -> set[str]:
-        """Names whose objects executing it may change."""
+        """Names whose objects its execution may change."""
         found: set[str] = set()
         for item in immediate(self.node):
             match item:
@@ -83,7 +83,7 @@ class Statement:
 
     @cached_property
     def has_import(self) -> bool:
-        """Is a compound statement that imports, such as a try with a fallback."""
+        """True for a compound statement that imports, such as a try with a fallback."""
         return isinstance(self.node, _COMPOUND) and any(
             isinstance(node, ast.Import | ast.ImportFrom) for node in immediate(self.node)
         )
@@ -98,7 +98,7 @@ class Statement:
 
     @property
     def is_definition(self) -> bool:
-        """Is a function, a class, or an assignment to one name."""
+        """True for a function, a class, or an assignment to one name."""
         match self.node:
             case ast.Assign(targets=[ast.Name(), *_]) | ast.AnnAssign(target=ast.Name()):
                 return True
@@ -106,7 +106,7 @@ class Statement:
 
     @property
     def is_main_guard(self) -> bool:
-        """Is an ``if __name__ == "__main__":`` block."""
+        """True for an ``if __name__ == "__main__":`` block."""
         if not (isinstance(self.node, ast.If) and isinstance(self.node.test, ast.Compare)):
             return False
         words = {getattr(node, "id", getattr(node, "value", None)) for node in ast.walk(self.node.test)}
@@ -114,12 +114,12 @@ class Statement:
 
     @cached_property
     def is_calculated(self) -> bool:
-        """Calls something when it is executed."""
+        """True if its execution calls or awaits something."""
         return any(isinstance(node, ast.Call | ast.Await) for node in immediate(self.node))
 
 
 def statements_of(program: str) -> list[Statement] | None:
-    """The top-level statements of a text, None where it is not a program."""
+    """Return the top-level statements of a text; None if it is not a program."""
     tree = parse_or_none(program)
     if tree is None:
         return None
@@ -136,7 +136,7 @@ def statements_of(program: str) -> list[Statement] | None:
 
 
 def _names(text: str, node: ast.stmt) -> tuple[set[str], set[str], set[str]]:
-    """Module-level names that a statement binds, reads, and needs."""
+    """Return the module-level names that a statement binds, reads, and needs."""
     try:
         with untrusted_text.parser():
             module = symtable.symtable(text, "<statement>", "exec")
@@ -163,7 +163,7 @@ def _names(text: str, node: ast.stmt) -> tuple[set[str], set[str], set[str]]:
 
 
 def reachable(names: Iterable[str], step: Callable[[str], Iterable[str]]) -> set[str]:
-    """The names, and all that one step after the other leads to from them."""
+    """Return the names, and all names that repeated steps reach from them."""
     reached = set(names)
     waiting = list(reached)
     while waiting:
@@ -174,7 +174,7 @@ def reachable(names: Iterable[str], step: Callable[[str], Iterable[str]]) -> set
 
 
 def immediate(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that are evaluated when a statement is executed: not the bodies of functions."""
+    """Yield the nodes that are evaluated when a statement is executed: not the bodies of functions."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -187,7 +187,7 @@ def immediate(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def root_name(node: ast.expr) -> str:
-    """The name that a chain of attributes, subscripts and calls starts from; empty: it starts from no name."""
+    """Return the name at the start of a chain of attributes, subscripts and calls; empty if it starts with no name."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -195,9 +195,9 @@ def root_name(node: ast.expr) -> str:
 
 @untrusted_text.fails_alone(lambda *_: False)
 def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
-    """Whether a solution uses imports or constants of its prompt that it does not state itself.
+    """Tell if a solution uses imports or constants of its prompt that it does not state itself.
 
-    Such a solution works only calibrated. A solution that is no program omits nothing.
+    Such a solution works only if calibrated. A solution that is not a program omits nothing.
     """
     statements = statements_of(solution)
     prompt = statements_of(code_prompt + "\n    pass\n") or statements_of(code_prompt)
@@ -212,8 +212,8 @@ def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
 def shortened(answer: str, solution: str, entry_point: str) -> bool:
     """Tell if a solution lacks code of its answer that its entry point needs.
 
-    That is a line of the entry point's function, however often the answer states that function, or a name that the
-    solution needs, no statement of it binds, and a line of the answer does.
+    Either each version of the entry point's function in the answer has a line that the solution lacks, or the solution
+    needs a name that none of its statements binds, and a line of the answer binds it.
     """
     kept = {line.strip() for line in solution.split("\n")}
     bodies = list(_bodies(answer, entry_point))
@@ -247,14 +247,14 @@ def _bodies(answer: str, entry_point: str) -> Iterator[list[str]]:
 
 
 def _is_kept(line: str, kept: set[str]) -> bool:
-    """Tell if a line stands in the solution, but for an end mark or a fence that is glued to it."""
+    """Tell if the solution holds a line, ignoring an end mark or a fence that is glued to the line."""
     ends = (found.start() for found in islice(_GLUED.finditer(line), _MOST_GLUED))
     return line in kept or any(line[:end].rstrip() in kept for end in ends)
 
 
 @untrusted_text.fails_alone(lambda *_: "")
 def missing_program(solution: str, entry_point: str) -> str:
-    """Name what a solution that compiles lacks: all code, or its entry point; empty where it lacks neither."""
+    """Describe what a compilable solution lacks: all code, or its entry point; empty if it lacks neither."""
     statements = statements_of(solution)
     if statements is None or any(item.has_star_import or entry_point in item.binds for item in statements):
         return ""
@@ -264,13 +264,13 @@ def missing_program(solution: str, entry_point: str) -> str:
 
 @untrusted_text.fails_alone(lambda *_: False)
 def placeholder(solution: str, entry_point: str) -> bool:
-    """Whether the entry point's body does no work; false where it is missing or the solution is no program."""
+    """Tell if the entry point's body does no work; False if it is missing or the solution is not a program."""
     statements = statements_of(solution)
     return statements is not None and is_placeholder(statements, entry_point)
 
 
 def is_placeholder(statements: Sequence[Statement], entry_point: str) -> bool:
-    """Whether the statement that finally binds the entry point is a function without work in it."""
+    """Tell if the last statement that binds the entry point is a function that does no work."""
     binding = [item for item in statements if entry_point in item.binds]
     if not binding:
         return False
@@ -286,7 +286,7 @@ def is_placeholder(statements: Sequence[Statement], entry_point: str) -> bool:
 
 
 def ends_with_result(node: ast.stmt) -> bool:
-    """Tell if executing a statement ends with a value returned or an exception raised."""
+    """Tell if a statement ends with a returned value or a raised exception."""
     is_passed = isinstance(node, (ast.If, ast.ClassDef, *FUNCTIONS))
     block = getattr(node, "orelse", []) or ([] if is_passed else getattr(node, "body", []))
     if block:
@@ -295,9 +295,9 @@ def ends_with_result(node: ast.stmt) -> bool:
 
 
 def with_quoted_annotations(program: str) -> str:
-    """The program with each annotation as a string, which is what ``from __future__ import annotations`` means.
+    """Turn each annotation into a string, which is the effect of ``from __future__ import annotations``.
 
-    That import may only stand first in a program; calibration puts code_prompt there.
+    That import must be first in a program, but calibration puts code_prompt first.
     """
     tree = parse_or_none(program)
     nodes = list(ast.walk(tree)) if tree else []

@@ -1,1 +1,1 @@
-"""Executes for others: over HTTP (`bigcodeflow serve`), and as a Gradio space, which answers the same HTTP API."""
+"""Execution as a service: over HTTP (`bigcodeflow serve`), and as a Gradio space with the same HTTP API."""

@@ -1,4 +1,4 @@
-"""The addresses of a service: the response of each, who may send requests, and of what size."""
+"""HTTP routes of a service: responses, access control, and the size limit of requests."""
 
 import asyncio
 import hashlib
@@ -26,16 +26,16 @@ from bigcodeflow.serving import sandbox_fusion
 from bigcodeflow.serving.request_parsing import RequestRefusedError, parse_batch
 from bigcodeflow.serving.service import Service
 
-#: A client that reads nothing for so long is taken for gone.
+#: A client that reads nothing for this time is treated as disconnected.
 _STALLED_SECONDS = 60.0
-#: How long a request may take to arrive.
+#: Longest time for the body of a request to arrive.
 _BODY_SECONDS = 120.0
-#: The rest of a body that was not read must not be taken for the next request.
+#: Close the connection: the unread rest of a body must not be parsed as the next request.
 _CLOSE = {"Connection": "close"}
 
 
 class Health(ApiModel):
-    """Whether the service takes work."""
+    """State of the service: does it accept work?"""
 
     status: Literal["ok", "stopping"]
 
@@ -48,7 +48,7 @@ class Problem(ApiModel):
 
 
 class LineStream(StreamingResponse):
-    """Sends lines as they come, until its client is gone; whatever ends it, ``on_end`` is called."""
+    """Response that sends lines when they arrive; ``on_end`` is always called at the end, whatever the reason."""
 
     media_type = "application/x-ndjson"
 
@@ -57,7 +57,7 @@ class LineStream(StreamingResponse):
         self._on_end = on_end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer."""
+        """Send the response, and call ``on_end`` at the end."""
 
         async def send_in_time(message: Message) -> None:
             async with asyncio.timeout(_STALLED_SECONDS):
@@ -80,19 +80,19 @@ _basic = HTTPBasic(auto_error=False, description="The service's key as the passw
 
 
 async def _require_key(given: _Bearer, service: _Own) -> None:
-    """Refuse a request without the key."""
+    """Refuse a request without the right key in the Authorization header (Bearer)."""
     _compare_keys(given.credentials if given else None, service)
 
 
 async def _require_key_or_password(
     given: _Bearer, password: Annotated[HTTPBasicCredentials | None, Depends(_basic)], service: _Own
 ) -> None:
-    """The same for clients that send no header but what the URL says: http://key:KEY@HOST."""
+    """Refuse a request without the right key, as Bearer or as the password of a URL such as http://key:KEY@HOST."""
     _compare_keys(given.credentials if given else password.password if password else None, service)
 
 
 def _compare_keys(given: str | None, service: Service) -> None:
-    """Refuse another key than the service's, in constant time."""
+    """Compare a key with the service's in constant time; refuse the request if they differ."""
     sent = (given or "").encode("utf-8", "surrogateescape")
     mine, theirs = (hashlib.sha256(text).digest() for text in (service.settings.key.encode(), sent))
     if not hmac.compare_digest(mine, theirs):
@@ -105,7 +105,7 @@ def _compare_keys(given: str | None, service: Service) -> None:
 
 
 async def _require_own_name(request: Request) -> None:
-    """Refuse a request that a page of another site had a browser on this machine send; for services without a key."""
+    """Refuse requests for other host names, which foreign web pages can send through a browser; without a key only."""
     if not is_own_name(request.headers.get("host", "")):
         raise RequestRefusedError(
             HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only"
@@ -113,16 +113,16 @@ async def _require_own_name(request: Request) -> None:
 
 
 class OneLength:
-    """Refuses a request that states its length twice, in two ways: a proxy before the service may use the other one.
+    """Middleware that refuses requests with both Content-Length and Transfer-Encoding.
 
-    What it takes for the rest of the body would then be read here as a request of its own.
+    A proxy may use the other header; the rest of the body would then be read here as a separate (smuggled) request.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse one request, or pass it on."""
+        """Refuse a request that has both headers, or pass it on."""
         app = self._app
         if {name for name, _ in scope.get("headers", ())} >= {b"content-length", b"transfer-encoding"}:
             reason = "the request has both Content-Length and Transfer-Encoding: send one of them"
@@ -157,7 +157,7 @@ _RESPONSES[200] = {
 
 
 def _with_body(model: str, *statuses: int) -> dict[str, Any]:
-    """Options of an address that takes a body, and has these responses beside those of all that do."""
+    """Return the options of a route that takes a body: its model, and `statuses` in addition to the common ones."""
     content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{model}"}}}
     return {
         "openapi_extra": {"requestBody": {"required": True, "content": content}},
@@ -174,20 +174,20 @@ _fusion_router = APIRouter(tags=["SandboxFusion"])
 
 @_open_router.get("/health", responses={503: {"model": Health, "description": "The service is stopping."}})
 async def health(service: _Own) -> Response:
-    """Whether the service takes work; asks for no key."""
+    """Tell if the service takes work; asks for no key."""
     stopping = service.jobs.stopping
     return _json({"status": "stopping" if stopping else "ok"}, HTTPStatus.SERVICE_UNAVAILABLE if stopping else 200)
 
 
 @_router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
-    """The OpenAPI description; asks for the key as all but /health does."""
+    """Return the OpenAPI description; asks for the key, as all routes except /health do."""
     return _json(cast("FastAPI", request.app).openapi())
 
 
 @_router.get("/v1/info", response_model=Info)
 async def info(service: _Own) -> Response:
-    """Version, environment, isolation and bounds."""
+    """Return version, environment, isolation and bounds."""
     return _json(service.info())
 
 
@@ -234,9 +234,9 @@ async def submit(request: Request, service: _Own) -> Response:
 
 
 async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
-    """The whole body, whose bytes count as held until the stack is closed; refused where it is too large or slow."""
+    """Read the whole body; refuse it if it is too large or slow. Its bytes count as held until the stack is closed."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":  # a browser asks before it sends this to another site
+    if kind != "application/json":  # browsers send this type to another site only after a CORS preflight
         raise RequestRefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")
     most_bytes, size_bytes = service.settings.max_body_mib << 20, 0
     chunks: list[bytes] = []
@@ -244,8 +244,8 @@ async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
         async with asyncio.timeout(_BODY_SECONDS):
             async for chunk in request.stream():
                 size_bytes += len(chunk)
-                # The rest of one that is too large is read and dropped: a client that is cut off while it sends would
-                # not see the reason.
+                # The rest of a body that is too large is read and dropped: a client that is disconnected while it
+                # sends would not see the reason.
                 if size_bytes > 2 * most_bytes:
                     break
                 if size_bytes > most_bytes:
@@ -264,7 +264,7 @@ async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
 
 
 def _json(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """In ASCII: a message may hold what a client sent, such as a lone surrogate."""
+    """Make a JSON response in ASCII, because messages may quote a client's text, such as a lone surrogate."""
     return Response(json.dumps(content), status, headers, "application/json")
 
 
@@ -273,11 +273,11 @@ async def _answer_error(_request: Request, error: Exception) -> Response:
         return _json({"detail": list(error.lines)}, error.status, error.headers)
     if isinstance(error, HTTPException):
         return _json({"detail": [str(error.detail)]}, error.status_code, dict(error.headers or {}))
-    return Response(status_code=HTTPStatus.BAD_REQUEST)  # a client that sent half a body does not read it
+    return Response(status_code=HTTPStatus.BAD_REQUEST)  # the client disconnected and does not read it
 
 
 def make_app(service: Service) -> FastAPI:
-    """The application of a service; its description names every answer that it gives."""
+    """Make the FastAPI application of a service; its OpenAPI description names all its responses."""
     description = "Executes programs against their tests, each in a sandbox of its own."
     app = FastAPI(title="bigcodeflow", description=description, version=bigcodeflow.__version__, openapi_url=None)
     app.state.service = service
@@ -296,7 +296,7 @@ def make_app(service: Service) -> FastAPI:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """What FastAPI derives, and the models of bodies, which are read by hand so that their size is counted."""
+    """Return FastAPI's OpenAPI description plus the models of bodies, which are parsed by hand to count their size."""
     described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, models = models_json_schema(
         [(model, "validation") for model in _READ_BY_HAND],

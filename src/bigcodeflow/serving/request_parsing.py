@@ -1,4 +1,4 @@
-"""Parses requests: their form, what they ask for, and the tests of each item."""
+"""Parsing of requests: their JSON, their limits, and the tests of each item."""
 
 import hashlib
 import json
@@ -22,13 +22,13 @@ from bigcodeflow.execution.remote.protocol import BatchRequest, Item, PrepareReq
 from bigcodeflow.execution.zygote_plan import imported_modules
 
 _MAX_LINES = 20
-#: Keys and elements of a request; the message about one that is wrong takes a kilobyte.
+#: Most keys and list elements of a request; the message about each wrong value takes a kilobyte.
 _MAX_VALUES = 300_000
 _Request = TypeVar("_Request", bound=BaseModel)
 
 
 class RequestRefusedError(BigCodeFlowError):
-    """A request that is refused: the status, and a line for each reason."""
+    """Refusal of a request: the HTTP status, and a line for each reason."""
 
     def __init__(self, status: HTTPStatus, *lines: str, headers: dict[str, str] | None = None) -> None:
         super().__init__("; ".join(lines))
@@ -36,32 +36,32 @@ class RequestRefusedError(BigCodeFlowError):
 
 
 def busy(line: str, status: HTTPStatus = HTTPStatus.TOO_MANY_REQUESTS) -> RequestRefusedError:
-    """The refusal of a request that may be sent again later."""
+    """Make the refusal of a request that may be sent again later."""
     return RequestRefusedError(status, line, headers={"Retry-After": "2"})
 
 
 @dataclass(frozen=True, slots=True)
 class ServingSettings:
-    """What one service allows."""
+    """Limits of one service."""
 
     limits: LimitsConfig = field(default_factory=LimitsConfig)
-    """What an item may use, unless its batch asks for less; ``time_seconds`` is what it has where it asks for none."""
+    """Limits of an item unless its batch asks for others; ``time_seconds`` applies to items that ask for no time."""
     most_limits: LimitsConfig | None = None
-    """What a batch may ask for, where that is more."""
+    """Upper bounds of the limits that a batch may ask for; None takes ``limits``."""
     most_seconds: float = 3600.0
-    """Most time that an item may ask for, wall and CPU seconds."""
+    """Longest time that an item may ask for, in wall and CPU seconds."""
     max_batch: int = 1000
-    """Items of a batch."""
+    """Most items of a batch."""
     max_body_mib: int = 64
-    """Size of a request, in MiB."""
+    """Largest size of a request, in MiB."""
     max_queue: int = 4000
-    """Items that wait or run at the same time, those of all clients together."""
+    """Most items of all clients together that wait or run at the same time."""
     key: str = ""
-    """What a client has to know; empty for none, on loopback only."""
+    """Key that clients must send; empty for none, on loopback only."""
 
 
 class ParsedItem(NamedTuple):
-    """One item of a batch."""
+    """One item of a batch, with its work."""
 
     request: Item
     work: WorkItem
@@ -73,14 +73,14 @@ class ParsedBatch(NamedTuple):
 
     request: BatchRequest
     items: dict[str, ParsedItem]
-    """By the ids that the client gave them."""
+    """Items by the client's ids."""
     mode: ExecutionMode
 
 
 def validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Request:
-    """The request that a body of JSON holds, with at most ``max_batch`` items; 0 takes any number."""
+    """Parse a JSON body as a request of at most ``max_batch`` items (0: any number); refuse it if it is not valid."""
     try:
-        # The library's parser, not pydantic's: a lone surrogate is legal in a text that a model produced.
+        # Python's json, not pydantic's parser: texts of models may contain lone surrogates, which pydantic refuses.
         value = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_counting(max_batch))
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
@@ -95,12 +95,12 @@ def validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Req
 
 
 def parse_batch(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> ParsedBatch:
-    """A body of /v1/batches and its work, or a RequestRefusedError with a line for each thing that is wrong."""
+    """Parse a body of /v1/batches; raise RequestRefusedError with a line for each error."""
     return parsed_batch(validated(body, BatchRequest, max_batch=settings.max_batch), settings, environment)
 
 
 def parsed_batch(request: BatchRequest, settings: ServingSettings, environment: InstalledEnvironment) -> ParsedBatch:
-    """A batch and its work, or a RequestRefusedError with a line for each thing that is wrong."""
+    """Check a batch and plan its work; raise RequestRefusedError with a line for each error."""
     _require_small_tests((f"items.{number}.test", item.test) for number, item in enumerate(request.items))
     mode = ExecutionMode(_limits(request.limits, settings), request.start)
     wrong = [line for number, item in enumerate(request.items) for line in _wrong(number, item, settings)]
@@ -112,7 +112,7 @@ def parsed_batch(request: BatchRequest, settings: ServingSettings, environment: 
         raise refusal(wrong)
     own = (code_version(), environment.environment_sha)
     wanted = (request.code_version or own[0], request.environment_sha or own[1])
-    if own != wanted:  # planned for another service, such as this address's former one
+    if own != wanted:  # the batch was planned for another service, such as an earlier one at this address
         raise RequestRefusedError(
             HTTPStatus.CONFLICT,
             f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, and the batch wants {wanted[0]} "
@@ -120,7 +120,7 @@ def parsed_batch(request: BatchRequest, settings: ServingSettings, environment: 
         )
     context = [mode.limits.model_dump(), mode.start, request.detail, environment.environment_sha]
     works = [_work_of(item, request, settings, context) for item in request.items]
-    # What the environment lacks of the modules that a task needs: no program may say so itself.
+    # Modules that a task needs and the environment lacks; the programs themselves cannot be trusted to report this.
     named = frozenset().union(*(work.missing_imports for work in works))
     absent = named and absent_modules(environment, named)
     items = {
@@ -131,7 +131,7 @@ def parsed_batch(request: BatchRequest, settings: ServingSettings, environment: 
 
 
 def parse_programs(body: bytes) -> list[tuple[str, str]]:
-    """Each program of a PrepareRequest with its test, or a RequestRefusedError."""
+    """Parse a PrepareRequest into pairs of program and test; raise RequestRefusedError if it is refused."""
     request = validated(body, PrepareRequest)
     _require_small_tests((f"tests.{number}", test) for number, test in enumerate(request.tests))
     try:
@@ -145,7 +145,7 @@ def _refuse_constant(name: str) -> float:
 
 
 def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """A hook that makes the objects of a request, and refuses too many values before any is validated."""
+    """Make a json hook that builds objects and refuses too many values before pydantic validates them."""
     left = _MAX_VALUES
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any
 
 
 def _require_small_tests(tests: Iterable[tuple[str, str]]) -> None:
-    """Refuse tests, each given with its place, that would take seconds and gigabytes to parse."""
+    """Refuse tests, given as pairs of place and text, that are so long that parsing takes seconds and gigabytes."""
     large = [
         f"{place}: {len(test):,} characters, and a test may have {MOST_TEST_CHARACTERS:,}: shorten it"
         for place, test in tests
@@ -176,7 +176,7 @@ def _require_small_tests(tests: Iterable[tuple[str, str]]) -> None:
 
 
 def refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY) -> RequestRefusedError:
-    """A refusal with a line for each reason, of which the first twenty are sent."""
+    """Make a refusal with a line for each reason; only the first 20 are sent."""
     lines = list(lines)
     if len(lines) > _MAX_LINES:
         lines[_MAX_LINES:] = [f"and {len(lines) - _MAX_LINES} more"]
@@ -184,7 +184,7 @@ def refusal(lines: Iterable[str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_
 
 
 def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:
-    """The service's own limits, with those that a batch asks for."""
+    """Return the service's limits, updated with those that a batch asks for; refuse values above the upper bounds."""
     wanted, upper = asked.model_dump(exclude_none=True), settings.most_limits or settings.limits
     above = [name for name, value in wanted.items() if value > getattr(upper, name)]
     if above:
@@ -197,7 +197,7 @@ def _limits(asked: RequestedLimits, settings: ServingSettings) -> LimitsConfig:
 
 
 def _wrong(number: int, item: Item, settings: ServingSettings) -> Iterable[str]:
-    """A line for each thing that an item asks for and cannot have."""
+    """Yield a line for each error of an item: too much time, or a test without test ids."""
     most = settings.most_seconds
     if item.time_seconds and item.time_seconds > most:
         yield f"items.{number}.time_seconds: {item.time_seconds:g} is more than the service's {most:g}: ask for less"
@@ -209,14 +209,14 @@ def _wrong(number: int, item: Item, settings: ServingSettings) -> Iterable[str]:
             return
     except SyntaxError as error:
         reason = f"is no Python ({error.msg}, line {error.lineno})"
-    except REFUSALS as error:  # the parser's words for NUL and for too deep a text
+    except REFUSALS as error:  # the parser's errors for NUL characters and for too deep nesting
         reason = f"is no Python ({type(error).__name__})"
     yield f"items.{number}.test: {reason}"
 
 
 def _work_of(item: Item, request: BatchRequest, settings: ServingSettings, context: list[Any]) -> WorkItem:
     work = protocol.work_item_of(item, settings.limits.time_seconds)
-    if request.detail == "verdict":  # a client that judges itself knows these itself
+    if request.detail == "verdict":  # a client that judges outcomes itself needs neither
         expected = expected_test_ids(item.test) or () if item.expected_tests is None else item.expected_tests
         modules = imported_modules(item.test) if item.task_modules is None else item.task_modules
         work = replace(work, expected_tests=tuple(expected), missing_imports=frozenset(modules))

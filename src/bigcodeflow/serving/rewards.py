@@ -1,6 +1,6 @@
 """Rewards for training loops: a client of a service's /submit, and a reward function for TRL's GRPOTrainer.
 
-What says nothing of a program has the reward None, never a number.
+A completion that could not be judged has the reward None, never a number.
 """
 
 import itertools
@@ -26,37 +26,37 @@ Judgement = dict[str, Any]
 """``pass`` (bool), ``pass_share`` (0 to 1, or None) and ``verdict``, as docs/service.md describes it."""
 RewardKind = Literal["pass", "pass_share"]
 
-#: Columns of a task that the service takes; the others, such as prompts and libraries, stay here.
+#: Columns of a task that are sent to the service; others, such as prompts and libraries, are not sent.
 TASK_COLUMNS = ("test", "code_prompt", "complete_prompt", "canonical_solution", "entry_point")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _CONNECT_SECONDS = 10.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 10.0
-#: Times that the service may say of a program that it could not judge it.
+#: Number of replies "could not judge" (504) for a completion after which the client stops asking.
 _MOST_FAULTS = 3
 
 
 @dataclass(frozen=True)
 class RewardService:
-    """A running service that judges completions; used by several threads at once, and can be pickled."""
+    """Client of a running service that judges completions; thread-safe, and can be pickled."""
 
     url: str
-    """Such as http://127.0.0.1:8017."""
+    """URL, such as http://127.0.0.1:8017."""
     time_seconds: float = 20.0
-    """Time of each program, CPU seconds and wall seconds less those that it waited for a core."""
+    """Time limit of each program, in CPU seconds and in wall seconds without those that it waited for a core."""
     fail_fast: bool = False
-    """End each program at its first failing test: quicker, and what fails has no pass share."""
+    """End each program at its first failing test: faster, but failed programs have no pass share."""
     concurrency: int = 16
-    """Requests under way; their sum over all trainers has to stay below the service's --max-queue."""
+    """Requests at the same time; their sum over all trainers must stay below the service's --max-queue."""
     patience_seconds: float = 600.0
-    """How long a service that is busy, away or faulty is asked again for one completion."""
+    """Longest time of retries for one completion while the service is busy, unreachable or faulty."""
     key_variable: str = "BIGCODEFLOW_SERVICE_KEY"
     """Environment variable that holds the service's key, if it has one."""
 
     def judge(self, tasks: Sequence[Mapping[str, Any]], completions: Sequence[str]) -> list[Judgement | None]:
-        """The judgement of each completion for the task beside it, in their order; None where it could not be had.
+        """Judge each completion for the task at the same position; return None for those that could not be judged.
 
         Raises:
-            ExecutionError: the service refuses a request, such as for a test that is no Python, or for a wrong key.
+            ExecutionError: the service refuses a request, for example because a test is no Python or the key is wrong.
         """
         key = os.environ.get(self.key_variable, "").strip()
         with (
@@ -77,7 +77,7 @@ class RewardService:
         return json.dumps({"dataset": "", "id": name, "completion": completion, "config": config}).encode()
 
     def _judged(self, client: httpx2.Client, body: bytes) -> Judgement | None:
-        """The judgement that a body is answered with, asked for again while nothing is known."""
+        """Send a body and return the judgement; retry while the service cannot judge it, and return None at the end."""
         deadline, faults, pause, reason = time.monotonic() + self.patience_seconds, 0, 0.0, ""
         for attempt in itertools.count():
             try:
@@ -104,26 +104,26 @@ class RewardService:
 
 
 class ServiceReward:
-    """A reward function for TRL's GRPOTrainer, named ``bigcodeflow`` in its logs.
+    """Reward function for TRL's GRPOTrainer, named ``bigcodeflow`` in its logs.
 
     The data set needs the column ``test``; ``code_prompt``, ``complete_prompt``, ``canonical_solution`` and
-    ``entry_point`` are used where it has them. TRL leaves completions whose reward is None out of the advantages.
+    ``entry_point`` are used if present. TRL leaves completions whose reward is None out of the advantages.
     """
 
     __name__ = "bigcodeflow"
 
     def __init__(self, service: RewardService, kind: RewardKind = "pass") -> None:
-        """Reward passes with 1.0 and all else with 0.0, or each completion with the share of tests that it passes.
+        """Reward passes with 1.0 and others with 0.0 ('pass'), or with the share of passed tests ('pass_share').
 
         Raises:
-            ConfigError: the share is asked for of programs that end at their first failing test.
+            ConfigError: ``kind`` is 'pass_share', and programs end at their first failing test.
         """
         if kind == "pass_share" and service.fail_fast:
             raise ConfigError("fail_fast leaves no share of tests to reward: switch it off, or reward passes")
         self._service, self._kind = service, kind
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        """A reward for each completion, in their order; a completion is a text or a list of messages."""
+        """Return a reward for each completion, in their order; a completion is a text or a list of messages."""
         given = {name: columns[name] for name in (*TASK_COLUMNS, "task_id") if name in columns}
         if "test" not in given:
             raise ExecutionError("the data set has no column test, by which completions are judged: add it")
@@ -133,7 +133,7 @@ class ServiceReward:
 
 
 def _text_of(completion: Any) -> str:
-    """The last message's text of a conversation, in one part or several; a text is itself."""
+    """Return the text of a conversation's last message, with its parts joined; return a plain text unchanged."""
     if isinstance(completion, str):
         return completion
     content = completion[-1].get("content") or "" if completion else ""

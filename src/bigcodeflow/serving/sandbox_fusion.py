@@ -1,6 +1,6 @@
-"""The routes of SandboxFusion that trainers call: what their bodies mean as a batch of one item, and their responses.
+"""Routes of SandboxFusion that trainers call: conversion of bodies to a batch of one item, and the responses.
 
-Field names are those of that protocol. What it offers and this service does not is refused, never ignored.
+Field names are those of that protocol. Features that this service does not have are refused, never ignored.
 """
 
 import base64
@@ -29,12 +29,12 @@ from bigcodeflow.serving.request_parsing import (
 
 _DEFAULT_SECONDS = 10.0
 _DEFAULT_SUBMISSION_SECONDS = 20.0
-#: Longer completions are executed as they stand: reading them takes seconds, and no honest one is so long.
+#: Longer completions are executed unchanged: sanitizing them takes seconds, and no honest one is so long.
 _MOST_READ_CHARACTERS = 100_000
-#: Python itself takes less; ``RequestedLimits`` allows no less.
+#: Least memory that ``RequestedLimits`` allows; Python itself needs less.
 _LEAST_MEMORY_MIB = 64
 _SCRIPT = "main.py"
-#: Executed as the program: it starts the script as a process of its own, and leaves with that process's exit code.
+#: Executed as the program: it runs the script in a separate process, and exits with that process's exit code.
 _LAUNCHER = """import base64, json, os, subprocess, sys, tempfile
 job = json.loads({job})
 for name, content in job["files"].items():
@@ -49,9 +49,9 @@ with tempfile.TemporaryFile() as stdin:
     code = subprocess.run([sys.executable, {script!r}], stdin=stdin).returncode
 os._exit(code if code >= 0 else 128 - code)
 """
-#: Never reached by a launcher that did its work.
+#: Test of the launcher; a launcher that ran the script exits before it.
 _AFTER_LAUNCHER = "import unittest\nclass TestCases(unittest.TestCase):\n    def test_end(self):\n        pass\n"
-#: Makes one test of a text without tests, such as a list of assertions.
+#: Wraps a text without tests, such as a list of assertions, into one test.
 _SCRIPT_TEST = """import unittest
 class TestCases(unittest.TestCase):
     def test_script(self):
@@ -60,7 +60,7 @@ class TestCases(unittest.TestCase):
 
 
 class RunCodeRequest(ApiModel):
-    """A program to run for what it prints."""
+    """Program to run for its output."""
 
     code: str = Field(examples=["print('hello')"])
     """Python text, run as a script in an interpreter of its own."""
@@ -83,7 +83,7 @@ class RunCodeRequest(ApiModel):
 
 
 class Options(ApiModel):
-    """What a submission may ask for beside the protocol's own fields; unknown ones mean something elsewhere."""
+    """Further options of a submission, beyond the protocol's fields; unknown ones, for other services, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -92,7 +92,7 @@ class Options(ApiModel):
 
 
 class SubmissionConfig(ApiModel):
-    """How a completion is judged."""
+    """Settings for judging a completion."""
 
     provided_data: dict[str, Any] | list[dict[str, Any]] | None = None
     """The task, or several, of which that with the request's id counts. ``test`` is required: a text with a unittest
@@ -118,7 +118,7 @@ class SubmissionConfig(ApiModel):
 
 
 class SubmitRequest(ApiModel):
-    """A model's answer to a task that the request brings along."""
+    """A model's answer, with the task that it answers."""
 
     dataset: str
     """Any name: the service holds no data sets."""
@@ -131,7 +131,7 @@ class SubmitRequest(ApiModel):
 
 
 class CommandRunResult(ApiModel):
-    """How a process ended."""
+    """Result of a process."""
 
     status: Literal["Finished", "TimeLimitExceeded"]
     """Whether it ended within its time."""
@@ -146,7 +146,7 @@ class CommandRunResult(ApiModel):
 
 
 class RunCodeResponse(ApiModel):
-    """What a program did. What says nothing of the program is answered with the HTTP status 504."""
+    """Result of a program. If nothing is known about the program, the HTTP status is 504 instead."""
 
     status: Literal["Success", "Failed"]
     """Whether it ended with exit code 0."""
@@ -163,7 +163,7 @@ class RunCodeResponse(ApiModel):
 
 
 class TestCase(ApiModel):
-    """One test of the task."""
+    """Result of one test of the task."""
 
     __test__ = False  # no test class of pytest, whatever its name begins with
 
@@ -176,7 +176,7 @@ class TestCase(ApiModel):
 
 
 class Judgement(ApiModel):
-    """What trainers reward."""
+    """Values that trainers reward."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, populate_by_name=True)
 
@@ -189,7 +189,7 @@ class Judgement(ApiModel):
 
 
 class EvalResult(ApiModel):
-    """Whether a completion solves the task. What says nothing of it is answered with the HTTP status 504."""
+    """Verdict on a completion. If nothing is known about it, the HTTP status is 504 instead."""
 
     id: int | str
     """Of the request."""
@@ -213,7 +213,7 @@ class Run(NamedTuple):
     batch: ParsedBatch
 
     def response(self, verdict: Mapping[str, Any]) -> dict[str, Any]:
-        """The response's fields, or a RequestRefusedError where the verdict says nothing of the program."""
+        """Make the response's fields; raise RequestRefusedError if the verdict tells nothing about the program."""
         timed_out = verdict["status"] == "timeout"
         launched = verdict["status"] == "crash" and verdict["exit"].startswith("exit ")
         if not (launched or timed_out or verdict["status"] in ("out_of_memory", "tampered")):
@@ -232,7 +232,7 @@ class Submission(NamedTuple):
     solution: str
 
     def response(self, verdict: Mapping[str, Any]) -> dict[str, Any]:
-        """The response's fields, or a RequestRefusedError where the verdict says nothing of the program."""
+        """Make the response's fields; raise RequestRefusedError if the verdict tells nothing about the program."""
         if verdict["status"] == "infra_error":
             raise not_judged(verdict["module_trace"] or verdict["exit"])
         [item] = self.batch.request.items
@@ -252,7 +252,7 @@ _STREAMS = ("stdout", "stderr")
 
 
 def parse_run(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> Run:
-    """The batch that a body of /run_code means, or a RequestRefusedError with a line for each thing that is wrong."""
+    """Convert a body of /run_code to a batch; raise RequestRefusedError with a line for each error."""
     request = validated(body, RunCodeRequest)
     if wrong := list(_wrong_files(request.files)):
         raise refusal(wrong)
@@ -260,7 +260,7 @@ def parse_run(body: bytes, settings: ServingSettings, environment: InstalledEnvi
     job = json.dumps({"code": request.code, "stdin": request.stdin or "", "files": files})
     item = Item(
         id="run",
-        key=uuid.uuid4().hex,  # what it prints may differ each time
+        key=uuid.uuid4().hex,  # never shared: the output may differ each time
         program=_LAUNCHER.format(job=repr(job), script=_SCRIPT),
         test=_AFTER_LAUNCHER,
         time_seconds=request.run_timeout,
@@ -271,7 +271,7 @@ def parse_run(body: bytes, settings: ServingSettings, environment: InstalledEnvi
 
 
 def parse_submission(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> Submission:
-    """The batch that a body of /submit means, or a RequestRefusedError with a line for each thing that is wrong."""
+    """Convert a body of /submit to a batch; raise RequestRefusedError with a line for each error."""
     request = validated(body, SubmitRequest)
     row = _row_of(request)
     entry_point, code_prompt = row.get("entry_point") or "task_func", row.get("code_prompt") or ""
@@ -294,10 +294,10 @@ def parse_submission(body: bytes, settings: ServingSettings, environment: Instal
 
 
 def not_judged(reason: str) -> RequestRefusedError:
-    """The refusal of a response: nothing is known of the program.
+    """Make the refusal for a program that could not be judged.
 
-    504 is the one status that every client known repeats; the protocol's own SandboxError is final for some of them,
-    which then score the program as failed.
+    504 is the only status after which all known clients repeat the request; the protocol's own SandboxError is final
+    for some of them, which then score the program as failed.
     """
     line = f"the service could not judge it ({reason[-500:].strip()}): send it again"
     return RequestRefusedError(HTTPStatus.GATEWAY_TIMEOUT, line, headers={"Retry-After": "2"})
@@ -321,7 +321,7 @@ def _wrong_files(files: Mapping[str, str | None]) -> Iterator[str]:
 
 
 def _row_of(request: SubmitRequest) -> dict[str, Any]:
-    """The task of a submission, whose texts are texts."""
+    """Return the task of a submission; refuse it if fields have the wrong type or are not supported."""
     given = request.config.provided_data
     rows = [given] if isinstance(given, dict) else [row for row in given or () if row.get("id") == request.id]
     if len(rows) != 1:

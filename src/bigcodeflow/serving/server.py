@@ -1,4 +1,4 @@
-"""The process of a service: listens, serves until it is stopped, and leaves nothing behind."""
+"""Process of a service: it listens, serves until it is stopped, and cleans up at the end."""
 
 import socket
 from collections.abc import Callable
@@ -29,9 +29,9 @@ def serve(
     application: Callable[[Service], FastAPI] = make_app,
     **options: Any,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; then running items may end, and all others are left to their clients.
+    """Serve until SIGTERM or SIGINT; then running items may end, and clients must send all others again.
 
-    ``ready`` is called with address and slots once requests are answered; ``options`` are of ``uvicorn.Config``.
+    ``ready`` is called with URL and slots once requests are answered; ``options`` go to ``uvicorn.Config``.
     """
     with (
         listening(host, port) as listener,
@@ -44,7 +44,7 @@ def serve(
 
 
 class ServiceServer(uvicorn.Server):
-    """Uvicorn's server of one service, which begins no item once the server shuts down."""
+    """Uvicorn server of one service; once it shuts down, the service begins no further items."""
 
     def __init__(
         self, app: FastAPI, service: Service, ready: Callable[[], object] = lambda: None, **options: Any
@@ -60,24 +60,24 @@ class ServiceServer(uvicorn.Server):
             "server_header": False,
             "proxy_headers": False,
             "backlog": BACKLOG,
-            "timeout_keep_alive": 75,  # longer than clients keep a connection, so that none is closed under a request
+            "timeout_keep_alive": 75,  # longer than clients keep connections, so that none is closed during a request
             "timeout_graceful_shutdown": 30,  # for running items
         }
         super().__init__(uvicorn.Config(app, **own | options))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
+        """Start to listen, then call ``ready``."""
         await super().startup(sockets)
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let running items end."""
+        """Begin no further items, and let running ones end."""
         self._service.jobs.drain()
         await super().shutdown(sockets)
 
 
 def usable_key(key: str, host: str, variable: str) -> str:
-    """The key that clients have to know, which may be empty on loopback only, and which a header can carry."""
+    """Return the key if it is usable; ConfigError if it is empty beyond loopback, or if no header can carry it."""
     if not key and not is_loopback(host):
         raise ConfigError(
             f"whoever reaches {host} could execute programs here: set {variable} to a key that clients have to know, "

@@ -1,7 +1,7 @@
-"""A service without its addresses: batches are read, planned, queued, executed and judged.
+"""The service without its HTTP routes: batches are parsed, planned, queued, executed and judged.
 
-In the queue equal items are executed once, batches take turns, and items without a client are withdrawn. All of it
-runs in one event loop; only the executions run in the pool's threads.
+The queue executes equal items once, lets batches take turns, and withdraws items whose clients have left. It runs in
+one event loop; parsing, planning, checks and executions run in threads.
 """
 
 import asyncio
@@ -35,33 +35,33 @@ from bigcodeflow.serving.request_parsing import (
     parse_programs,
 )
 
-#: How long, and how much, finished work is kept for a client that lost its connection and asks again.
+#: Longest time and most bytes that finished work is kept for a client that lost its connection and asks again.
 _KEPT_SECONDS = 600.0
 _KEPT_BYTES = 256 << 20
-#: Different limits and starts of all open batches: each keeps a warm sandbox of its own.
+#: Most different modes (limits and start) of all open batches: each mode keeps a separate warm sandbox.
 _MAX_MODES = 8
-#: After so many executions a kill from outside is taken for the program's own doing.
+#: Most executions of an item; a kill in all of them counts as caused by the program.
 _ATTEMPTS = 5
-#: Bodies of the largest size that may be held at the same time.
+#: Memory for request bodies, as a number of bodies of the largest size.
 _BODIES = 8
-#: Checks of passes that are made at the same time; each has several executions under way.
+#: Number of checks of passes that run at the same time; each runs several executions.
 _CHECKS_AT_ONCE = 4
 _Parsed = TypeVar("_Parsed")
 
 
 def stopping() -> RequestRefusedError:
-    """The refusal of a request that comes too late."""
+    """Make the refusal of a request that arrives while the service stops."""
     return busy("the service is stopping: send it again when it is back", HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class ByteBudget:
-    """Bytes of requests that are held at the same time."""
+    """Limit of the bytes of requests that are held at the same time."""
 
     def __init__(self, most_bytes: int) -> None:
         self._left = most_bytes
 
     def take(self, count: int) -> None:
-        """Count bytes that arrived, or refuse the request where there are too many already."""
+        """Count bytes that arrived; refuse the request if they exceed the limit."""
         if count > self._left:
             raise busy("the requests under way fill the memory that they may have: send this one again later")
         self._left -= count
@@ -72,7 +72,7 @@ class ByteBudget:
 
 
 class Job:
-    """One execution, which one or more batches wait for."""
+    """One execution, for which one or more batches wait."""
 
     def __init__(self, item: WorkItem, mode: ExecutionMode, max_attempts: int) -> None:
         self.item, self.mode, self.max_attempts = item, mode, max_attempts
@@ -91,11 +91,11 @@ class Reservation:
         self.count, self.mode = count, mode
         self.ended: asyncio.Queue[Job] = asyncio.Queue()
         self.names: dict[str, list[str]] = {}
-        """The client's names of each execution."""
+        """Names that the client gave to each execution, by verdict key."""
         self.jobs: list[Job] = []
 
     async def results(self) -> AsyncIterator[tuple[str, Outcome, int] | None]:
-        """Name, outcome and attempts of each item as they end, without withdrawn ones; None is a sign of life."""
+        """Yield name, outcome and attempts of each ended item, without withdrawn ones; None is a sign of life."""
         left = len(self.jobs)
         while left:
             try:
@@ -111,10 +111,10 @@ class Reservation:
 
 
 class JobQueue:
-    """All work of a service."""
+    """Queue of all executions of a service."""
 
     def __init__(self, pool: ExecutorPool, *, max_queue: int) -> None:
-        """Begin nothing yet; ``max_queue`` bounds the items that wait or run at the same time."""
+        """Create an idle queue; ``max_queue`` limits the items that wait or run at the same time."""
         self._pool, self._max_queue = pool, max_queue
         self._jobs: dict[str, Job] = {}
         self._ended: OrderedDict[str, Job] = OrderedDict()
@@ -128,7 +128,7 @@ class JobQueue:
         self.stopping = False
 
     def reserve(self, count: int, mode: ExecutionMode) -> Reservation:
-        """Places for so many items, to be given back with ``release``; refused where there are not so many left."""
+        """Reserve places for ``count`` items, to return with ``release``; refuse the request if too few are left."""
         if self.stopping:
             raise stopping()
         if self.open_items + count > self._max_queue:
@@ -140,7 +140,7 @@ class JobQueue:
         return Reservation(count, mode)
 
     def begin(self, reservation: Reservation, items: Sequence[tuple[str, WorkItem]], max_attempts: int) -> None:
-        """Queue what is new of a batch: name and work of each item, of which equal verdict keys are one execution."""
+        """Queue the new items of a batch, given as name and work; items with equal verdict keys share one execution."""
         self._drop_old()
         new: deque[Job] = deque()
         for name, item in items:
@@ -162,7 +162,7 @@ class JobQueue:
         self._begin_waiting()
 
     def release(self, reservation: Reservation) -> None:
-        """Give the places back; withdraws what has not begun and no other batch waits for."""
+        """Return the places, and withdraw executions that have not begun and for which no other batch waits."""
         self.open_items -= reservation.count
         self._modes -= Counter([reservation.mode])
         for job in reservation.jobs:
@@ -172,7 +172,7 @@ class JobQueue:
                 self._withdraw(job)
 
     def drain(self) -> None:
-        """Begin nothing more; let running items end."""
+        """Start no further executions, withdraw the waiting ones, and let running ones end."""
         self.stopping = True
         for job in [job for queue in self._queues for job in queue if not job.withdrawn]:
             self._withdraw(job)
@@ -186,7 +186,7 @@ class JobQueue:
             del self._jobs[job.item.verdict_key]
 
     def _begin_waiting(self) -> None:
-        """Begin what there are slots for, one of each batch in turn: a small one does not wait for a large one."""
+        """Start executions while slots are free, one of each batch in turn: small batches need not wait for large."""
         while len(self._in_slots) < self._pool.slots and self._queues and not self.stopping:
             queue = self._queues.popleft()
             job = queue.popleft()
@@ -221,13 +221,13 @@ class JobQueue:
             done = asyncio.wrap_future(self._pool.submit(job.item, job.mode, leave_slot))
             await asyncio.wait([done])
             error = done.exception()
-            # The program did not cause it, such as a lack of file descriptors, and must not fail for it.
+            # Errors of the service, such as a lack of file descriptors, must not count as failures of the program.
             lacking = f"{NOT_STARTED}the service met {error!r}: see its log"
             outcome = Outcome(exit=lacking) if error else done.result()
             if self.stopping or not worth_repeating(outcome):
                 break
         job.outcome = outcome
-        if worth_repeating(outcome) or outcome.not_started:  # it says nothing of the program, and is not kept
+        if worth_repeating(outcome) or outcome.not_started:  # it tells nothing about the program: do not keep it
             del self._jobs[job.item.verdict_key]
         else:
             job.ended_at = time.monotonic()
@@ -251,23 +251,23 @@ class JobQueue:
 
 
 class Service:
-    """Executes batches in one environment."""
+    """Service that executes batches in one environment."""
 
     def __init__(self, pool: ExecutorPool, capabilities: Capabilities, settings: ServingSettings) -> None:
-        """Execute nothing yet; ``capabilities`` are what a check of the pool found."""
+        """Create an idle service; ``capabilities`` are the result of a check of the pool."""
         self.settings, self.pool = settings, pool
         self.jobs = JobQueue(pool, max_queue=settings.max_queue)
         self.budget = ByteBudget(_BODIES * settings.max_body_mib << 20)
         self._description = pool.description(capabilities)
         self._environment_sha = pool.environment.environment_sha
         self._contradictions = Contradictions(None, self._environment_sha)
-        # One thread each: reading holds the interpreter anyway, and a survey of imports takes half a minute.
+        # One thread for parsing, which holds the GIL anyway, and one for planning: a survey of imports takes 30 s.
         self._reading = ThreadPoolExecutor(1, "reading")
         self._planning = ThreadPoolExecutor(1, "planning")
         self._checking = ThreadPoolExecutor(_CHECKS_AT_ONCE, "checking")
 
     def info(self) -> dict[str, Any]:
-        """The fields of ``protocol.Info``."""
+        """Return the fields of ``protocol.Info``."""
         settings = self.settings
         bounds = {name: getattr(settings, name) for name in ("most_seconds", "max_batch", "max_body_mib", "max_queue")}
         counts = {"open_items": self.jobs.open_items, "executions": self.jobs.executions}
@@ -277,23 +277,23 @@ class Service:
     async def read(
         self, body: bytes, parse: Callable[[bytes, ServingSettings, InstalledEnvironment], _Parsed]
     ) -> _Parsed:
-        """What a body means, or a RequestRefusedError."""
+        """Parse a body in the reading thread; raise RequestRefusedError if it is refused."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._reading, parse, body, self.settings, self.pool.environment)
 
     async def starts(self, body: bytes) -> dict[str, Any]:
-        """How each program of a request starts, or a RequestRefusedError."""
+        """Plan the start of each program of a request; raise RequestRefusedError if it is refused."""
         loop = asyncio.get_running_loop()
         texts = await loop.run_in_executor(self._reading, parse_programs, body)
         return {"starts": await loop.run_in_executor(self._planning, self.pool.prepare, texts)}
 
     async def lines(self, reservation: Reservation, batch: ParsedBatch) -> AsyncGenerator[bytes, None]:
-        """The results of a batch as they come; a blank line is a sign of life."""
+        """Yield the results of a batch as lines when they arrive; a blank line is a sign of life."""
         planning = asyncio.ensure_future(self._planned(batch))
         while not (await asyncio.wait([planning], timeout=protocol.ALIVE_SECONDS))[0]:
             yield b"\n"
         items = planning.result()
-        # A client that judges outcomes itself repeats itself what was disturbed.
+        # A client that judges outcomes itself also repeats disturbed executions itself.
         max_attempts = _ATTEMPTS if batch.request.detail == "verdict" else 1
         self.jobs.begin(reservation, [(name, one.work) for name, one in items.items()], max_attempts)
         checks: dict[asyncio.Future[CheckResult], tuple[str, dict[str, Any]]] = {}
@@ -316,7 +316,7 @@ class Service:
             yield line
 
     async def verdict_of(self, batch: ParsedBatch, is_gone: Callable[[], Awaitable[bool]]) -> dict[str, Any]:
-        """The verdict of a batch's one item, or a RequestRefusedError; ``is_gone`` is asked every few seconds."""
+        """Return the verdict of a batch's item; RequestRefusedError if ``is_gone`` (polled) or if the service stops."""
         reservation = self.jobs.reserve(1, batch.mode)
         try:
             async with aclosing(self.lines(reservation, batch)) as lines:
@@ -331,12 +331,12 @@ class Service:
         raise stopping()
 
     def close(self) -> None:
-        """Stop reading, planning and checking."""
+        """Shut down the threads for reading, planning and checking."""
         for pool in (self._reading, self._planning, self._checking):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _planned(self, batch: ParsedBatch) -> dict[str, ParsedItem]:
-        """The items with a planned start where the client did not give one."""
+        """Return the items; those without a start from the client get a planned one."""
         items = batch.items
         if batch.mode.start == "cold" or all(one.request.preload is not None for one in items.values()):
             return items
@@ -351,7 +351,7 @@ class Service:
         return verdict(item, outcome, backend="local", environment_sha=self._environment_sha, attempts=attempts)
 
     def _check(self, parsed: ParsedItem, mode: ExecutionMode) -> CheckResult:
-        """Execute a program that passed against contradictions of its test; what is learned of the test is kept."""
+        """Execute a program that passed against contradictions of its test; knowledge about the test is kept."""
         item, entry_point = parsed.work, parsed.request.entry_point
         task: dict[str, Any] = {"task_id": hashlib.sha256(item.test.encode("utf-8", "surrogatepass")).hexdigest()}
         task |= {"test": item.test, "entry_point": entry_point, "expected_tests": item.expected_tests}
@@ -381,7 +381,7 @@ def _verdict_line(name: str, row: dict[str, Any]) -> bytes:
 
 
 async def _checked_lines(checks: dict[asyncio.Future[CheckResult], tuple[str, dict[str, Any]]]) -> AsyncIterator[bytes]:
-    """The verdicts of passes, as their checks end."""
+    """Yield the verdicts of passes when their checks end; a blank line is a sign of life."""
     while checks:
         ended, _ = await asyncio.wait(checks, timeout=protocol.ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         for check in ended:

@@ -30,9 +30,9 @@ from bigcodeflow.serving.service import Service
 
 logger = logging.getLogger(__name__)
 
-#: What Gradio reads when it is imported: nothing is sent to anybody.
+#: Environment variables that Gradio reads at import: they turn off all telemetry.
 _QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SHARE": "False", "HF_HUB_DISABLE_TELEMETRY": "1"}
-#: What an item may ask for, but for its memory, which has an option.
+#: Upper bounds of an item's limits, except memory, which has an option.
 _MOST: dict[str, Any] = {"address_space_mib": 1 << 20, "processes": 1 << 15, "disk_mib": 1 << 20, "output_kib": 1 << 16}
 
 
@@ -42,7 +42,7 @@ def _option(default: Any, description: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SpaceSettings:
-    """The options of the command line."""
+    """Options of the command line."""
 
     environment: str = _option("bigcodebench", "sandbox environment that programs run in")
     host: str = _option("127.0.0.1", "address to listen on; beyond loopback a key is needed")
@@ -60,12 +60,12 @@ class SpaceSettings:
 
     @property
     def key(self) -> str:
-        """The key itself, empty for none."""
+        """Key that clients must send; empty for none."""
         return os.environ.get(self.key_variable, "")
 
     @property
     def url(self) -> str:
-        """The space's address on this machine."""
+        """URL of the space on this machine."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104
         return f"http://{shown_host(host)}:{self.port}"
 
@@ -83,10 +83,10 @@ class SpaceSettings:
 
 
 class Gate:
-    """Passes on requests with the key, as Bearer or as a browser's password, and with no body that is too large.
+    """Middleware that passes on requests with the right key (Bearer or basic password) and a small enough body.
 
-    Without a key it asks for this machine's name: a page of another site can have its own name resolve to loopback.
-    Pages of other sites, which a browser names as Origin, get nothing.
+    Without a key, the host must be this machine's name: a page of another site can make its own name resolve to
+    loopback. Requests of other sites' pages, which browsers mark with Origin, are refused.
     """
 
     def __init__(self, app: ASGIApp, *, key: str, most_bytes: int) -> None:
@@ -95,7 +95,7 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse one request, or pass it on."""
         kind = scope["type"]
-        # The HTTP API has guards of its own, which answer its clients in JSON.
+        # The HTTP API has separate guards, which answer its clients in JSON.
         if kind == "lifespan" or (kind == "http" and scope["path"].startswith("/v1/")):
             await self._app(scope, receive, send)
         elif kind != "http":
@@ -144,7 +144,7 @@ def require_key_or_loopback(settings: SpaceSettings) -> None:
 
 
 def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
-    """The HTTP API and the page, with the gate before both."""
+    """Make the application: the HTTP API and the page, with the gate in front of the page."""
     os.environ.update(_QUIET)
     import gradio
 
@@ -156,7 +156,7 @@ def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
     with gradio.Blocks(title="bigcodeflow", analytics_enabled=False, delete_cache=(3600, 86_400)) as blocks:
         add_page(evaluations, environment)
         add_predict(evaluations, fitting_dataset(environment))
-    # Gradio's queue holds one place for each event that is being answered.
+    # Gradio's queue has this number of places, one for each event that is being answered.
     blocks.max_threads = 256
     blocks.queue(max_size=settings.queue, api_open=False)
     app = make_app(service)
@@ -180,7 +180,7 @@ def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
 
 
 def main() -> int:
-    """Serve as the command line says; the exit code."""
+    """Serve with the options of the command line; return the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     parser = argparse.ArgumentParser(prog="python -m bigcodeflow.serving.space", description=__doc__)
     for option in fields(SpaceSettings):
@@ -209,7 +209,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # Threads that wait for ended sandboxes hold nothing; waiting for them would only delay the end.
+    # Threads that wait for ended sandboxes hold no resources; waiting for them would only delay the exit.
     code = main()
     sys.stderr.flush()
     os._exit(code)

@@ -1,6 +1,6 @@
-"""The space's page for people, and the original evaluator's endpoint /predict: a sample file in, results out.
+"""The space's web page, and the original evaluator's endpoint /predict, which converts a sample file to results.
 
-Both evaluate a sample file as a run with the space itself as its backend.
+Both evaluate a sample file as a run whose backend is the space itself.
 """
 
 import asyncio
@@ -30,16 +30,16 @@ from bigcodeflow.execution.remote.original_space import SpaceQuestion
 from bigcodeflow.pipeline import outputs, runs
 from bigcodeflow.store import ArtifactRef, open_store
 
-#: Rows that a browser can still scroll through; all are in verdicts.parquet.
+#: Most rows that a browser can scroll through; verdicts.parquet has all rows.
 _MAX_ROWS = 2000
 _ABOUT = """# bigcodeflow
 Judges sample files of BigCodeBench: upload one, say what it answers, and take the results home. Programs run in this
 machine's sandboxes, in the environment {name} (sha {sha})."""
 
-#: Data sets that may be chosen; a path would open this machine's files to clients.
+#: Data sets that clients may choose; a path would give them access to this machine's files.
 DATASETS = ("starter", "bigcode/bigcodebench")
 
-#: Progress, summary, table, files.
+#: Outputs of the page: progress, summary, table, files.
 _Shown = tuple[Any, Any, Any, Any]
 
 
@@ -49,17 +49,17 @@ class EvaluationResult(NamedTuple):
     summary: str
     verdicts: pa.Table
     files: tuple[Path, ...]
-    """*_eval_results.json, *_pass_at_k.json, verdicts.parquet and metrics.parquet."""
+    """Paths of *_eval_results.json, *_pass_at_k.json, verdicts.parquet and metrics.parquet."""
 
 
 class RunProgress:
-    """Progress of an evaluation, a listener of its stages; written by its thread, read by the page."""
+    """Progress of an evaluation: a listener of its stages, written by the evaluation's thread and read by the page."""
 
     def __init__(self) -> None:
         self.stages: dict[str, str] = {}  # state by title
 
     def begin(self, title: str) -> Progress:
-        """A stage has work to do."""
+        """Note that a stage begins, and return its progress callback."""
         self.stages[title] = "begins"
 
         state = StageProgress(title)
@@ -71,12 +71,12 @@ class RunProgress:
         return move
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """A stage's artifact is there."""
+        """Note that a stage's artifact is complete."""
         self.stages[title] = f"{ref.rows:,} rows" + (", known before" if reused else "")
 
 
 class Evaluations:
-    """Evaluations, one after the other; one whose client is gone goes on, for when the same is asked again.
+    """Evaluations, executed in sequence; one whose client left continues, so that a later equal request is fast.
 
     ``store`` keeps artifacts; ``service`` is ``execution.service`` of the space itself, so that all share its cores.
     """
@@ -96,7 +96,7 @@ class Evaluations:
         k: Sequence[int] = (1, 5, 10),
         limits: Mapping[str, int] | None = None,
     ) -> Iterator["Future[EvaluationResult]"]:
-        """An evaluation that begins once the one before it has ended; its files last as long as the block."""
+        """Queue an evaluation, which begins when the previous one has ended; its files exist until the block ends."""
         if dataset["source"] not in DATASETS:
             raise ConfigError(f"dataset {dataset['source']!r} is none of {', '.join(DATASETS)}")
         given: dict[str, Any] = {
@@ -119,7 +119,7 @@ class Evaluations:
         running = self._pool.submit(_evaluate, config.model_copy(update={"out": str(folder)}), progress)
         try:
             yield running
-        finally:  # not at once: an evaluation whose client is gone still writes there
+        finally:  # delete later if the client left: then the evaluation still writes to the folder
             running.add_done_callback(lambda _: shutil.rmtree(folder, ignore_errors=True))
 
 
@@ -142,7 +142,7 @@ def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> Non
     gradio.Markdown(_ABOUT.format(name=environment.name, sha=environment.environment_sha[:12]))
     with gradio.Row():
         with gradio.Column(scale=1):
-            # In the order in which _evaluation takes them.
+            # In the order of _evaluation's parameters.
             choices = [
                 upload_field("Samples (JSONL or JSONL.gz)", file_types=[".jsonl", ".gz"]),
                 gradio.Dropdown(list(DATASETS), value=fitting_dataset(environment), label="Tasks"),
@@ -170,12 +170,12 @@ def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> Non
 
 
 def fitting_dataset(environment: InstalledEnvironment) -> str:
-    """The data set that an environment is made for."""
+    """Return the data set for which an environment is made."""
     return "starter" if environment.name == "starter" else "bigcode/bigcodebench"
 
 
 async def _evaluation(evaluations: Evaluations, samples: str | None, *chosen: Any) -> AsyncIterator[_Shown]:
-    """What the page shows while a sample file is evaluated, and in the end."""
+    """Evaluate a sample file; yield the page's outputs during the evaluation and at its end."""
     if not samples:
         raise gradio.Error("choose a sample file first", print_exception=False)
     source, _, split, subset, ids, calibrated = chosen
@@ -201,7 +201,7 @@ def _progress_text(progress: RunProgress) -> str:
 
 
 def _rows(verdicts: pa.Table) -> list[list[Any]]:
-    """Rows of the table; what did not pass comes first."""
+    """Return the rows of the page's table, failed samples first, at most `_MAX_ROWS`."""
     columns = ["task_id", "sample_index", "status", "failure_kind", "tests", "wall_seconds"]
     rows = sorted(verdicts.select(columns).to_pylist(), key=lambda row: row["status"] == "pass")[:_MAX_ROWS]
     for row in rows:
@@ -213,7 +213,7 @@ def _rows(verdicts: pa.Table) -> list[list[Any]]:
 def add_predict(evaluations: Evaluations, dataset: str) -> None:
     """Add the endpoint of ``bigcodebench.evaluate --execution gradio`` to the current blocks."""
 
-    # Gradio takes the names of parameters from the function, and clients of the original say these.
+    # Gradio takes parameter names from the function; clients of the original use these names.
     async def predict(  # noqa: PLR0917
         split: str,
         subset: str,
@@ -270,10 +270,10 @@ def _input(name: str, value: Any) -> Any:
 
 
 def upload_field(label: str, **options: Any) -> gradio.File:
-    """A field for one file, which takes uploads only.
+    """Make a field for one file that accepts only uploaded files.
 
-    Before Gradio answers a call it copies what the call names into its upload folder: any file that this process can
-    read, or the content of an address. It does not check the place for a mounted app, so it is checked here.
+    Before Gradio handles a call, it copies the file that the call names into its upload folder: any file that this
+    process can read, or the content of a URL. For a mounted app it does not check the path, so it is checked here.
     """
     field = gradio.File(label=label, type="filepath", **options)
     move = field.async_move_resource_to_block_cache
@@ -286,9 +286,9 @@ def upload_field(label: str, **options: Any) -> gradio.File:
 
 
 def uploaded(path: str | Path) -> Path:
-    """The file at a path, refused unless it is in the upload folder once links are followed.
+    """Return the resolved path of an uploaded file; refuse paths outside of the upload folder, links followed.
 
-    Needed for what a call names as a stream too, which Gradio passes on as it is.
+    Calls that name a file as a stream need this check too: Gradio passes such a path on unchanged.
     """
     folder, file = Path(get_upload_folder()).resolve(), Path(path).resolve()
     if not (file.is_relative_to(folder) and file.is_file()):

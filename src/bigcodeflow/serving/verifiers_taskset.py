@@ -1,6 +1,6 @@
 """Tasks with tests as a taskset of the library verifiers, whose reward is the verdict of a running service.
 
-verifiers loads tasksets by the name of a module at the top: one with these two lines makes it known as ``my_tasks``.
+verifiers loads a taskset by the name of a top-level module: these lines in my_tasks.py make it known as ``my_tasks``.
 
     # my_tasks.py
     from bigcodeflow.serving.verifiers_taskset import TestedTaskset
@@ -21,14 +21,14 @@ __all__ = ["TestedTaskset"]
 
 
 class TestedData(vf.TaskData):
-    """A task: its prompt, and the columns by which a completion is judged."""
+    """Data of a task: its prompt, and the columns for judging a completion."""
 
     columns: dict[str, Any]
     """Those of TASK_COLUMNS that the task has."""
 
 
 class TestedConfig(vf.TaskConfig):
-    """Where and how completions are judged."""
+    """Settings for judging completions."""
 
     service_url: str = "http://127.0.0.1:8017"
     """Address of the service."""
@@ -43,13 +43,13 @@ class TestedConfig(vf.TaskConfig):
 
 
 class TestedTask(vf.Task[TestedData, vf.State, TestedConfig]):
-    """One task; a fault of the service is the rollout's error, and leaves its reward unset."""
+    """One task; if the service fails, the rollout has an error and no reward."""
 
     __test__ = False  # no test class of pytest, whatever its name begins with
 
     @vf.reward
     async def solved(self, trace: vf.Trace) -> float:
-        """The verdict on the last reply, from 0.0 to 1.0."""
+        """Judge the last reply and return its reward, from 0.0 to 1.0."""
         config = self.config
         service = RewardService(
             config.service_url,
@@ -67,7 +67,7 @@ class TestedTask(vf.Task[TestedData, vf.State, TestedConfig]):
 
 
 class TestedTasksetConfig(vf.TasksetConfig):
-    """Which tasks."""
+    """Settings of the taskset: its file, prompts and judging."""
 
     tasks: Path = Path("tasks.jsonl")
     """JSON Lines with BigCodeBench's columns, a task each."""
@@ -78,12 +78,12 @@ class TestedTasksetConfig(vf.TasksetConfig):
 
 
 class TestedTaskset(vf.Taskset[TestedTask, TestedTasksetConfig]):
-    """The tasks of a file."""
+    """Taskset of the tasks in a JSON Lines file."""
 
     __test__ = False
 
     def load(self) -> Iterator[TestedTask]:
-        """Each task, in the file's order."""
+        """Yield each task, in the file's order."""
         with self.config.tasks.open(encoding="utf-8") as file:
             for row in map(json.loads, file):
                 columns = {name: row[name] for name in TASK_COLUMNS if name in row}

@@ -1,4 +1,4 @@
-"""The store: content-keyed, checksummed Parquet tables that stages hand to one another, in a folder or at a URL."""
+"""The store: content-keyed, checksummed Parquet tables that stages exchange, in a folder or at a URL."""
 
 from pathlib import Path
 
@@ -23,6 +23,6 @@ __all__ = [
 
 
 def open_store(location: Path | str) -> Store:
-    """The store in a folder or at a URL such as s3://bucket/prefix; nothing is read before it is asked for."""
+    """Open the store in a folder or at a URL such as s3://bucket/prefix; nothing is read before it is needed."""
     place = located(str(location))
     return Store(place) if isinstance(place, Path) else RemoteStore(place)

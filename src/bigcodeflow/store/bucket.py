@@ -1,6 +1,6 @@
-"""Objects of a store at a URL, by fsspec: a bucket or a folder elsewhere, with retries and errors that say what to do.
+"""Objects of a store at a URL, by fsspec: a bucket or a remote folder, with retries and errors that name a remedy.
 
-A put is whole or not there on every object store. Where a file system tears one, what is read fails its checksum.
+On every object store a put is atomic. If a file system writes an incomplete object, its checksum fails on reading.
 """
 
 import glob
@@ -20,14 +20,14 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
-#: Names of the time of writing: of s3, abfs, gs, and of folders elsewhere.
+#: Keys of the time of writing in listings: of s3, abfs, gs, and of remote folders.
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
-#: botocore's errors about credentials, which repeating does not mend.
+#: Errors of botocore about credentials, which a retry cannot fix.
 _REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound")
 
 
 class BucketObject(NamedTuple):
-    """What a listing says of an object; an unknown time of writing is now."""
+    """Facts about an object from a listing; an unknown time of writing counts as now."""
 
     size_bytes: int
     written_at: datetime
@@ -37,11 +37,11 @@ class Bucket:
     """Objects below one URL; names are relative to it and use slashes."""
 
     def __init__(self, url: str, system: Any, root: str) -> None:
-        """The store's URL, fsspec's file system, and the store's path there."""
+        """Take the store's URL, fsspec's file system, and the store's path in it."""
         self.url, self._system, self._root = url, system, root
 
     def read(self, name: str) -> bytes | None:
-        """An object's content, or None where there is none."""
+        """Return an object's content, or None if there is none."""
         try:
             content: bytes = self._with_retries(lambda: self._system.cat_file(self._path(name)))
         except FileNotFoundError:
@@ -49,24 +49,24 @@ class Bucket:
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Put an object, over whatever is there."""
+        """Write an object; replace an existing one."""
         self._with_retries(lambda: self._system.pipe_file(self._path(name), content), creates=True)
 
     def upload(self, name: str, source: Path) -> None:
-        """Put a file as an object."""
+        """Write a file as an object."""
         self._with_retries(lambda: self._system.put_file(str(source), self._path(name)), creates=True)
 
     def download(self, name: str, target: Path) -> None:
-        """Get an object as a file; raises FileNotFoundError where there is none."""
+        """Download an object to a file; raise FileNotFoundError if there is none."""
         self._with_retries(lambda: self._system.get_file(self._path(name), str(target)))
 
     def open(self, name: str) -> AbstractContextManager[Any]:
-        """A file that reads ranges of an object."""
+        """Open an object as a file that reads ranges of it."""
         file: AbstractContextManager[Any] = self._with_retries(lambda: self._system.open(self._path(name), "rb"))
         return file
 
     def objects(self, folder: str) -> dict[str, BucketObject]:
-        """Every object below a folder, by its name within the folder; in the order of the names."""
+        """Return every object below a folder, by its name within the folder; sorted by name."""
         top = self._path(folder)
         try:
             found = self._with_retries(lambda: self._system.find(top, detail=True))
@@ -78,7 +78,7 @@ class Bucket:
         }
 
     def delete(self, names: Sequence[str]) -> None:
-        """Remove objects, as far as they are there."""
+        """Remove objects, if they exist."""
         # rm would take the store's own path for a pattern, and remove another store's objects.
         remove = self._system.rm if glob.escape(self._root) == self._root else self._each_removed
         if names:
@@ -94,14 +94,14 @@ class Bucket:
         return f"{self._root}/{name}"
 
     def _with_retries(self, call: Callable[[], T], *, creates: bool = False) -> T:
-        """The result of a call, which is repeated while its failure may go by, FileNotFoundError excepted."""
+        """Return the result of a call; retry it while its failure may be temporary, except FileNotFoundError."""
         message = ""
         for pause_seconds in (0.0, *_PAUSES_SECONDS):
             time.sleep(pause_seconds)
             try:
                 return call()
             except FileNotFoundError as error:
-                # Without its bucket every object would be a miss, and the work of hours would be done again.
+                # Without its bucket every object would seem missing, and hours of work would be repeated.
                 response = getattr(error.__cause__, "response", None) or {}
                 if creates or response.get("Error", {}).get("Code") == "NoSuchBucket":
                     raise ArtifactError(
@@ -124,7 +124,7 @@ class Bucket:
 
 @cache
 def open_bucket(url: str) -> Bucket:
-    """The store's objects; the same for a URL throughout the process, so that its connections are shared."""
+    """Open the store's objects; a URL has one instance per process, so that its connections are shared."""
     import fsspec
 
     protocol = url.partition("://")[0]
@@ -140,13 +140,13 @@ def open_bucket(url: str) -> Bucket:
             f"store {url}: {error_message(error)}: use a folder or a URL such as s3://bucket/prefix"
         ) from None
     bucket = Bucket(url, system, root.rstrip("/"))
-    bucket.objects(".probe")  # a wrong address, bucket or key is found now, and not after hours of work
+    bucket.objects(".probe")  # detects a wrong address, bucket or key now, not after hours of work
     return bucket
 
 
 @cache
 def _transient_errors() -> tuple[type[Exception], ...]:
-    """What the file systems raise beside OSError when the network or the other side fails."""
+    """Return the exceptions besides OSError that file systems raise when the network or the server fails."""
     errors: list[type[Exception]] = [OSError]
     with suppress(ImportError):
         from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
@@ -160,7 +160,7 @@ def _transient_errors() -> tuple[type[Exception], ...]:
 
 
 def _written_at(facts: Mapping[str, Any]) -> datetime:
-    """Every file system of fsspec has its own name for it, and its own type."""
+    """Return the time of writing; each file system of fsspec has its own key and type for it."""
     written = next((facts[name] for name in _TIMES if facts.get(name)), None)
     if isinstance(written, int | float):
         return datetime.fromtimestamp(written, UTC)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whoever writes them at the same time; logs, and locks between processes."""
+"""Files that are complete or absent, even with concurrent writers; append-only logs, and locks between processes."""
 
 import errno
 import gzip
@@ -16,7 +16,7 @@ from filelock import FileLock
 
 
 def write_atomically(target: Path, content: bytes, *, compress: bool = False) -> Path:
-    """Write a file that is there whole or not at all; gzip it without a time stamp if asked to."""
+    """Write a file that is complete or absent at any time; gzip it without a time stamp if `compress` is set."""
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     aside.write_bytes(gzip.compress(content, mtime=0) if compress else content)
@@ -25,13 +25,13 @@ def write_atomically(target: Path, content: bytes, *, compress: bool = False) ->
 
 
 def file_sha256(path: Path) -> str:
-    """Sha256 of a file's bytes, as 64 hex digits."""
+    """Return the sha256 of a file's bytes, as 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def bytes_of(path: Path) -> bytes | None:
-    """Content of a file; None where it cannot be read."""
+    """Return the content of a file; None if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:
@@ -40,7 +40,7 @@ def bytes_of(path: Path) -> bytes | None:
 
 @contextmanager
 def replaced_folder(target: Path) -> Iterator[Path]:
-    """A new folder to write the content to, which then replaces the target; of several writers the last one stays."""
+    """Yield a new folder to write into, then replace the target by it; with several writers the last one wins."""
     aside = target.with_name(f"{target.name}.{uuid.uuid4().hex}.tmp")
     aside.mkdir(parents=True)
     try:
@@ -63,27 +63,27 @@ def replaced_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def locked(path: Path, *, blocking: bool = True) -> Iterator[None]:
-    """Hold an advisory lock (flock), which ends with its process; a TimeoutError says that it is not free."""
+    """Hold an advisory lock (flock), which ends with its process; raise TimeoutError if taken and not `blocking`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Without flock, filelock would take a file's existence for a lock, which outlives a killed process.
+    # Without flock, filelock would treat a file's existence as a lock, which outlives a killed process.
     with FileLock(path, blocking=blocking, fallback_to_soft=False):
         yield
 
 
 class AppendLog:
-    """A file of JSON lines that one writer appends to; a line counts once its end is written.
+    """A file of JSON lines that one writer appends to; a line counts once its line break is written.
 
-    A killed process loses no line that was appended. A machine without power may, until `sync`.
+    A killed process loses no appended line. A power failure may lose lines appended after the last `sync`.
     """
 
     def __init__(self, path: Path, *, exclusive: bool = False) -> None:
-        """Open the file, which is made with its folder where it is missing; an exclusive one must not exist yet."""
+        """Open the file; create it and its folder if missing; with `exclusive` the file must not exist yet."""
         path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | (os.O_EXCL if exclusive else 0)
         self.path, self.descriptor = path, os.open(path, flags, 0o644)
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Append one record as a line; after an OSError nothing must be written behind half a line."""
+        """Append one record as a line; after an OSError append no more, since the last line may be incomplete."""
         line = memoryview(json.dumps(record, separators=(",", ":")).encode() + b"\n")
         while line:
             line = line[os.write(self.descriptor, line) :]
@@ -108,7 +108,7 @@ class AppendLog:
 
 
 def log_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Records of a log's whole lines; a line that a kill tore or a power failure damaged is left out."""
+    """Yield the records of a log's complete lines; skip lines that a kill or a power failure damaged."""
     with path.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):

@@ -1,7 +1,7 @@
-"""Logs of unfinished work, copied to a bucket, so that another machine can go on.
+"""Logs of unfinished work, copied to a bucket, so that another machine can continue.
 
 Every few seconds the new lines of a folder's files become one immutable object, a segment, named by its origin (this
-folder on this machine) and a number. A machine restores the segments of all other origins as files beside its own.
+folder on this machine) and a number. A machine restores the segments of all other origins as separate files.
 """
 
 import json
@@ -20,7 +20,7 @@ from bigcodeflow.store.files import locked, write_atomically
 
 logger = logging.getLogger(__name__)
 
-#: What a machine that is lost for good may take with it.
+#: Work that is lost at most if a machine is lost for good.
 SECONDS_BETWEEN_SEGMENTS = 5.0
 _STATE = ".kept.json"
 _LOCK = ".kept.lock"
@@ -28,17 +28,17 @@ _DOWNLOADS_AT_ONCE = 8
 
 
 class LogFiles(Enum):
-    """Which files of a folder are copied, and what a segment of another machine is called among them."""
+    """Files of a folder that are copied (pattern), and the name of another machine's segment among them."""
 
     VERDICTS = ("*/*.jsonl", "restored/{}")
     ANSWERS = ("replies-*.jsonl", "replies-000000-{}")
     BATCHES = ("batches.jsonl", "batches.jsonl")
-    """One file that can have one beginning only: restored where there is none yet."""
+    """A single file that must not be merged: restored only if it does not exist yet."""
 
 
 @dataclass
 class _State:
-    """What of this folder is in the bucket; a file beside the logs, so that a killed process repeats no line."""
+    """Segments of this folder in the bucket; kept in a file next to the logs, so that a restart repeats no line."""
 
     origin: str = field(default_factory=lambda: uuid.uuid4().hex)
     segments: int = 0
@@ -46,12 +46,12 @@ class _State:
 
 
 class LogSync:
-    """A context that first restores the lines of other machines in a folder, then copies what is appended to it."""
+    """A context that first restores the lines of other machines in a folder, then copies newly appended lines."""
 
     def __init__(
         self, bucket: Bucket, folder: Path, name: str, files: LogFiles, *, seconds: float = SECONDS_BETWEEN_SEGMENTS
     ) -> None:
-        """`name` is the folder's in the store, `seconds` the time between two segments."""
+        """Take the folder's `name` in the store, and the `seconds` between two segments."""
         self._bucket, self._folder, self._name, self._seconds = bucket, folder, name, seconds
         self._pattern, self._restored = files.value
         self._over = threading.Event()
@@ -63,7 +63,7 @@ class LogSync:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Save what is left; an ArtifactError is raised where nothing else has gone wrong before."""
+        """Save the remaining lines; raise an ArtifactError about that only if no other exception is active."""
         self._over.set()
         self._thread.join()
         try:
@@ -74,7 +74,7 @@ class LogSync:
             logger.warning("what was done last is kept on this machine only: %s", error)
 
     def restore(self) -> None:
-        """Bring the segments of other origins that are not here yet."""
+        """Download the segments of other origins that are not here yet."""
         found = {name: facts.size_bytes for name, facts in self._bucket.objects(self._name).items() if "/" not in name}
         if not found:
             return
@@ -98,7 +98,7 @@ class LogSync:
             write_atomically(path, content)
 
     def save(self) -> None:
-        """Put what is new into one further segment."""
+        """Write all new lines as one further segment."""
         if not self._folder.is_dir():
             return  # another process of this run has published
         with locked(self._folder / _LOCK):

@@ -1,8 +1,8 @@
 """A store at a URL, with a replica of it in a folder of each machine.
 
 Objects: ``{stage}/{key}/{sha256 of the part}.parquet`` and, written last, ``{stage}/{key}/manifest.json``. The manifest
-is the artifact: parts have names by content, so that publishers that meet overwrite nothing that a manifest names. The
-replica has the layout of a folder; it may be deleted at any time, but for unfinished work of the last seconds.
+defines the artifact: parts are named by content, so that concurrent publishers overwrite nothing that a manifest names.
+The replica has a folder store's layout; it may be deleted at any time, except unfinished work of the last seconds.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from bigcodeflow.store.store import MANIFEST, PART, UNFINISHED, ArtifactRef, Sto
 
 _FOLDER_DIGITS = 16
 _DOWNLOADS_AT_ONCE = 8
-#: Less than the shortest time for which retention keeps what nobody uses.
+#: Less than the shortest time for which retention keeps unused artifacts.
 _BETWEEN_MARKS = timedelta(hours=6)
 
 
@@ -42,7 +42,7 @@ class RemoteStore(Store):
 
     @cached_property
     def bucket(self) -> Bucket:
-        """The store's objects."""
+        """Objects of the store."""
         return open_bucket(self.location)
 
     def _upload(self, ref: ArtifactRef, folder: Path) -> None:
@@ -56,7 +56,7 @@ class RemoteStore(Store):
             return None
         if published != super().find(stage, key) and not self._download_part(published, manifest):
             return None
-        # Retention goes by the time when the manifest was written: an artifact is marked as used now and then.
+        # Retention uses the time at which the manifest was written: so an artifact is marked as used now and then.
         content, now = json.loads(manifest), datetime.now(UTC)
         if now - datetime.fromisoformat(content.get("used_at") or content["written_at"]) >= _BETWEEN_MARKS:
             content["used_at"] = now.isoformat(timespec="seconds")
@@ -80,7 +80,7 @@ class RemoteStore(Store):
         stale = []
         for key, names in listed.items():
             ref = described(bytes_of(self.folder(stage, key) / MANIFEST))
-            # Of several parts only the manifest tells which one is published.
+            # If there are several parts, only the manifest shows which one is published.
             if ref is None or names != {MANIFEST, f"{ref.sha256}.parquet"}:
                 stale.append(key)
         _in_parallel(lambda key: self._download(stage, key), stale)
@@ -137,8 +137,8 @@ class RemoteStore(Store):
         super().remove_file(name)
 
     def contents(self, folder: str) -> Iterator[StoredFolder]:
-        # Objects have no time of last use but that of their writing: a run marks what it finds by writing the manifest
-        # again (`find`).
+        # An object's only time of use is the time of its writing: a run marks an artifact by writing its manifest again
+        # (`find`).
         found: dict[str, dict[str, BucketObject]] = {}
         for name, facts in self.bucket.objects(folder).items():
             top, _, rest = name.partition("/")
@@ -149,34 +149,34 @@ class RemoteStore(Store):
             yield StoredFolder(f"{folder}/{top}", size_bytes, _last_used_at(objects), torn)
 
     def remove_unused(self, name: str, limit: datetime, *, lock: str = "") -> bool:
-        # Other machines keep it in their replicas.
+        # Other machines keep their replicas of it.
         objects, here = self.bucket.objects(name), self.root / name
         if not objects or _last_used_at(objects) >= limit:
             return False
         if lock and here.is_dir() and not super().remove_unused(name, limit, lock=lock):
             return False
-        # The manifest goes first, so that an artifact is there whole or not at all.
+        # The manifest goes first, so that an artifact is either complete or absent.
         self.bucket.delete([f"{name}/{MANIFEST}"] if MANIFEST in objects else [])
         self.bucket.delete([f"{name}/{one}" for one in objects if one != MANIFEST])
         shutil.rmtree(here, ignore_errors=True)
         return True
 
     def _listed(self, stage: str) -> dict[str, set[str]]:
-        """Names of every finished artifact's objects, by key."""
+        """Return the object names of every finished artifact, by key."""
         found: dict[str, set[str]] = {}
         for name in map(PurePosixPath, self.bucket.objects(stage)):
             found.setdefault(str(name.parent), set()).add(name.name)
         return {key: names for key, names in sorted(found.items()) if MANIFEST in names}
 
     def _download(self, stage: str, key: str) -> None:
-        """Bring the artifact as it is published now, where it is."""
+        """Download the artifact's published version, if it exists."""
         manifest = self.bucket.read(f"{stage}/{key}/{MANIFEST}")
         ref = described(manifest)
         if manifest is not None and ref is not None:
             self._download_part(ref, manifest)
 
     def _download_part(self, ref: ArtifactRef, manifest: bytes) -> bool:
-        """Bring a part into the replica; false where it is not there or not what its manifest says."""
+        """Download a part into the replica; return False if it is missing or does not match its manifest."""
         with suppress(FileNotFoundError), replaced_folder(self.folder(ref.stage, ref.key)) as folder:
             self.bucket.download(_part_name(ref), folder / PART)
             if file_sha256(folder / PART) != ref.sha256:
@@ -196,5 +196,5 @@ def _in_parallel(action: Callable[[str], object], names: Iterable[str]) -> None:
 
 
 def _last_used_at(objects: dict[str, BucketObject]) -> datetime:
-    """When the manifest was written, which `find` writes again; without one, the newest object's time."""
+    """Return the time at which the manifest was written (`find` rewrites it), else the time of the newest object."""
     return max(facts.written_at for facts in ([objects[MANIFEST]] if MANIFEST in objects else objects.values()))

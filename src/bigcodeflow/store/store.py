@@ -1,7 +1,7 @@
 """A store in a folder of this machine or of a network file system.
 
-Folder: ``{store}/{stage}/{key}/part-0.parquet`` beside ``manifest.json``, published by one rename. A folder without a
-manifest is unfinished work and is never read. A store at a URL is in `remote_store`.
+Folder: ``{store}/{stage}/{key}/part-0.parquet`` and ``manifest.json``, published by one rename. A folder without a
+manifest is unfinished work and is never read. For a store at a URL see `remote_store`.
 """
 
 import hashlib
@@ -45,18 +45,18 @@ class ArtifactRef(BaseModel):
 
 
 class StoredFolder(NamedTuple):
-    """A folder or file in a stage's folder or that of answers; its name is within the store, such as execution/KEY."""
+    """A folder or file in the folder of a stage or of the answers; its name is within the store (execution/KEY)."""
 
     name: str
     size_bytes: int
     last_used_at: datetime
-    torn: bool = False  # whether it is an artifact's part whose publisher never came to the manifest
+    torn: bool = False  # True: an artifact's part whose publisher never wrote the manifest
 
 
 def artifact_key(stage: str, version: int, settings: Mapping[str, Any], inputs: Sequence[str] = ()) -> str:
-    """Identity of a stage's output: sha256 of everything that can change it, as 64 hex digits.
+    """Return the identity of a stage's output: sha256 of everything that can change it, as 64 hex digits.
 
-    `version` is bumped when the stage's code changes the outcome; `settings` are those that the stage reads, as JSON
+    `version` is increased when the stage's code changes the outcome; `settings` are those that the stage reads, as JSON
     and never ones that only change speed; `inputs` are keys of the artifacts that it reads.
     """
     identity = json.dumps([stage, version, settings, list(inputs)], sort_keys=True, separators=(",", ":"))
@@ -71,11 +71,11 @@ class Store:
         self.root = root  # the folder of this machine that paths lie in: the store itself, or its replica
 
     def folder(self, stage: str, key: str) -> Path:
-        """Where the artifact lies on this machine, or would lie."""
+        """Return the artifact's folder on this machine; it need not exist."""
         return self.root / stage / key
 
     def workspace(self, stage: str, key: str) -> Path:
-        """Folder for a stage's durable unfinished work; created here, gone once the artifact is published."""
+        """Create the folder for a stage's durable unfinished work; publishing the artifact removes it."""
         path = self.root / stage / f"{key}{UNFINISHED}"
         path.mkdir(parents=True, exist_ok=True)
         return path
@@ -90,7 +90,7 @@ class Store:
         inputs: Sequence[ArtifactRef] = (),
         statistics: Mapping[str, Any] | None = None,
     ) -> ArtifactRef:
-        """Write the table and its manifest aside, then put both in place at once."""
+        """Write the table and its manifest to a new folder, then move both in place at once."""
         target = self.folder(stage, key)
         with replaced_folder(target) as folder:
             pq.write_table(table, folder / PART, compression="zstd", row_group_size=_ROWS_PER_GROUP)
@@ -111,45 +111,45 @@ class Store:
         return self.find(stage, key) or ref
 
     def read(self, ref: ArtifactRef, columns: list[str] | None = None) -> pa.Table:
-        """The artifact's table."""
+        """Read the artifact's table."""
         path = self.path(ref)
         try:
-            # pq.read_table would import pyarrow.dataset, which imports pandas where that is installed.
+            # pq.read_table would import pyarrow.dataset, which imports pandas if that is installed.
             with pq.ParquetFile(path) as file:
                 return file.read(columns)
         except (OSError, pa.ArrowException) as error:
             raise ArtifactError(f"artifact {path} cannot be read ({error}): run the {ref.stage} stage again") from error
 
     def _upload(self, ref: ArtifactRef, folder: Path) -> None:
-        """Copy part and manifest, prepared in a folder, to where other machines read them; here: nowhere."""
+        """Copy part and manifest from a prepared folder to where other machines read them; here: do nothing."""
 
     def find(self, stage: str, key: str) -> ArtifactRef | None:
-        """The published artifact, or None where there is none or its content no longer matches its manifest."""
+        """Return the published artifact; None if it does not exist or its content no longer matches its manifest."""
         manifest = self.folder(stage, key) / MANIFEST
         ref = described(bytes_of(manifest))
         try:
             intact = ref is not None and file_sha256(manifest.with_name(PART)) == ref.sha256
             with suppress(PermissionError):  # a store that may only be read is not cleaned from here either
-                os.utime(manifest)  # what retention goes by: a run in progress keeps what it has found
+                os.utime(manifest)  # for retention: a run in progress keeps the artifacts that it uses
         except OSError:
             return None
         return ref if intact else None
 
     def path(self, ref: ArtifactRef) -> Path:
-        """The artifact's Parquet file, brought here where it is not."""
+        """Return the artifact's Parquet file, downloaded if necessary."""
         return self.folder(ref.stage, ref.key) / PART
 
     def part(self, stage: str, key: str) -> Path | None:
-        """The Parquet file of the artifact of that key, brought here where it is not; None where there is none."""
+        """Return the Parquet file of the artifact of that key, downloaded if necessary; None if there is none."""
         path = self.folder(stage, key) / PART
         return path if path.is_file() else None
 
     def published(self, stage: str) -> list[Path]:
-        """Parquet files of every finished artifact of a stage, brought here where they are not."""
+        """Return the Parquet files of every finished artifact of a stage, downloaded if necessary."""
         return sorted(manifest.with_name(PART) for manifest in self.root.glob(f"{stage}/*/{MANIFEST}"))
 
     def versions(self, stage: str) -> dict[str, str]:
-        """Keys of a stage's finished artifacts, each with a text that changes whenever its content does."""
+        """Return the keys of a stage's finished artifacts, each with a text that changes whenever its content does."""
         found = {}
         for part in self.published(stage):
             with suppress(OSError):
@@ -158,15 +158,15 @@ class Store:
         return found
 
     def columns(self, stage: str, key: str, schema: pa.Schema) -> pa.Table | None:
-        """Columns of an artifact, null where it lacks them, read where it lies; None where it is gone or damaged."""
+        """Read columns of an artifact, null if it lacks them, without a download; None if it is missing or damaged."""
         return columns_of(self.folder(stage, key) / PART, schema)
 
     def unfinished(self, stage: str) -> list[Path]:
-        """Workspaces of a stage that were not published, those of other machines included."""
+        """Return the workspaces of a stage that were not published, including those of other machines."""
         return sorted(self.root.glob(f"{stage}/*{UNFINISHED}"))
 
     def synchronized(self, folder: Path, files: LogFiles) -> AbstractContextManager[object]:
-        """Restore what other machines have appended to a folder's logs, and copy what is appended meanwhile."""
+        """Restore lines that other machines appended to a folder's logs, and copy lines appended in the block."""
         del folder, files  # other machines read them where they are
         return nullcontext()
 
@@ -175,33 +175,33 @@ class Store:
         shutil.rmtree(folder, ignore_errors=True)
 
     def write(self, name: str, content: bytes) -> Path:
-        """Put a small file, such as a run's record, and return where it lies on this machine."""
+        """Write a small file, such as a run's record, and return its path on this machine."""
         return write_atomically(self.root / name, content)
 
     def file(self, name: str) -> Path | None:
-        """A small file as it is now; None where there is none."""
+        """Return the path of a small file in its present version; None if there is none."""
         path = self.root / name
         return path if path.is_file() else None
 
     def files(self, folder: str) -> list[Path]:
-        """The small JSON files in a folder, by name."""
+        """Return the small JSON files in a folder, by name."""
         return sorted((self.root / folder).glob("*.json"))
 
     def remove_file(self, name: str) -> None:
-        """Remove a small file, as far as it is there."""
+        """Remove a small file if it exists."""
         (self.root / name).unlink(missing_ok=True)
 
     def contents(self, folder: str) -> Iterator[StoredFolder]:
-        """What is in a folder of the store, by name."""
+        """Yield the entries of a folder of the store, by name."""
         for path in sorted((self.root / folder).glob("*")):
             if path.is_dir() or path.suffix:
                 size_bytes = sum(one.st_size for one in _stats_below(path))
                 yield StoredFolder(f"{folder}/{path.name}", size_bytes, _last_used_at(path))
 
     def remove_unused(self, name: str, limit: datetime, *, lock: str = "") -> bool:
-        """Remove a folder such as execution/KEY, here as well; false where it has been used since the limit.
+        """Remove a folder such as execution/KEY, including its local copy; return False if it was used since the limit.
 
-        `lock` is the name of a file in the folder that whoever works there holds locked; it then decides instead.
+        `lock` names a file in the folder that its users hold locked; if given, the lock decides instead of the limit.
         """
         path = self.root / name
         if lock:
@@ -217,7 +217,7 @@ class Store:
         except FileNotFoundError:
             return False  # published, removed or displaced meanwhile
         if _last_used_at(aside) >= limit:
-            # Found by a run between the last look and the renaming: it goes back, unless that run has made it anew.
+            # A run used it between the last check and the renaming: it goes back, unless that run has made it again.
             with suppress(OSError):
                 aside.rename(path)
             return False
@@ -226,7 +226,7 @@ class Store:
 
 
 def described(manifest: bytes | None) -> ArtifactRef | None:
-    """The artifact that a manifest describes; None where it is damaged or absent."""
+    """Return the artifact that a manifest describes; None if the manifest is damaged or absent."""
     try:
         return ArtifactRef.model_validate(json.loads(manifest)["artifact"]) if manifest else None
     except (ValueError, KeyError):
@@ -234,7 +234,7 @@ def described(manifest: bytes | None) -> ArtifactRef | None:
 
 
 def columns_of(source: Any, schema: pa.Schema) -> pa.Table | None:
-    """Columns of a Parquet file, null where it lacks them; None where it is gone or damaged."""
+    """Read columns of a Parquet file, null if it lacks them; None if it is missing or damaged."""
     try:
         with pq.ParquetFile(source, pre_buffer=True) as file:
             table = file.read([name for name in schema.names if name in file.schema_arrow.names])
@@ -247,14 +247,14 @@ def columns_of(source: Any, schema: pa.Schema) -> pa.Table | None:
 
 
 def _last_used_at(path: Path) -> datetime:
-    """An artifact's manifest is touched when it is found; of anything else the newest file tells."""
+    """Return the time of last use: of the manifest, which `find` touches, else of the newest file."""
     manifest = path / MANIFEST
     stats = _stats_below(manifest if manifest.exists() else path)
     return datetime.fromtimestamp(max((one.st_mtime for one in stats), default=0.0), UTC)
 
 
 def _stats_below(path: Path) -> Iterator[os.stat_result]:
-    """Of the path itself and of every file below it."""
+    """Yield the status of the path itself and of every file below it."""
     below = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
     for file in chain([path], below):
         with suppress(FileNotFoundError):  # removed meanwhile

@@ -1,4 +1,4 @@
-"""Studies: what derived tasks, other environments, repair rounds and mutants tell beyond a run's score.
+"""Studies: analyses beyond a run's score, made from derived tasks, other environments, repair rounds and mutants.
 
 Each study is a package here. Its result is one table in the store, whose columns `core.schemas.STUDIES` describes.
 """

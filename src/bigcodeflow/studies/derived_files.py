@@ -1,4 +1,4 @@
-"""Dataset and sample files that studies make for their runs: in the store, each under the hash of its content."""
+"""Dataset and sample files that studies make for their runs, kept in the store under the hash of their content."""
 
 import hashlib
 import json
@@ -13,18 +13,18 @@ from bigcodeflow.store import Store
 
 
 def dataset_file(store: Store, name: str, content: bytes) -> str:
-    """Path on this machine of a Parquet file in the hub's schema, for ``dataset.source``."""
+    """Write a Parquet file in the hub's schema to the store; return its local path for ``dataset.source``."""
     return _derived_file(store, f"{name}.parquet", content)
 
 
 def sample_file(store: Store, name: str, programs: Iterable[tuple[str, str]]) -> str:
-    """Path on this machine of a sample file, for ``samples.source``: task ids and programs, in their order by task."""
+    """Write (task id, program) pairs in order as a sample file; return its local path for ``samples.source``."""
     lines = (json.dumps({"task_id": task_id, "solution": program}) + "\n" for task_id, program in programs)
     return _derived_file(store, f"{name}.jsonl", "".join(lines).encode())
 
 
 def parquet_bytes(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> bytes:
-    """The rows as the content of a Parquet file."""
+    """Return the rows as the content of a Parquet file."""
     buffer = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), buffer, compression="zstd")
     return bytes(buffer.getvalue())

@@ -1,4 +1,4 @@
-"""Results of studies in a store: found by their manifests, read as tables and as sections of a page."""
+"""Results of studies in a store: listed by their manifests, read as tables and as sections of a page."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,24 +17,24 @@ from bigcodeflow.studies.registry import STUDIES
 
 
 class StudyRecord(NamedTuple):
-    """One result in the store."""
+    """One study result in the store."""
 
     ref: ArtifactRef
     title: str
-    """What was studied; several results may share it."""
+    """Subject of the study; several results may share it."""
     models: tuple[str, ...]
-    """Models that it is about, as the original's file names state them; none: it is about the tasks."""
+    """Models that the result is about, spelled as in the original's file names; empty if it is about the tasks."""
     settings: dict[str, Any]
     written_at: datetime
     execution: str
-    """Key of the first execution that it was made from; empty where it was made from none."""
+    """Key of the first execution among its inputs; empty if there is none."""
 
     def tables(self, store: Store) -> list[Table]:
-        """What people read of it; an ArtifactError says that its file cannot be read."""
+        """Return the tables that people read; raise ArtifactError if the result's file cannot be read."""
         return STUDIES[self.ref.stage].tables(store.read(self.ref))
 
     def sections(self, store: Store) -> list[Section]:
-        """Its tables as a page shows them."""
+        """Return the tables as sections of a page."""
         study, stem = STUDIES[self.ref.stage], f"{self.ref.stage}-{self.ref.key[:12]}"
         found = []
         for number, table in enumerate(self.tables(store)):
@@ -54,7 +54,7 @@ def publish_study(
     settings: Mapping[str, Any],
     inputs: Sequence[ArtifactRef] = (),
 ) -> ArtifactRef:
-    """Put a result into the store and the catalog; the rows have the columns of the study's schema."""
+    """Publish a result to the store and the catalog; the rows must have the columns of the study's schema."""
     described_by = {**settings, "title": title, "models": list(models)}
     table = table_of(rows, schemas.STUDIES[study])
     ref = store.publish(study, key, table, settings=described_by, inputs=inputs)
@@ -63,13 +63,13 @@ def publish_study(
 
 
 def recorded_studies(store: Store) -> list[StudyRecord]:
-    """Every result in the store, the latest first; one without a readable manifest is passed over."""
+    """Return every result in the store, the latest first; skip results without a readable manifest."""
     found = [record for study in STUDIES for record in _records_of(store, study)]
     return sorted(found, key=lambda record: record.written_at, reverse=True)
 
 
 def current_studies(store: Store) -> list[StudyRecord]:
-    """Recorded results, the latest first, without those of a run that a later one about it replaces."""
+    """Return the recorded results, the latest first, without those replaced by a later result about the same run."""
     found: list[StudyRecord] = []
     for record in recorded_studies(store):
         if not any(_replaces(later, record) for later in found):
@@ -78,7 +78,7 @@ def current_studies(store: Store) -> list[StudyRecord]:
 
 
 def _replaces(later: StudyRecord, record: StudyRecord) -> bool:
-    """Whether both are of one run and of the same feedback, the later one of no fewer rounds."""
+    """Tell if both are about the same run with the same feedback, and `later` has at least as many rounds."""
     given, now = record.settings, later.settings
     return bool(
         STUDIES[record.ref.stage].is_of_one_run
@@ -104,16 +104,16 @@ def _records_of(store: Store, study: str) -> Iterator[StudyRecord]:
 
 
 def sections_of(store: Store, runs: Iterable[RecordedRun]) -> list[Section]:
-    """Sections of what is known about these runs and their models, see `sections_about`."""
+    """Return sections of the latest results about these runs and their models, see `sections_about`."""
     runs = list(runs)
     executions = [one.keys["execution"] for one in runs if "execution" in one.keys]
     return sections_about(store, {one.model for one in runs}, executions)
 
 
 def sections_about(store: Store, models: Collection[str], executions: Collection[str]) -> list[Section]:
-    """Sections of the latest results about any of the models, one of each study and title.
+    """Return sections of the latest results about any of the models, one result for each study and title.
 
-    Results about one run count for runs with these executions, by their keys, one of each title and run.
+    A result about a single run counts only if its execution's key is given; one is kept for each title and run.
     """
     latest: dict[tuple[str, str, str], StudyRecord] = {}
     for record in current_studies(store):

@@ -1,4 +1,4 @@
-"""The studies that there are: what people call each, and what makes the tables that they read."""
+"""Registry of the studies: their titles, their descriptions and the modules that make their tables."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -15,19 +15,19 @@ class Study(NamedTuple):
 
     title: str
     description: str
-    """One sentence: what its tables tell."""
+    """One sentence about the content of its tables."""
     module: str
-    """Below this package, with a function ``tables(rows) -> list[Table]``: the summary first, then the evidence."""
+    """Module in this package with a function ``tables(rows) -> list[Table]``: first the summary, then the evidence."""
     is_of_one_run: bool = False
-    """Whether a result is about one run, and says nothing of others of the same model."""
+    """True if a result is about a single run and says nothing about other runs of the same model."""
 
     def tables(self, rows: "pa.Table") -> list[Table]:
-        """What people read of a result."""
+        """Return the tables that people read of a result."""
         module: Any = import_module(f"bigcodeflow.studies.{self.module}")
         return cast("list[Table]", module.tables(rows))
 
 
-#: By the folder of the store, which is the view of the catalog, the flow, the command and the address too.
+#: Studies by name, which is also the store folder, the catalog view, the flow, the command and the address.
 STUDIES: Mapping[str, Study] = {
     "audit": Study(
         "Audit of tasks",

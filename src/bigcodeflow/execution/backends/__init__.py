@@ -1,1 +1,1 @@
-"""Interchangeable places where work items are executed, behind the protocol in ``base``."""
+"""Interchangeable backends that execute work items, behind the protocol in ``base``."""

@@ -1,4 +1,4 @@
-"""What every backend offers: a check of itself, and the execution of one work item."""
+"""Interface of every backend: a check of itself, and the execution of one work item."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from bigcodeflow.execution.items import WorkItem
 
-#: How the exit of an item begins that no sandbox could be had for.
+#: Prefix of an outcome's ``exit`` if no sandbox could be started for the item.
 NOT_STARTED = "not started: "
 
 
@@ -26,17 +26,17 @@ class Capabilities:
 
 @dataclass(slots=True)
 class Outcome:
-    """Everything that was observed of one execution; what it means is judged in ``execution.verdicts``."""
+    """All observations of one execution; ``execution.verdicts`` judges what they mean."""
 
     frames: list[dict[str, Any]] = field(default_factory=list)
     """Frames of the harness, in order, each with a valid nonce and number."""
     violations: list[str] = field(default_factory=list)
     """Breaches of the report protocol."""
     killed_for: str = ""
-    """Why the executor ended it: wall time, cpu time, memory, report or tests (enough of them were seen); empty if it
-    ended by itself."""
+    """Reason why the executor ended it: wall time, cpu time, memory, report or tests (enough tests were seen); empty if
+    it ended by itself."""
     exit: str = ""
-    """'exit N' as the sandbox's own process saw it, or 'signal N' where the sandbox itself was killed."""
+    """'exit N' as the sandbox's own process saw it, or 'signal N' if the sandbox itself was killed."""
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
     max_rss_mib: float = 0.0
@@ -45,43 +45,43 @@ class Outcome:
     stdout_truncated: bool = False
     stderr_truncated: bool = False
     backend: str = ""
-    """Name of the backend that did it, where it was not the one that was asked."""
+    """Name of the backend that executed it, if that is not the requested backend."""
     environment_sha: str = ""
-    """Where that one did it."""
+    """Environment of that backend."""
 
     @property
     def not_started(self) -> bool:
-        """Whether no sandbox could be had for it, so that nothing is known of the program."""
+        """True if no sandbox could be started for it, so that nothing is known about the program."""
         return self.exit.startswith(NOT_STARTED)
 
 
 class Turn:
-    """A sample's place among those of its worker, as its observer sees it; this one has all the room there is."""
+    """A sample's turn among the samples of its worker, for its observer; this base class never makes it wait."""
 
     def used(self, cores: float, memory_mib: float, *, is_long: bool) -> bool:
-        """Called a few times a second; returns whether the sample has to pause, so that others go first.
+        """Report a sample's usage, a few times a second; return True if it must pause so that others go first.
 
         Args:
-            cores: what it would use if it had them.
+            cores: cores that it would use if they were free.
             memory_mib: its resident memory.
-            is_long: whether it has used more CPU time than is to be expected of a program that solves the task.
+            is_long: True if it has used more CPU time than expected of a program that solves the task.
         """
         del cores, memory_mib, is_long
         return False
 
     def wait(self) -> None:
-        """Wait, the sample being stopped, until it may go on."""
+        """Wait until the sample, which is stopped, may continue."""
 
 
 class UnderWay:
-    """The executions of one backend that are under way; used by several threads at once."""
+    """Running executions of one backend; used by several threads at once."""
 
     def __init__(self) -> None:
         self._began: dict[tuple[str, int], float] = {}
 
     @contextmanager
     def noted(self, item: WorkItem) -> Iterator[None]:
-        """Count the item among them while the block lasts; a thread executes one at a time."""
+        """Record the item as running during the block; a thread executes one item at a time."""
         mine = (item.verdict_key, threading.get_ident())
         self._began[mine] = time.monotonic()
         try:
@@ -90,7 +90,7 @@ class UnderWay:
             del self._began[mine]
 
     def seconds(self) -> dict[str, float]:
-        """How long each has been under way, by its verdict key."""
+        """Return the seconds since each execution began, by verdict key."""
         now = time.monotonic()
         return {key: now - began for (key, _), began in self._began.copy().items()}
 
@@ -101,20 +101,20 @@ class Backend(Protocol):
     name: str
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Try the isolation once.
+        """Try the isolation once, and return what the backend can promise.
 
         Raises:
-            SandboxUnavailableError: it cannot be had, and running without is not allowed.
+            SandboxUnavailableError: isolation is not available, and running without it is not allowed.
         """
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """The items with ``preload`` and ``zygote`` filled in for a warm start; called once, with all."""
+        """Return the items with ``preload`` and ``zygote`` filled in for a warm start."""
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Run one item to its end or to its limits; never raises for anything that the program does."""
+        """Run one item to its end or to its limits; never raise an error for what the program does."""
 
     def under_way(self) -> Mapping[str, float]:
-        """Seconds since each execution began that is under way now, by verdict key; items that wait are not in it."""
+        """Return the seconds since each running execution began, by verdict key; leave out waiting items."""
 
     def close(self) -> None:
-        """Give back what is kept between items."""
+        """Release what is kept between items."""

@@ -1,8 +1,8 @@
-"""Command lines that put the harness into a sandbox of its own, and the process of such a command line (cold start).
+"""Command lines that run the harness in a separate sandbox, and the process of such a command line (cold start).
 
-As root the sandbox drops to an unprivileged user without any capability; as an ordinary user it lives in a user
-namespace. Both see a read-only system, the environment and one sized temporary folder; no network but loopback, no
-terminal, no descriptor of the executor's. Where the machine runs out of memory, the sandbox's processes go first.
+Started by root, the sandbox drops to an unprivileged user without capabilities; otherwise it runs in a user namespace.
+Both see a read-only system, the environment and a temporary folder of limited size; no network but loopback, no
+terminal, no descriptor of the executor. If the machine runs out of memory, the kernel kills the sandbox first.
 """
 
 import atexit
@@ -25,14 +25,14 @@ from bigcodeflow.execution.backends.cgroups import SlotGroup
 from bigcodeflow.execution.backends.observation import ProcessEnd, SandboxedProcess
 from bigcodeflow.sandbox import protocol
 
-#: The harness's files on this machine, and where a sandbox shows them.
+#: Folder of the harness on this machine, and its path inside a sandbox.
 HOST_HARNESS_FOLDER = Path(protocol.__file__).parent
 HARNESS_FOLDER = "/harness"
 TEMPORARY_FOLDER = "/tmp"  # noqa: S108 -- the sandbox's own, as are the next two
 WORK_FOLDER = f"{TEMPORARY_FOLDER}/work"
 HOME_FOLDER = f"{TEMPORARY_FOLDER}/home"
 _WRITABLE_FOLDERS = ("/dev/shm", TEMPORARY_FOLDER)  # noqa: S108
-#: Nobody's id. Sandboxes run under ids counted up from here, so that the process limit counts each alone.
+#: First user id of sandboxes, unused elsewhere. Each sandbox has a separate id, as the process limit counts per user.
 _FIRST_UID = 0x7000_0000
 #: User and group of a sample inside a warm sandbox; sandbox/supervisor.py maps it.
 SAMPLE_ID = 1000
@@ -41,14 +41,14 @@ _SYSTEM_FILES = (
     *("/etc/nsswitch.conf", "/etc/protocols", "/etc/services", "/etc/ssl"),
 )
 _LINKED_FOLDERS = ("/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin")
-#: What /proc tells of the whole machine or of its users' keys, whatever the namespaces.
+#: Files of /proc that show data of the whole machine or its users' keys in spite of namespaces.
 _MASKED = (*("/proc/kcore", "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/sched_debug", "/proc/timer_list"),)
-#: The memory of bubblewrap's own process inside: a fellow user's where the executor is no root, without a filter of
+#: Memory of bubblewrap's own process inside: if the executor is not root, it has the sample's user and no filter of
 #: system calls.
 _MASKED_MEMORY = ("/proc/1/mem", "/proc/1/task/1/mem")
 _NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-#: Makes itself the first that the kernel kills for memory, enters control groups, and becomes the sandbox. A group that
-#: refuses costs the sample one limit of several.
+#: Makes itself the OOM killer's first choice, enters control groups, and becomes the sandbox. If a group refuses, the
+#: sample lacks one limit of several.
 _LAUNCHER = """{ echo 1000 >/proc/self/oom_score_adj
 while [ "$1" != -- ]; do echo 0 >"$1"; shift; done; } 2>/dev/null
 shift
@@ -68,12 +68,12 @@ def find_bubblewrap() -> str:
 
 
 def sandbox_uid() -> int:
-    """User id for the sandbox of the calling thread; distinct among those that run at the same time on this machine."""
+    """Return a user id for the calling thread's sandbox; distinct among sandboxes running now on this machine."""
     return _FIRST_UID + threading.get_native_id()
 
 
 def variables(environment: InstalledEnvironment) -> dict[str, str]:
-    """The whole environment of a sandboxed program."""
+    """Return all environment variables of a sandboxed program."""
     return {
         "HOME": HOME_FOLDER,
         "LANG": "C.UTF-8",
@@ -101,13 +101,13 @@ def command(
     seccomp_fd: int | None = None,
     group_entries: Sequence[str] = (),
 ) -> list[str]:
-    """Argument vector that runs the harness isolated.
+    """Return the argument vector that runs the harness in a sandbox.
 
     Args:
         uid: user id inside.
         data_fds: files to make inside, path → descriptor that holds the content.
         as_root: whether the caller is root.
-        seccomp_fd: descriptor that holds the filter of system calls; None does without.
+        seccomp_fd: descriptor that holds the filter of system calls; None: no filter.
         group_entries: cgroup.procs files of the control group to enter.
     """
     arguments = ["/bin/sh", "-c", _LAUNCHER, "launcher", *group_entries, "--", find_bubblewrap()]
@@ -119,7 +119,7 @@ def command(
     if seccomp_fd is not None:
         arguments += ["--seccomp", str(seccomp_fd)]
     masks = [word for path in (*_MASKED_MEMORY, *masked_files()) for word in ("--ro-bind", "/dev/null", path)]
-    masks += ["--remount-ro", "/proc"]  # also, so that nobody inside lowers its own oom_score_adj
+    masks += ["--remount-ro", "/proc"]  # also keeps processes inside from lowering their oom_score_adj
     arguments += [*_visible(environment, harness_folder, limits, data_fds, masks=masks), "--"]
     if as_root:
         arguments += ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
@@ -135,20 +135,20 @@ def supervisor_command(
     as_root: bool,
     settings: str,
 ) -> list[str]:
-    """Argument vector that runs the supervisor of a warm sandbox, which makes the samples' own namespaces inside.
+    """Return the argument vector of a warm sandbox's supervisor, which makes separate namespaces for each sample.
 
-    It shows what ``command`` shows, and leaves the supervisor the privileges that namespaces ask for: as root for the
-    moment until it has become nobody, as an ordinary user in the user namespace only. ``settings`` is its JSON.
+    The sandbox shows the same files as ``command``, and leaves the supervisor the privileges to make namespaces: as
+    root until it has changed its user, as an ordinary user in the user namespace only. ``settings`` is its JSON.
     """
     arguments = [find_bubblewrap(), *([] if as_root else ["--unshare-user"]), *_NAMESPACES, "--cap-add", "ALL"]
-    # A /proc with masked files would forbid the samples one of their own: they mask what they show themselves.
+    # With masked files in this /proc, the kernel would forbid samples to mount /proc: samples mask files themselves.
     arguments += _visible(environment, HOST_HARNESS_FOLDER, limits, data_fds, masks=())
     return [*arguments, "--", str(environment.python), "-I", f"{HARNESS_FOLDER}/supervisor.py", settings]
 
 
 @contextmanager
 def identity_files(uid: int) -> Iterator[dict[str, int]]:
-    """The few files under /etc that name users and hosts: path → descriptor of its content, open in the block."""
+    """Yield the files under /etc that name users and hosts: path → descriptor of its content, open in the block."""
     texts = {
         "/etc/passwd": f"root:x:0:0:root:/root:/bin/sh\nsandbox:x:{uid}:{uid}::{HOME_FOLDER}:/bin/sh\n",
         "/etc/group": f"root:x:0:\nsandbox:x:{uid}:\n",
@@ -160,7 +160,7 @@ def identity_files(uid: int) -> Iterator[dict[str, int]]:
 
 @contextmanager
 def memory_file(name: str, content: bytes) -> Iterator[int]:
-    """Descriptor of an anonymous file that holds the content, positioned at its start; open in the block."""
+    """Yield a descriptor of an anonymous file that holds the content, positioned at its start; open in the block."""
     with os.fdopen(os.memfd_create(name), "r+b") as file:
         file.write(content)
         file.seek(0)
@@ -169,7 +169,7 @@ def memory_file(name: str, content: bytes) -> Iterator[int]:
 
 @cache
 def _readable_folder(folder: Path) -> Path:
-    """The folder, or a copy until this process ends where the umask of a checkout closed it to a sandbox's user."""
+    """Return the folder, or a copy (deleted at exit) if the umask of a checkout closed it to a sandbox's user."""
     paths = [folder, *folder.iterdir()]
     if os.getuid() or all(path.stat().st_mode & 0o004 for path in paths):
         return folder
@@ -184,7 +184,7 @@ def _readable_folder(folder: Path) -> Path:
 
 @cache
 def masked_files() -> Sequence[str]:
-    """Those files of /proc that this kernel has and no sample is to see."""
+    """Return the files of /proc that this kernel has and that no sample may see."""
     return [path for path in _MASKED if Path(path).exists()]
 
 
@@ -196,7 +196,7 @@ def _visible(
     *,
     masks: Sequence[str],
 ) -> list[str]:
-    """Options for the files, devices and variables that a program sees inside."""
+    """Return the options for the files, devices and variables that a program sees inside."""
     disk_bytes = str(limits.disk_mib << 20)
     arguments = ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
     arguments += [*_system_mounts(), "--proc", "/proc", *masks, "--dev", "/dev"]
@@ -205,7 +205,7 @@ def _visible(
     for path in (harness_folder, *environment.mounts):
         inside = Path(HARNESS_FOLDER) if path == harness_folder else path
         for parent in reversed(inside.parents[:-1]):
-            # bwrap makes missing parents for root alone; the sandbox's user has to pass through them.
+            # bwrap makes missing parents accessible to root only; the sandbox's user must pass through them.
             arguments += ["--perms", "0755", "--dir", str(parent)]
         arguments += ["--ro-bind", str(_readable_folder(path) if path == harness_folder else path), str(inside)]
     for name, descriptor in data_fds.items():
@@ -241,12 +241,12 @@ class ColdProcess(SandboxedProcess):
         group: SlotGroup | None = None,
         bare: bool = False,
     ) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
             data_fds: descriptors that it inherits.
             group: control group that the command enters by itself.
-            bare: the command is the program's own process, with no sandbox around it.
+            bare: True if the command is the program's own process, with no sandbox around it.
         """
         self.group, self._bare = group, bare
         self.channel, there = socket.socketpair()
@@ -269,14 +269,14 @@ class ColdProcess(SandboxedProcess):
         return (self._process.pid,)
 
     def kill(self) -> None:
-        with suppress(ProcessLookupError):  # bubblewrap's other processes end with the outermost one
+        with suppress(ProcessLookupError):  # bubblewrap's other processes end with the outermost process
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> ProcessEnd:
         code = self._process.wait()
         used = self.group.usage().cpu_seconds if self.group else None
         if code < 0 and self._bare:
-            code = 128 - code  # it may have killed itself; a sandbox that was killed is nobody's failure
+            code = 128 - code  # it may have killed itself; only for a killed sandbox the exit is 'signal N'
         return ProcessEnd(f"exit {code}" if code >= 0 else f"signal {-code}", used or 0.0)
 
     def close(self) -> None:

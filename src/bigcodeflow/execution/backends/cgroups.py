@@ -1,11 +1,11 @@
-"""Control groups of one worker: what samples may hold and start together, counted and bounded by the kernel.
+"""Control groups of one worker: the kernel counts and limits memory and processes of a sample.
 
-A group is made once for a slot and serves one sample after the other. It is an addition: its limits lie above those
-that hold everywhere, so that no verdict depends on whether a machine lets us have groups, and whatever a group's
-file refuses is logged and done without.
+A group is made once for a slot and serves one sample after the other. It is an addition: its limits are above the
+limits that apply everywhere, so that no verdict depends on whether a machine allows groups. If a group's file refuses
+a value, this is logged, and the limit is missing.
 
-Version 2 is taken where its memory and pids controllers can be had in a group below the own one, or, because a
-group that holds processes cannot hand controllers on, beside it; else version 1, as far as its controllers go.
+Version 2 is used if its memory and pids controllers are available in a child of the own group or, because a group
+that holds processes cannot pass controllers on, in a sibling; else version 1, with the controllers that it has.
 """
 
 import itertools
@@ -26,8 +26,8 @@ from bigcodeflow.config import LimitsConfig
 logger = logging.getLogger(__name__)
 
 _PREFIX = "bigcodeflow"
-_SLACK_MIB = 64  # what the kernel itself holds for a sample: pipes, page tables, sockets
-_SLACK_PROCESSES = 8  # the sandbox's own
+_SLACK_MIB = 64  # memory of the kernel itself for a sample: pipes, page tables, sockets
+_SLACK_PROCESSES = 8  # processes of the sandbox itself
 _SECONDS_TO_END = 5.0
 _STEP_SECONDS = 0.002
 _START_TIME_FIELD = 19  # of /proc/PID/stat after the command's name: starttime, proc(5) field 22
@@ -36,25 +36,25 @@ _COUNTERS = {
     1: (("cpuacct", "cpuacct.usage", "", 1e-9), ("memory", "memory.oom_control", "oom_kill", 1)),
     2: (("", "cpu.stat", "usage_usec", 1e-6), ("memory", "memory.events", "oom_kill", 1)),
 }
-"""Version → for each field of GroupUsage controller, file, word before the number (empty: it is all), and unit."""
+"""Version → for each field of GroupUsage: controller, file, word before the number (empty: no word), and unit."""
 
 
 class GroupUsage(NamedTuple):
-    """What a group has used since its last begin()."""
+    """Usage of a group since its last begin()."""
 
     cpu_seconds: float | None
-    """Of all processes, also ended ones that nobody waited for; None where the kernel does not count it."""
+    """CPU time of all processes, also of ended processes without a wait(); None if the kernel does not count it."""
     oom_kills: int
     """Processes that the kernel killed at the memory limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class CgroupDir:
-    """Where groups can be made: a folder for each controller; version 2 has one for all."""
+    """Parent of new groups: a folder for each controller; in version 2 the same folder for all."""
 
     version: int
     folders: Mapping[str, Path]
-    """Controller → the group below which groups are made; the empty name stands for what every v2 group has."""
+    """Controller → parent group of new groups; the empty name means the files that every v2 group has."""
 
     @property
     def description(self) -> str:
@@ -65,7 +65,7 @@ class SlotGroup:
     """The control group of one slot; used by one thread at a time."""
 
     def __init__(self, parent: CgroupDir, name: str, limits: LimitsConfig) -> None:
-        """Make the group, or take the one of that name."""
+        """Make the group, or use the existing group of that name."""
         self._version = parent.version
         self._folders = {controller: folder / name for controller, folder in parent.folders.items()}
         self._distinct = tuple(dict.fromkeys(self._folders.values()))
@@ -76,10 +76,10 @@ class SlotGroup:
                 folder.mkdir(exist_ok=True)
                 undo.callback(folder.rmdir)
             undo.pop_all()
-        # Both temporary file systems may be full while the processes hold all that they may: that is no breach yet.
+        # Two full temporary file systems and the largest allowed memory of the processes together are no breach yet.
         memory_bytes = str((limits.memory_mib + 2 * limits.disk_mib + _SLACK_MIB) << 20)
         if self._version == 1:
-            # Memory alone comes first: the kernel refuses a sum of memory and swap that is smaller than memory.
+            # Limit memory first: the kernel refuses a limit of memory plus swap that is below the memory limit.
             self._limit("memory", "memory.limit_in_bytes", memory_bytes)
             self._limit("memory", "memory.memsw.limit_in_bytes", memory_bytes)
         else:
@@ -89,15 +89,15 @@ class SlotGroup:
 
     @classmethod
     def create(cls, slot: str, limits: LimitsConfig) -> Self | None:
-        """A group for a slot of this process, or None where groups cannot be had; removes those of ended processes.
+        """Make a group for a slot of this process, or return None if impossible; remove groups of ended processes.
 
-        ``slot`` is a name that no other slot of this process has. The group bounds processes, and memory and temporary
-        files together.
+        ``slot`` is a name that no other slot of this process has. The group limits processes, and the sum of memory and
+        temporary files.
         """
         parent = find_cgroup_dir()
         if parent is None:
             return None
-        # Ids are unique within a PID namespace, and reused: the owner's start time tells one from the next.
+        # Ids are unique within a PID namespace, but reused: the start time identifies the owner.
         mine = f"{_PREFIX}-{Path('/proc/self/ns/pid').stat().st_ino}-"
         for folder in dict.fromkeys(parent.folders.values()):
             for group in folder.glob(f"{mine}*"):
@@ -112,11 +112,11 @@ class SlotGroup:
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """Files that a process writes 0 to in order to enter; what it starts afterwards is in the group from birth."""
+        """Files to which a process writes 0 to enter the group; its later children start in the group."""
         return tuple(str(folder / "cgroup.procs") for folder in self._distinct)
 
     def enter(self, pid: int) -> bool:
-        """Put a process into the group, best before it starts others; false where the kernel refuses."""
+        """Move a process into the group, best before it starts others; return False if the kernel refuses."""
         refused = [folder for folder in self._distinct if not _write(folder / "cgroup.procs", str(pid))]
         return not refused
 
@@ -130,7 +130,7 @@ class SlotGroup:
         return GroupUsage(cpu_seconds, now.oom_kills - base.oom_kills)
 
     def pids(self) -> set[int]:
-        """Processes of the group, as this process numbers them; 0 stands for those that it cannot see."""
+        """Return the process ids of the group in this process's namespace; 0 means a process that it cannot see."""
         found: set[int] = set()
         for folder in self._distinct:
             with suppress(OSError, ValueError):
@@ -138,7 +138,7 @@ class SlotGroup:
         return found
 
     def kill_all(self) -> bool:
-        """End every process of the group; false if some are still there after five seconds."""
+        """Kill every process of the group; return False if some still exist after five seconds."""
         if not self.pids():
             return True
         switch = self._distinct[0] / "cgroup.kill"
@@ -149,7 +149,7 @@ class SlotGroup:
         while (pids := self.pids()) and time.monotonic() < give_up_at:
             for pid in () if at_once else pids:
                 with suppress(OSError):
-                    # The number may belong to another process by now; the descriptor keeps the one that is looked at.
+                    # The id may belong to another process by now; the descriptor always refers to the same process.
                     descriptor = os.pidfd_open(pid)
                     try:
                         if pid in self.pids():
@@ -166,7 +166,7 @@ class SlotGroup:
         for folder in self._distinct:
             give_up_at = time.monotonic() + _SECONDS_TO_END
             while not _remove(folder) and time.monotonic() < give_up_at:
-                time.sleep(_STEP_SECONDS)  # the kernel lets go of a group a moment after its last process
+                time.sleep(_STEP_SECONDS)  # the kernel releases a group a moment after its last process
 
     def _limit(self, controller: str, file: str, value: str) -> None:
         folder = self._folders.get(controller)
@@ -185,7 +185,7 @@ class SlotGroup:
 
 
 class SlotGroupPool:
-    """The groups of one worker, lent to one sample at a time; without control groups there is never one to take."""
+    """Groups of one worker, each lent to one sample at a time; empty on a machine without control groups."""
 
     def __init__(self, limits: LimitsConfig) -> None:
         self._limits = limits
@@ -195,7 +195,7 @@ class SlotGroupPool:
         self._unavailable = False
 
     def take(self) -> SlotGroup | None:
-        """A group that counts from now; None: the sample does without."""
+        """Return a group that counts from now, or None if the sample must run without a group."""
         with self._lock:
             if self._unavailable:
                 return None
@@ -208,7 +208,7 @@ class SlotGroupPool:
         return group
 
     def give(self, group: SlotGroup) -> None:
-        """Hand a group back when its sample has ended."""
+        """Take back a group whose sample has ended, and kill its remaining processes."""
         group.kill_all()
         with self._lock:
             self._free.append(group)
@@ -223,7 +223,7 @@ class SlotGroupPool:
 def find_cgroup_dir(
     groups_file: Path = Path("/proc/self/cgroup"), mounts_file: Path = Path("/proc/self/mountinfo")
 ) -> CgroupDir | None:
-    """Where this process may make groups, version 2 before 1; None: nowhere. Files as in cgroups(7), proc(5)."""
+    """Return the place where this process may make groups, version 2 first, or None. Files: cgroups(7), proc(5)."""
     try:
         hierarchies = _hierarchies(groups_file.read_text(encoding="utf-8"), mounts_file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -231,7 +231,7 @@ def find_cgroup_dir(
         return None
     for folder, mount_point in hierarchies[""]:
         beside = folder.parent
-        # Beside the own group only where that place was given to us: other groups there have other masters.
+        # Use a sibling of the own group only if the parent was delegated to us: its other groups have other owners.
         is_ours = folder != mount_point and (beside == mount_point or _is_delegated(beside))
         for parent in (folder, beside) if is_ours else (folder,):
             with suppress(OSError):
@@ -249,7 +249,7 @@ def find_cgroup_dir(
 
 
 def _hierarchies(groups: str, mounts: str) -> Mapping[str, list[tuple[Path, Path]]]:
-    """Controller → the own group's folder in each hierarchy with it, and the mount point; empty: version 2."""
+    """Return controller → (own group's folder, mount point) for each hierarchy with it; the empty name: version 2."""
     own: dict[str, str] = {}
     for line in groups.splitlines():
         _, controllers, group = line.split(":", 2)
@@ -259,7 +259,7 @@ def _hierarchies(groups: str, mounts: str) -> Mapping[str, list[tuple[Path, Path
         front, _, back = line.partition(" - ")
         kind, _, options = back.split(" ", 2)
         if kind in ("cgroup", "cgroup2"):
-            _, _, _, shown, point, *_ = front.split()  # `shown` is the group that the mount point stands for
+            _, _, _, shown, point, *_ = front.split()  # `shown` is the group that the mount point shows
             for controller in own.keys() & ({""} if kind == "cgroup2" else set(options.split(",")) - {""}):
                 group = own[controller]
                 inside = group.removeprefix(shown.rstrip("/")) if group.startswith(shown) else ""
@@ -268,7 +268,7 @@ def _hierarchies(groups: str, mounts: str) -> Mapping[str, list[tuple[Path, Path
 
 
 def _is_delegated(folder: Path) -> bool:
-    """Whether systemd marked the group as one that its processes may divide."""
+    """Tell if systemd delegated the group, so that its processes may divide it."""
     for name in ("user.delegate", "trusted.delegate"):
         with suppress(OSError):
             if os.getxattr(folder, name) == b"1":
@@ -277,7 +277,7 @@ def _is_delegated(folder: Path) -> bool:
 
 
 def _start_time(pid: int) -> str:
-    """When a process started, in ticks since the machine did; empty for one that is gone."""
+    """Return the start time of a process, in clock ticks since boot; empty if the process has ended."""
     with suppress(OSError, IndexError):
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return status.rpartition(")")[2].split()[_START_TIME_FIELD]

@@ -1,7 +1,7 @@
-"""The local backend: every sample in a sandbox of its own on this machine, started cold or forked warm.
+"""Local backend: runs every sample in a separate sandbox on this machine, started cold or forked warm.
 
-More samples are in flight than there are cores: a test that sleeps holds no core, while one that computes in four
-processes holds four. Memory that a sample is expected to need is kept free for it until it has taken it.
+More samples run than there are cores: a test that sleeps uses no core, while a test that computes in four processes
+uses four. The expected memory of a sample is reserved until the sample has allocated it.
 """
 
 import logging
@@ -33,19 +33,19 @@ logger = logging.getLogger(__name__)
 _PROBES = 3
 _STARTS = 3
 _SECONDS_BETWEEN_STARTS = 0.2
-#: Samples that may start beyond the cores: while one is being set up or ended, another computes.
+#: Load allowed above the number of cores: while one sample starts or ends, another computes.
 _SURPLUS_CORES = 0.5
-#: Part of the machine's memory that is never promised to a sample.
+#: Share of the machine's memory that is never reserved for samples.
 _RESERVE = 0.06
 _POLL_SECONDS = 0.5
-#: Samples that one worker process has under way at most, sleeping and paused ones included: each holds descriptors.
+#: Most samples that one worker process runs at once, also sleeping and paused samples: each holds descriptors.
 MOST_IN_FLIGHT = 128
-#: How long a core has to be free before a paused sample takes it: the next item may be on its way.
+#: Seconds that a core must be free before a paused sample takes it: the next item may arrive soon.
 _IDLE_SECONDS = 0.5
 _POLL_PAUSED_SECONDS = 0.1
-#: Wall time after which a sample no longer counts to the items that its worker asks for.
+#: Wall time after which a sample leaves its slot, so that its worker takes another item.
 _SECONDS_IN_SLOT = 2.0
-#: Bound, use and statistics of the group that a container sees as the root: versions 2 and 1 of control groups.
+#: Files with limit, use and statistics of the root group in a container: versions 2 and 1 of control groups.
 _BOUNDS = (
     tuple(f"/sys/fs/cgroup/memory.{name}" for name in ("max", "current", "stat")),
     tuple(f"/sys/fs/cgroup/memory/memory.{name}" for name in ("limit_in_bytes", "usage_in_bytes", "stat")),
@@ -53,10 +53,10 @@ _BOUNDS = (
 
 
 class Admission:
-    """Lets samples of one worker start while there are cores and memory for them; used by all its threads.
+    """Lets samples of one worker start while cores and memory are free for them; used by all its threads.
 
-    A long sample, such as an endless loop, gives way to those that wait: of several cores all long ones together keep
-    one, so that no core idles at the end for the last of them, and all cores when nobody waits.
+    Long samples, such as endless loops, give way to waiting samples: together they keep one of several cores, so that
+    cores do not idle at the end for the last long samples. If no sample waits, they may use all cores.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class Admission:
         on_long: Callable[[], None] | None = None,
         memory: Callable[[], tuple[float, float]] | None = None,
     ) -> None:
-        """Make a gate that nobody has passed.
+        """Make an admission without samples.
 
         Args:
             cores: cores that samples share.
-            on_long: called once in the thread of each sample that takes longer than two seconds.
+            on_long: called once in the thread of each sample that takes longer than two seconds or must pause.
             memory: reads free and total memory, in MiB; None: that of this machine.
         """
         self._cores, self._on_long, self._memory = cores, on_long, memory or machine_memory_mib
@@ -82,14 +82,14 @@ class Admission:
 
     @contextmanager
     def admitted(self, expected_memory_mib: float) -> Iterator[Turn]:
-        """Wait for room and hold it."""
+        """Wait until there is room for a sample, and hold the room during the block."""
         turn = _AdmittedTurn(self, expected_memory_mib)
         with self._lock:
             self._waiting[turn] = None
             self._dispatch()
         while not turn.go.wait(_POLL_SECONDS):
             with self._lock:
-                self._dispatch()  # other programs free memory without telling us
+                self._dispatch()  # other programs free memory without a notice
         try:
             yield turn
         finally:
@@ -98,7 +98,7 @@ class Admission:
                 self._dispatch()
 
     def update(self, turn: "_AdmittedTurn", cores: float, memory_mib: float, *, is_long: bool) -> bool:
-        """Note what a sample uses; whether it has to pause."""
+        """Record what a sample uses; return True if it must pause."""
         with self._lock:
             turn.cores, turn.is_long = cores, is_long
             turn.owed_mib = max(0.0, turn.expected_mib - memory_mib)
@@ -111,7 +111,7 @@ class Admission:
         return must_pause
 
     def pause(self, turn: "_AdmittedTurn") -> None:
-        """Give the turn's core to others, and return when there is one for it again."""
+        """Release the turn's core, and return when a core is free for it again."""
         turn.go.clear()
         with self._lock:
             del self._running[turn]
@@ -122,7 +122,7 @@ class Admission:
                 self._dispatch()
 
     def _dispatch(self) -> None:
-        """Start what there is room for: a long one within its share, then those that wait, then paused ones."""
+        """Start samples while there is room: a paused sample in the long share, then waiting, then paused samples."""
         if self._paused and self._has_core() and self._long_running() < self._long_cores:
             self._start(self._paused)
         for turn in list(self._waiting):
@@ -130,7 +130,7 @@ class Admission:
                 break
             if self._has_memory(turn):
                 self._start(self._waiting, turn)
-        # Where those that wait lack memory and nothing runs, only the end of a paused one gives some back.
+        # If waiting samples lack memory and nothing runs, only the end of a paused sample frees memory.
         is_idle = self._paused and self._has_core() and not (self._waiting and self._running)
         if not is_idle:
             self._idle_since = None
@@ -182,11 +182,11 @@ class _AdmittedTurn(Turn):
 
 
 def machine_memory_mib() -> tuple[float, float]:
-    """Memory that can be had without swapping, and all memory, in MiB; in a container that of the container."""
+    """Return memory available without swapping, and total memory, in MiB; in a container, those of the container."""
     machine = psutil.virtual_memory()
     free, total = machine.available / 2**20, machine.total / 2**20
     for files in _BOUNDS:
-        with suppress(OSError, ValueError):  # there is no such file outside of groups, and 'max' is no bound
+        with suppress(OSError, ValueError):  # no such file outside of groups, or 'max', which means no limit
             bound, used = (int(Path(name).read_text(encoding="utf-8")) / 2**20 for name in files[:2])
             counts = dict(line.split() for line in Path(files[2]).read_text(encoding="utf-8").splitlines())
             cached = int(counts.get("total_inactive_file", counts["inactive_file"])) / 2**20  # given back when needed
@@ -195,7 +195,7 @@ def machine_memory_mib() -> tuple[float, float]:
 
 
 class LocalBackend:
-    """Runs items in sandboxes; without bubblewrap only after a check that was allowed to find none."""
+    """Runs items in sandboxes; without bubblewrap only after a check with ``allow_unisolated``."""
 
     name = "local"
 
@@ -208,11 +208,11 @@ class LocalBackend:
         warm: bool = False,
         admission: Admission | None = None,
     ) -> None:
-        """Nothing is started before the first item.
+        """Start nothing before the first item.
 
         Args:
-            isolated: false runs items as bare processes.
-            warm: fork them from processes that have their libraries imported, instead of starting each from nothing.
+            isolated: False runs items as bare processes.
+            warm: True forks items from processes that have their libraries imported, instead of starting each anew.
             admission: lets items start when there is room for them; None: each starts at once.
         """
         self._environment, self._limits, self._isolated = environment, limits, isolated
@@ -224,7 +224,7 @@ class LocalBackend:
         self._under_way = UnderWay()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Start one empty sandbox and say which layers hold; from then on items run in such sandboxes."""
+        """Start one empty sandbox and return the active layers of isolation; later items run in such sandboxes."""
         try:
             if self._warm_wanted:
                 try:
@@ -254,7 +254,7 @@ class LocalBackend:
         return Capabilities(isolated=True, layers=layers, warm=warm)
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """The items with what they preload; without bubblewrap nothing is prepared."""
+        """Return the items with the modules that they preload; unchanged without isolation."""
         if not self._isolated:
             return items
         if self._planner is None:
@@ -262,14 +262,14 @@ class LocalBackend:
         return self._planner.warmed(items)
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Run one item to its end or to its limits, when there is room for it."""
+        """Wait until there is room, then run one item to its end or to its limits."""
         admission = self._admission
         room = admission.admitted(item.expected_memory_mib) if admission else nullcontext(Turn())
         with room as turn, self._under_way.noted(item):
             return self._executed(item, turn)
 
     def under_way(self) -> Mapping[str, float]:
-        """Items that have room, and for how many seconds."""
+        """Return the seconds since each item got its room, by verdict key."""
         return self._under_way.seconds()
 
     def _executed(self, item: WorkItem, turn: Turn) -> Outcome:
@@ -290,7 +290,7 @@ class LocalBackend:
             except WarmStartError as error:
                 logger.info("a sample could not be started warm (%s); %d more tries", error, attempts_left)
                 problem = str(error)
-                time.sleep(_SECONDS_BETWEEN_STARTS)  # what was killed takes a moment to be seen as ended
+                time.sleep(_SECONDS_BETWEEN_STARTS)  # killed processes take a moment to be reported as ended
         return Outcome(exit=f"{NOT_STARTED}{problem}")
 
     def close(self) -> None:
@@ -302,7 +302,7 @@ class LocalBackend:
 
     @contextmanager
     def _process(self, item: WorkItem) -> Iterator[tuple[SandboxedProcess, str]]:
-        """A process that waits for its job, and the item's working folder as the process sees it."""
+        """Yield a process that waits for its job, and the item's working folder as the process sees it."""
         if not self._isolated:
             command = [str(self._environment.python), "-I", str(bubblewrap.HOST_HARNESS_FOLDER / "harness.py")]
             with tempfile.TemporaryDirectory(prefix="bigcodeflow-", ignore_cleanup_errors=True) as folder:
@@ -317,7 +317,7 @@ class LocalBackend:
                 yield process, bubblewrap.WORK_FOLDER
 
     def kept_warm(self) -> WarmSandbox:
-        """The warm sandbox, started if there is none, or none any more."""
+        """Return the warm sandbox; start it if it does not exist or has ended."""
         with self._lock:
             if self._warm and not self._warm.alive:
                 logger.warning("the warm sandbox was lost; another one is started")
@@ -367,7 +367,7 @@ class LocalBackend:
 
     def _job(self, item: WorkItem, work_folder: str) -> dict[str, object]:
         address_space = self._limits.address_space_mib << 20
-        # They bound each process; the executor bounds their sum. CPU time is not among them: under such a limit the
+        # These limit each process; the executor limits their sum. CPU time is not limited here: with such a limit the
         # kernel lets a program read its own CPU clock in steps of milliseconds only.
         rlimits = {
             "RLIMIT_AS": address_space,

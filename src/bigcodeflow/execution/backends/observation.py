@@ -1,4 +1,4 @@
-"""Observes one sandboxed process from its job to its end: sends it, reads its report, enforces limits."""
+"""Observes one sandboxed process from its job to its end: sends the job, reads the report, enforces limits."""
 
 import hmac
 import json
@@ -25,7 +25,7 @@ _MAX_REPORT_BYTES = 32 << 20
 _SECONDS_TO_FIRST_CHECK = 0.05
 _SECONDS_BETWEEN_CHECKS = 0.25
 _SECONDS_TO_LEAVE = 2.0
-#: Wall time at which even a process that never got a core is ended, in multiples of its limit.
+#: Wall time after which even a process that never got a core is ended, in multiples of its limit.
 _BACKSTOP = 10
 _FAILED = ("fail", "error")
 
@@ -36,30 +36,30 @@ _CPU_FIELDS = slice(11, 15)
 _RSS_FIELD = 21
 
 SIGKILL_EXITS = (f"exit {128 + signal.SIGKILL}", f"signal {int(signal.SIGKILL)}")
-"""How a sandbox ends whose program, or which itself, was killed by a signal that the executor did not send."""
+"""Values of ``exit`` after a SIGKILL of the program or of the sandbox itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceLimits:
-    """What the process may use before it is killed."""
+    """Resources that the process may use before it is killed."""
 
     seconds: float
-    """CPU time, and likewise wall time less the time that its threads waited for a core."""
+    """Limit of the CPU time, and of the wall time minus the time that its threads waited for a core."""
     rss_mib: float
     output_bytes: int
     long_after_seconds: float = math.inf
     """CPU time after which it is paused when others wait for its core."""
     tests: int = 0
-    """Reported tests after which nothing more is of interest; 0: all are."""
+    """Number of reported tests after which it is ended; 0: it runs all tests."""
     fail_fast: bool = False
-    """Whether nothing is of interest after the first test that failed."""
+    """True if it is ended after the first test that failed."""
 
 
 class ProcessEnd(NamedTuple):
-    """How a process ended, as its parent saw it."""
+    """End of a process, as its parent saw it."""
 
     exit: str
-    """'exit N', N above 128 for signals, or 'signal N' where the sandbox itself was killed."""
+    """'exit N', with N above 128 for signals, or 'signal N' if the sandbox itself was killed."""
     cpu_seconds: float = 0.0
     max_rss_mib: float = 0.0
 
@@ -72,27 +72,27 @@ class SandboxedProcess(ABC):
     stdout: int
     stderr: int
     ended: int
-    """Descriptor of the process, readable once it has ended: the kernel says so, and no program can write it."""
+    """Pidfd of the process, readable once it has ended: the kernel signals this, and no program can fake it."""
     group: SlotGroup | None = None
-    """The control group that it is in."""
+    """Control group of the process."""
 
     @abstractmethod
     def roots(self) -> Sequence[int]:
-        """Processes whose descendants, with themselves, are everything in the sandbox."""
+        """Return the processes that, with their descendants, are all processes in the sandbox."""
 
     @abstractmethod
     def kill(self) -> None:
-        """End everything in the sandbox; it may have ended already."""
+        """Kill everything in the sandbox; it may have ended already."""
 
     @abstractmethod
     def end(self) -> ProcessEnd:
-        """Wait until nothing is left in the sandbox, and say how it ended."""
+        """Wait until no process is left in the sandbox, and return how it ended."""
 
     def restrain(self, pids: Iterable[int]) -> None:  # noqa: B027 -- a cold start enters its group by itself
-        """Bound the processes of a sample that does not end at once, where that takes effort."""
+        """Limit the processes of a sample that does not end at once, if the start did not do so."""
 
     def signal_all(self, number: int) -> None:
-        """Send a signal to every process in the sandbox, those included that are forked meanwhile."""
+        """Send a signal to every process in the sandbox, also to processes that are forked in the meantime."""
         sent: set[int] = set()
         while (
             new := {pid for pid in usage_of(self.roots()).pids if pid > 1} - sent
@@ -104,7 +104,7 @@ class SandboxedProcess(ABC):
 
 
 def observe(process: SandboxedProcess, job: dict[str, Any], limits: ResourceLimits, turn: Turn) -> Outcome:
-    """Give a waiting process its job, and collect its report and output until nothing is left of it.
+    """Send a waiting process its job, and collect its report and output until it has ended.
 
     The test text is sent only after the program was imported.
     """
@@ -126,12 +126,12 @@ class OutputTail:
             del self._data[: len(self._data) - self._limit]
 
     def text(self) -> str:
-        """The tail as text, with a mark in the place of NUL and of bytes that are no text."""
+        """Return the tail as text; replace NUL and undecodable bytes by the replacement character."""
         return self._data.decode("utf-8", "replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
 class FrameReader:
-    """Reads the harness's report and fails closed: whatever is not exactly due is a violation."""
+    """Reads the harness's report and fails closed: any input but the expected frame is a violation."""
 
     def __init__(self, key: bytes) -> None:
         self._key, self._buffer, self._bytes = key, b"", 0
@@ -142,7 +142,7 @@ class FrameReader:
         return sum(frame["event"] == event for frame in self.frames)
 
     def until_failure(self) -> list[dict[str, Any]]:
-        """The frames up to that of the first test that failed; none where no test did."""
+        """Return the frames up to and including the first failed test; empty if no test failed."""
         for number, frame in enumerate(self.frames, 1):
             if frame.get("outcome") in _FAILED:
                 return self.frames[:number]
@@ -161,12 +161,12 @@ class FrameReader:
             self.violations.append("the report is larger than any honest one")
 
     def close(self) -> None:
-        """Nothing follows: a frame that is not complete is a violation."""
+        """End the input: an incomplete frame is a violation."""
         if self._buffer:
             self.violations.append("the report ends in the middle of a frame")
 
     def _accept(self, line: bytes) -> None:
-        # Decoded only after its code was found right, so that nothing which the program wrote is ever parsed.
+        # Decode only after the code is verified, so that text written by the program is never parsed.
         code, _, payload = line.partition(b" ")
         if not hmac.compare_digest(code, mac(self._key, payload)):
             self.violations.append("a frame was forged or damaged")
@@ -181,17 +181,17 @@ class FrameReader:
 
 
 class ProcessUsage(NamedTuple):
-    """What a process tree has used so far, its ended and waited-for children included in the CPU time."""
+    """Usage of a process tree so far; the CPU time includes children that ended and were waited for."""
 
     cpu_seconds: float
     rss_mib: float
     waited_seconds: dict[int, float]
-    """Time that each thread was ready to run and had to wait for a core, by thread id."""
+    """Time that each thread was ready to run but waited for a core, by thread id."""
     pids: list[int]
 
 
 def usage_of(roots: Sequence[int]) -> ProcessUsage:
-    """Sum over processes and their descendants; those that end meanwhile count as they were or not at all."""
+    """Return the sum over processes and their descendants; processes that end meanwhile may be left out."""
     ticks, pages = 0, 0
     waited: dict[int, float] = {}
     pids = list(roots)
@@ -213,10 +213,10 @@ def _read(path: str) -> str:
 
 
 def _proportional_mib(pids: Sequence[int]) -> float:
-    """Memory of processes with shared pages counted once (proportional set size), else their resident size.
+    """Return memory of processes with shared pages counted once (proportional set size), else their resident size.
 
-    A hundred forks of a process with large libraries hold little more than it does alone; the sum of their resident
-    sizes says the hundredfold. Asking the kernel for this costs a walk through each process's pages.
+    A hundred forks of a process with large libraries use little more memory than the process alone, but the sum of
+    their resident sizes is a hundred times larger. The kernel must walk through all pages of each process for this.
     """
     total_bytes = 0
     for pid in pids:
@@ -249,7 +249,7 @@ class _Observation:
         self._selector.register(process.ended, selectors.EVENT_READ, None)
 
     def watch(self) -> None:
-        """Feed the sinks until the process has ended; kill it when it passes a limit."""
+        """Feed the sinks until the process has ended; kill it when it exceeds a limit."""
         check_at = self._began + _SECONDS_TO_FIRST_CHECK
         leave_by = None
         while not self._pump(max(0.0, check_at - time.monotonic())):
@@ -264,12 +264,12 @@ class _Observation:
             if leave_by is None and self._frames.ended:
                 leave_by = now + _SECONDS_TO_LEAVE
             elif leave_by is not None and now > leave_by:
-                self._process.kill()  # something the program left behind holds the sandbox open; its tests are over
+                self._process.kill()  # processes that the program left behind keep the sandbox open; its tests are over
             if now >= check_at:
                 self._enforce(now)
                 check_at = time.monotonic() + _SECONDS_BETWEEN_CHECKS
         self._selector.unregister(self._process.ended)
-        self._process.kill()  # what the program left behind; the pipes are finite then
+        self._process.kill()  # processes that the program left behind; after that the pipes are finite
         give_up_at = time.monotonic() + _SECONDS_TO_LEAVE
         while self._open and time.monotonic() < give_up_at:
             for key, _ in self._selector.select(0.1):
@@ -297,7 +297,7 @@ class _Observation:
         return ended
 
     def _send(self) -> None:
-        """Write of the outgoing messages what the channel takes; the rest follows when it takes more."""
+        """Write as much outgoing data as the channel accepts; the rest follows when it accepts more."""
         channel = self._process.channel
         try:
             while self._outgoing:
@@ -326,9 +326,9 @@ class _Observation:
         limits, outcome = self._limits, self.outcome
         if usage.rss_mib > limits.rss_mib:  # forks share most of what each of them holds
             usage = usage._replace(rss_mib=_proportional_mib(usage.pids))
-        if self._checked > self._began:  # it may take tens of milliseconds, which most samples do not last
+        if self._checked > self._began:  # restrain() may take tens of milliseconds, longer than most samples run
             self._process.restrain(usage.pids)
-        # The cores that the sample wanted since the last check: what it got and what it waited for.
+        # Cores that the sample wanted since the last check: CPU time that it got, and time that it waited for.
         waited = usage.waited_seconds
         wanted = usage.cpu_seconds - outcome.cpu_seconds
         wanted += sum(waited.values()) - sum(self._waited.get(thread, 0.0) for thread in waited)
@@ -340,7 +340,7 @@ class _Observation:
         outcome.max_rss_mib = max(outcome.max_rss_mib, usage.rss_mib)
         self._waited.update(waited)
         wall = now - self._began
-        # Memory comes first: who waits for a child that the kernel killed for it passes the time limit as well.
+        # Check memory first: a program that waits for a child killed for its memory also exceeds the time limit.
         if usage.rss_mib > limits.rss_mib or self._oom_kills():
             self._kill("memory")
         elif usage.cpu_seconds > limits.seconds:
@@ -351,11 +351,11 @@ class _Observation:
             self._pause()
 
     def _oom_kills(self) -> int:
-        """Processes of the sample that the kernel killed for its memory limit."""
+        """Return the number of processes that the kernel killed at the sample's memory limit."""
         return self._process.group.usage().oom_kills if self._process.group else 0
 
     def _pause(self) -> None:
-        """Stop the sample, with its clock, until it may go on."""
+        """Stop the sample and its clock until it may continue."""
         began = time.monotonic()
         self._process.signal_all(signal.SIGSTOP)
         self._turn.wait()
@@ -383,7 +383,7 @@ class _Observation:
         outcome.max_rss_mib = max(outcome.max_rss_mib, end.max_rss_mib, float(last["max_rss_mib"]))
         outcome.frames, outcome.violations = frames.frames, frames.violations
         if self._limits.fail_fast and (upto_failure := frames.until_failure()):
-            # Later ones may have come before the kill: what is known must not depend on who was faster.
+            # Drop frames that came before the kill took effect: the outcome must not depend on timing.
             outcome.frames, outcome.killed_for = upto_failure, "tests"
         outcome.stdout, outcome.stdout_truncated = self._stdout.text(), self._stdout.truncated
         outcome.stderr, outcome.stderr_truncated = self._stderr.text(), self._stderr.truncated

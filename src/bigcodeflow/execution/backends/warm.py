@@ -33,7 +33,7 @@ _MAX_ZYGOTES = 48
 
 
 class WarmStartError(OSError):
-    """A supervisor or zygote does not reply as it should: the sample has to be started elsewhere."""
+    """A supervisor or zygote does not reply correctly: the sample must be started from another process."""
 
 
 class UnforkableError(WarmStartError):
@@ -58,15 +58,15 @@ class ZygoteClient:
         self.pid = _pid_of(self._descriptor)
 
     def fork(self, modules: Sequence[str]) -> "ZygoteClient":
-        """Another zygote that starts with this one's libraries and imports more."""
+        """Fork another zygote, which starts with this zygote's libraries and imports more."""
         return ZygoteClient(_open_request(self._control, "fork"), modules)
 
     def start_sample(self, descriptors: Sequence[int]) -> None:
-        """Fork a sample: [reply, channel, stdout, stderr, namespaces]; its replies come on the first."""
+        """Fork a sample with descriptors reply, channel, stdout, stderr, namespaces; its replies come on the first."""
         _send(self._control, "sample", descriptors)
 
     def close(self) -> None:
-        """End the process; samples and zygotes that it forked go on."""
+        """End the process; samples and zygotes that it forked continue."""
         self._control.close()
         if self._descriptor >= 0:
             _kill(self._descriptor)
@@ -78,7 +78,7 @@ class WarmProcess(SandboxedProcess):
     """A sample forked from a zygote."""
 
     def __init__(self, zygote: ZygoteClient, namespaces: int, groups: SlotGroupPool) -> None:
-        """Fork it.
+        """Fork it from ``zygote``.
 
         Args:
             namespaces: descriptor of the process that holds the sample's namespaces; both end with the sample.
@@ -109,7 +109,7 @@ class WarmProcess(SandboxedProcess):
             self._resources = mine.pop_all()
 
     def roots(self) -> Sequence[int]:
-        """The sample, and the process that inherits its orphans; most samples have ended before anybody asks."""
+        """Return the sample and the process that inherits its orphans; most samples end before the first call."""
         if not self._roots:
             self._roots = (_pid_of(self.ended), _pid_of(self._namespaces))
         return self._roots
@@ -118,7 +118,7 @@ class WarmProcess(SandboxedProcess):
         _kill(self._namespaces)
 
     def end(self) -> ProcessEnd:
-        """Wait for the zygote's account and for the last process; a zygote that died or hangs gives none."""
+        """Wait for the zygote's report and for the last process; a dead or hung zygote sends no report."""
         account, _ = _receive(self._reply)
         self.kill()
         if not readable(self._namespaces, _REPLY_SECONDS):
@@ -130,7 +130,7 @@ class WarmProcess(SandboxedProcess):
         return ProcessEnd(f"exit {code if code >= 0 else 128 - code}", float(cpu_seconds), int(max_rss_kib) / 1024)
 
     def restrain(self, pids: Iterable[int]) -> None:
-        """Put a sample that does not end at once into a control group: entering takes longer than most samples run."""
+        """Move a sample that does not end at once into a control group: this takes longer than most samples run."""
         if self.group is None and (group := self._groups.take()):
             self.group = group
             for pid in pids:
@@ -145,7 +145,7 @@ class WarmProcess(SandboxedProcess):
 
 
 class _ZygoteSlot:
-    """A zygote or the place of one that is being made, and how many samples are being forked from it."""
+    """A zygote, or a placeholder while it is being made, and the number of samples that use it."""
 
     def __init__(self) -> None:
         self.lock, self.users = threading.Lock(), 0
@@ -162,7 +162,7 @@ class WarmSandbox:
     """The outer sandbox with its supervisor, and zygotes made on request; used by all threads of a worker."""
 
     def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, groups: SlotGroupPool) -> None:
-        """Start the supervisor and a zygote without libraries; an error ends with their output."""
+        """Start the supervisor and a zygote without libraries; an error message ends with their output."""
         self._groups = groups
         self._lock = threading.Lock()
         self._slots: dict[frozenset[str], _ZygoteSlot] = {}  # in the order of their last use
@@ -182,23 +182,23 @@ class WarmSandbox:
 
     @property
     def alive(self) -> bool:
-        """Whether the supervisor still runs; without it nothing else does."""
+        """True while the supervisor runs; without it nothing else runs."""
         return self._process.poll() is None
 
     @property
     def supervisor_pid(self) -> int:
-        """Process that everything else depends on."""
+        """Process id of the supervisor, which everything else depends on."""
         return self._process.pid
 
     @property
     def zygotes(self) -> dict[frozenset[str], ZygoteClient]:
-        """Those that are there now, by their modules."""
+        """Existing zygotes, by their modules."""
         with self._lock:
             return {modules: slot.zygote for modules, slot in self._slots.items() if slot.zygote}
 
     @contextmanager
     def process(self, modules: Sequence[str]) -> Iterator[WarmProcess]:
-        """A sample's process, forked where exactly these modules are imported; or WarmStartError."""
+        """Yield a sample's process, forked from the zygote with exactly these modules; or raise WarmStartError."""
         wanted = frozenset(modules)
         with self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote:
             with _open_request(self._control, "namespaces") as connection:
@@ -221,7 +221,7 @@ class WarmSandbox:
 
     @contextmanager
     def _zygote(self, modules: frozenset[str]) -> Iterator[ZygoteClient]:
-        """The zygote of these modules, made if there is none; those that were not used for longest make room for it."""
+        """Yield the zygote of these modules; make it if needed, and close the least recently used surplus zygotes."""
         with self._lock:
             slot = self._slots[modules] = self._slots.pop(modules) if modules in self._slots else _ZygoteSlot()
             slot.users += 1
@@ -229,7 +229,7 @@ class WarmSandbox:
             with slot.lock:
                 zygote = slot.zygote = slot.zygote or self._make(modules)
             yield zygote
-        except WarmStartError as error:  # whoever asks next gets another zygote
+        except WarmStartError as error:  # the next caller gets another zygote
             with self._lock:
                 if isinstance(error, UnforkableError):
                     self._unforkable.add(modules)  # its samples import for themselves, from a bare start
@@ -258,7 +258,7 @@ class WarmSandbox:
     def _started(
         self, environment: InstalledEnvironment, limits: LimitsConfig, control_fd: int
     ) -> "subprocess.Popen[bytes]":
-        """Start the supervisor in a thread that lives as long as it does: the end of that thread would end it."""
+        """Start the supervisor in a thread that lives as long as it: the supervisor dies with its parent thread."""
         process: Future[subprocess.Popen[bytes]] = Future()
 
         def hold() -> None:
@@ -273,7 +273,7 @@ class WarmSandbox:
         return process.result()
 
     def _read_output(self, process: "subprocess.Popen[bytes]") -> None:
-        # Read to the end, or a library that talks while it is imported would block the zygotes for ever.
+        # Read to the end, or a library that prints during its import would block the zygotes forever.
         if process.stdout:
             with process.stdout as stream:
                 while data := os.read(stream.fileno(), _OUTPUT_BYTES):
@@ -308,7 +308,7 @@ def _start(environment: InstalledEnvironment, limits: LimitsConfig, control_fd: 
 
 
 def readable(descriptor: int, timeout_seconds: float) -> bool:
-    """Whether the descriptor can be read from, waiting for it so long."""
+    """Tell if the descriptor is readable, waiting for it up to ``timeout_seconds``."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(timeout_seconds * 1000))
@@ -320,13 +320,13 @@ def _kill(descriptor: int) -> None:
 
 
 def _pid_of(descriptor: int) -> int:
-    """Process id, as this process sees it, of a process descriptor; -1 when it has ended."""
+    """Return the process id, as this process sees it, of a pidfd; -1 if the process has ended."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="utf-8").splitlines()
     return next((int(line.split()[1]) for line in lines if line.startswith("Pid:")), -1)
 
 
 def _open_request(control: socket.socket, operation: str) -> socket.socket:
-    """Send a request with a connection of its own; the reply comes on what is returned."""
+    """Send a request with a new connection; return the connection, on which the reply comes."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with there:
         try:
@@ -345,7 +345,7 @@ def _send(control: socket.socket, request: str, descriptors: Sequence[int] = ())
 
 
 def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
-    """One message with its descriptors; empty at the end, after the connection's time-out, or when it broke."""
+    """Return one message with its descriptors; empty at the end, after the connection's time-out, or if it broke."""
     try:
         return socket.recv_fds(connection, _MESSAGE_BYTES, 4)[:2]
     except OSError:

@@ -1,4 +1,4 @@
-"""A backend whose items run in a bounded pool of hosts, replaced when they are lost; and a backend with a fallback."""
+"""A backend that runs items in a limited pool of hosts and replaces lost hosts; and a backend with a fallback."""
 
 import logging
 import threading
@@ -19,7 +19,7 @@ from bigcodeflow.execution.remote.transports import Connection, HostLostError, H
 
 logger = logging.getLogger(__name__)
 
-#: An item whose host was lost begins again in another one; a host that refuses it is not asked twice.
+#: An item whose host was lost starts again in another host; a host that refuses it is not asked again.
 _repeat_on_another_host = Retrying(
     retry=retry_if_exception_type(HostLostError),
     wait=wait_incrementing(start=1.0, increment=1.0),
@@ -27,13 +27,13 @@ _repeat_on_another_host = Retrying(
     before_sleep=before_sleep_log(logger, logging.INFO),
     reraise=True,
 )
-#: After a host could not be started, how long no start is tried: a thousand items must not each wait for it.
+#: Seconds without new starts after a host could not be started: a thousand items must not each wait for a start.
 _DOWN_SECONDS = 15.0
 _ENDED_AT_ONCE = 32
 
 
 class RemoteBackend:
-    """Runs items in a bounded number of hosts, which are started when they are needed."""
+    """Runs items in a limited number of hosts, which are started when they are needed."""
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class RemoteBackend:
     ) -> None:
         """Start nothing yet.
 
-        ``open_transport`` starts a host, ``remove_orphans`` ends those that killed runs of this machine left; where
-        that fails for now, both raise HostLostError with what to do. ``on_long`` is called in the thread of an item
+        ``open_transport`` starts a host, ``remove_orphans`` ends hosts that killed runs of this machine left behind;
+        after a temporary failure, both raise HostLostError with advice. ``on_long`` is called in the thread of an item
         that computes or sleeps for long.
         """
         self.name: str = config.backend
@@ -60,7 +60,7 @@ class RemoteBackend:
         self._under_way = UnderWay()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Remove what killed runs left, and start one host, which starts one empty sandbox."""
+        """Remove hosts that killed runs left, start one host with an empty sandbox, and return its capabilities."""
         try:
             self._remove_orphans()
             found = self._connected(self._hosts[0]).info.capabilities
@@ -74,7 +74,7 @@ class RemoteBackend:
         return found
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """The items with what a warm start needs, as a host plans it; as they are where that cannot be asked."""
+        """Return the items with a host's plan for their warm starts; unchanged if no host can plan."""
         if self._config.start == "cold":
             return items
         try:
@@ -84,7 +84,7 @@ class RemoteBackend:
             return items
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Run one item; a host that is lost meanwhile is replaced, and the item begins again."""
+        """Run one item; if its host is lost meanwhile, replace the host and start the item again."""
         try:
             with self._under_way.noted(item):
                 return _repeat_on_another_host(self._execute_once, item)
@@ -92,21 +92,21 @@ class RemoteBackend:
             return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {error}")
 
     def under_way(self) -> Mapping[str, float]:
-        """Items that were given to a host, whose queue counts, and for how many seconds."""
+        """Return the seconds since each item was given to a host, time in its queue included, by verdict key."""
         return self._under_way.seconds()
 
     def close(self) -> None:
-        """End all hosts, many at a time: a service takes its time to end one."""
+        """End all hosts, many at a time, because a service may take long to end a host."""
         self._closed = True
         with ThreadPoolExecutor(min(_ENDED_AT_ONCE, len(self._hosts)), "end") as pool:
             list(pool.map(_HostSlot.drop, self._hosts))
 
     def _execute_once(self, item: WorkItem) -> Outcome:
         with self._choosing:
-            # A service that gives fewer hosts than were asked for still has those that it gave.
+            # A service that starts fewer hosts than requested still runs those that it has started.
             down = time.monotonic() < self._down_until
             hosts = [one for one in self._hosts if not down or (one.connection and one.connection.alive)]
-            if self._closed or not hosts:  # the item would only wait for a host that cannot be had
+            if self._closed or not hosts:  # the item would only wait for a host that cannot start
                 raise HostRefusedError("it was closed" if self._closed else self._down_for)
             host = min(hosts, key=lambda one: (one.promised, one.connection is None))
             host.promised += 1
@@ -135,14 +135,14 @@ class RemoteBackend:
 
 @dataclass(eq=False)
 class _HostSlot:
-    """One host, started when it is first needed."""
+    """A host that is started when it is first needed."""
 
     connection: Connection | None = None
     opening: threading.RLock = field(default_factory=threading.RLock)
     promised: int = 0
 
     def drop(self) -> None:
-        """End the host, if there is one, once it is not being started any more."""
+        """End the host, if it exists; wait first if it is being started."""
         with self.opening:
             if self.connection:
                 self.connection.close()
@@ -150,16 +150,16 @@ class _HostSlot:
 
 
 class FailoverBackend:
-    """Executes in the first backend, and in the second only what the first could not start."""
+    """Executes items in the first backend, and only items that it cannot start in the second."""
 
     def __init__(self, first: Backend, second: Backend, environment: Environment) -> None:
-        """Start nothing yet; ``environment`` is the second one's, which its verdicts name."""
+        """Start nothing yet; ``environment`` is that of the second backend, for its verdicts."""
         self.name = first.name
         self._first, self._second, self._environment = first, second, environment
         self._warned = False
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Capabilities of the first, or of the second where the first is unavailable."""
+        """Return the capabilities of the first backend, or of the second if the first is unavailable."""
         try:
             return self._first.check(allow_unisolated=allow_unisolated)
         except SandboxUnavailableError as error:
@@ -167,11 +167,11 @@ class FailoverBackend:
             return self._second.check(allow_unisolated=allow_unisolated)
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """As the first prepares them: the libraries are the same in both, and so is what an item preloads."""
+        """Prepare the items by the first backend: both have the same libraries, so the preloads are the same."""
         return self._first.prepare(items)
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Run one item where it can be started."""
+        """Run one item in the first backend, or in the second if the first cannot start it."""
         outcome = self._first.execute(item)
         if not outcome.not_started:
             return outcome
@@ -182,11 +182,11 @@ class FailoverBackend:
         return replace(second, backend=self._second.name, environment_sha=self._environment.environment_sha)
 
     def under_way(self) -> Mapping[str, float]:
-        """Those of both."""
+        """Return the running items of both backends."""
         return {**self._first.under_way(), **self._second.under_way()}
 
     def close(self) -> None:
-        """End both."""
+        """Close both backends."""
         self._first.close()
         self._second.close()
 

@@ -31,18 +31,18 @@ from bigcodeflow.execution.remote.transports import (
     whole_lines,
 )
 
-#: Of Docker 20.10 and Podman 4; older ones do not take the paths of /proc that a sandbox needs unmasked.
+#: API version of Docker 20.10 and Podman 4; older versions cannot unmask the paths of /proc that a sandbox needs.
 _OLDEST_API = "1.40"
 _CALL_SECONDS = 60
-#: Part of the machine's memory that containers share out.
+#: Share of the machine's memory that all containers get together.
 _MEMORY_SHARE = 0.9
-#: Of each process. An engine's own are those of its service, and more than Podman may always give.
+#: Limits of each process. An engine's defaults are those of its service, and may be more than Podman can give.
 _ULIMITS = {"core": 0, "nofile": 16_384}
 _LABEL = "bigcodeflow.owner"
 #: Numbers of the multiplexed streams of an attached container, and the header of each of their frames.
 _STDOUT, _STDERR = 1, 2
 _HEADER = struct.Struct(">BxxxL")
-#: A host sends ``alive`` every 5 s; one that sends or takes nothing for so long is gone.
+#: A host sends ``alive`` every 5 s; a host that sends or accepts nothing for this long is lost.
 _SILENCE_SECONDS = 120.0
 
 
@@ -54,7 +54,7 @@ class Share(NamedTuple):
 
 
 class DockerEngine:
-    """A connection to an engine; for one thread."""
+    """A connection to a container engine, for use by one thread."""
 
     def __init__(self, client: Any, url: str) -> None:
         self.client, self._url = client, url
@@ -62,7 +62,7 @@ class DockerEngine:
 
     @classmethod
     def connect(cls, url: str) -> Self:
-        """Connect to the engine at an address; empty takes DOCKER_HOST, or Docker's own socket."""
+        """Connect to the engine at a URL; if it is empty, use DOCKER_HOST, or Docker's default socket."""
         options = {"base_url": "unix:///var/run/docker.sock"} | kwargs_from_env() | ({"base_url": url} if url else {})
         url = options["base_url"]
         if url.startswith("unix://"):
@@ -87,13 +87,13 @@ class DockerEngine:
         )
 
     def image(self, name: str) -> Mapping[str, Any] | None:
-        """The engine's description of an image; None where it has none of that name or id."""
+        """Return the engine's description of an image, or None if it has no image of that name or id."""
         with engine_errors("inspect the image"), suppress(NotFound):
             return cast("Mapping[str, Any]", self.client.inspect_image(name))
         return None
 
     def info(self, *, runtime: str) -> Mapping[str, Any]:
-        """The engine's description of itself and its machine; refuses a runtime, if one is named, that it lacks."""
+        """Return the engine's description of itself and its machine; HostRefusedError if it lacks ``runtime``."""
         with engine_errors("describe itself"):
             found: Mapping[str, Any] = self.client.info()
         known = sorted(found.get("Runtimes") or {})
@@ -114,13 +114,13 @@ class DockerEngine:
                 self.remove(container["Id"])
 
     def remove(self, container: str) -> None:
-        """End and remove a container; no error where it is gone already, or the engine is."""
+        """End and remove a container; no error if the container or the engine is gone already."""
         with suppress(DockerException, requests.RequestException, OSError):
             _probe(self._url)
             self.client.remove_container(container, force=True)
 
     def exit_code(self, container: str) -> str:
-        """Exit code of a container that the engine has removed since, from its events; empty where they lack it."""
+        """Return the exit code of a container that the engine has removed, from its events; empty if they lack it."""
         with suppress(DockerException, requests.RequestException, OSError, ValueError, KeyError):
             _probe(self._url)
             until = int(time.time() + 3)
@@ -130,12 +130,12 @@ class DockerEngine:
         return ""
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections to the engine."""
         self.client.close()
 
 
 def _probe(url: str) -> None:
-    """Connect once to a socket of this machine: Docker's client would leave its own open where that fails."""
+    """Connect once to a socket of this machine: if that fails, Docker's client would leave its own socket open."""
     if url.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as tried:
             tried.settimeout(_CALL_SECONDS)
@@ -144,7 +144,7 @@ def _probe(url: str) -> None:
 
 @contextmanager
 def engine_errors(action: str) -> Iterator[None]:
-    """Raise errors of Docker's client as HostLostError, or as HostRefusedError where the engine answers with one."""
+    """Convert errors of Docker's client: HostRefusedError if the engine answered with an error, else HostLostError."""
     try:
         yield
     except DockerException as error:
@@ -154,11 +154,11 @@ def engine_errors(action: str) -> Iterator[None]:
 
 
 def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> Share:
-    """What each container may use, of so many cores and of the memory of the engine's machine."""
+    """Return each container's share of ``cores`` cores and of the memory of the engine's machine."""
     containers = config.docker.containers
     memory_mib = config.docker.memory_mib or int(info["MemTotal"] / 2**20 * _MEMORY_SHARE / containers)
-    divided = config.docker.memory_mib or containers > 1  # else it is as on any machine that is small
-    if divided and memory_mib < config.limits.memory_mib:  # the container would end what the limits allow
+    divided = config.docker.memory_mib or containers > 1  # else the machine itself is small
+    if divided and memory_mib < config.limits.memory_mib:  # the container would kill samples within their limits
         raise HostRefusedError(
             f"a container would have {memory_mib} MiB, and one sample may use {config.limits.memory_mib}: raise "
             "execution.docker.memory_mib, or lower execution.docker.containers or execution.limits.memory_mib"
@@ -169,7 +169,7 @@ def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> 
 def container_settings(
     engine: DockerEngine, config: ExecutionConfig, *, image: str, environment: str, cores: float
 ) -> dict[str, Any]:
-    """What a host's container is created with, as Docker's API takes it."""
+    """Return the settings for a host's container, in the form that Docker's API takes."""
     info = engine.info(runtime=config.docker.runtime)
     share = share_of(config, cores, info)
     host = ["python", "-m", "bigcodeflow.execution.remote.host", "--environment", environment]
@@ -190,7 +190,7 @@ def container_settings(
         "AttachStdout": True,
         "AttachStderr": True,
         "OpenStdin": True,
-        "StdinOnce": True,  # the host's input ends with the client that was attached, however that ended
+        "StdinOnce": True,  # the host's input ends with the attached client, however the client ended
         "HostConfig": runtime
         | {
             "AutoRemove": True,
@@ -205,8 +205,8 @@ def container_settings(
             "NanoCpus": int(share.cores * 1e9),
             "CapDrop": ["ALL"],
             "SecurityOpt": security,
-            # The kernel shows a sandbox a /proc of its own only where nothing of the container's is masked. None of
-            # what Docker masks can be written without capabilities, and each sandbox masks what tells of the machine.
+            # The kernel lets a sandbox mount its own /proc only if the container's /proc has no masks. Without
+            # capabilities no file that Docker masks can be written, and each sandbox masks files about the machine.
             "MaskedPaths": [],
             "ReadonlyPaths": [],
             "LogConfig": {"Type": "none"},  # outcomes pass through standard output, and would fill the engine's disk
@@ -219,10 +219,10 @@ def _brief(error: Exception) -> str:
 
 
 class ContainerTransport:
-    """One container with a host; ended by closing it, by the engine, or by the end of this process."""
+    """A container with a host; it ends by ``close``, by the engine, or with the end of this process."""
 
     def __init__(self, engine: DockerEngine, settings: Mapping[str, Any]) -> None:
-        """Create, attach and start, or raise HostLostError; closing the transport closes the engine's connection."""
+        """Create, attach and start the container, or raise HostLostError; ``close`` also closes ``engine``."""
         self._engine, client = engine, engine.client
         self._sending = threading.Lock()
         self._stderr = b""
@@ -258,7 +258,7 @@ class ContainerTransport:
             raise HostLostError(f"{self.label} is gone ({error})") from error
 
     def lines(self) -> Iterator[bytes]:
-        """The host's lines, until the container ends; then a HostLostError says why it did."""
+        """Yield the host's lines until the container ends; then raise HostLostError with the reason."""
         yield from whole_lines(self._output())
         reason = "it ended"
         if not self._closed:
@@ -271,7 +271,7 @@ class ContainerTransport:
         raise HostLostError(reason)
 
     def _output(self) -> Iterator[bytes]:
-        with suppress(OSError, ValueError):  # it was closed meanwhile, here or there
+        with suppress(OSError, ValueError):  # it was closed in the meantime, at either end
             while len(header := self._incoming.read(_HEADER.size)) == _HEADER.size:
                 stream, size = _HEADER.unpack(header)
                 data = self._incoming.read(size)
@@ -289,7 +289,7 @@ class ContainerTransport:
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
-    """The environment in the configured image; checks the engine and its runtime, and changes nothing there."""
+    """Return the environment in the configured image; check the engine and its runtime, but change nothing there."""
     name = config.docker.image or image_tag(config.environment)
     try:
         with closing(DockerEngine.connect(config.docker.url)) as engine:
@@ -308,7 +308,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
 def backend(
     config: ExecutionConfig, environment: Environment, cores: float, _isolated: object, on_long: OnLong | None
 ) -> Backend:
-    """Containers that may keep so many cores busy together; a host isolates, or refuses."""
+    """Make a backend whose containers together may keep ``cores`` cores busy; a host isolates samples, or refuses."""
     image = cast("RemoteEnvironment", environment).reference
 
     def open_transport() -> ContainerTransport:

@@ -1,4 +1,4 @@
-"""The backend e2b: hosts in sandboxes of E2B's cloud, all made of one build of a template."""
+"""The backend e2b: hosts in sandboxes of E2B's cloud, all made from one build of a template."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ from bigcodeflow.execution.remote.transports import (
 
 logger = logging.getLogger(__name__)
 
-#: Within it the SDK repeats what E2B refused with 429, 502, 503 or 504, and waits as long as Retry-After says.
+#: Time in which the SDK repeats calls that E2B refused with 429, 502, 503 or 504; it waits as Retry-After says.
 _CREATE_SECONDS = 120.0
 _SECONDS_PER_HOUR = 3600
 #: E2B's list price, https://e2b.dev/pricing.
@@ -45,11 +45,11 @@ USD_PER_GIB_SECOND = 0.0000045
 _MACHINE, _OWNER, _RUN, _HOST = "bigcodeflow_machine", "bigcodeflow_owner", "bigcodeflow_run", "bigcodeflow_host"
 #: The interpreter with bigcodeflow in a template, deployments/sandbox/Dockerfile.
 HOST_PYTHON = "/opt/bigcodeflow/bin/python"
-#: A template's ENV holds while it is built only.
+#: Variables of the host, because a template's ENV applies only while it is built.
 _VARIABLES = {"BIGCODEFLOW_ENVIRONMENTS": "/opt/environments", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
-#: E2B takes 64 MiB in one call, a proxy before it may take less; a plan of many programs is larger than this.
+#: E2B accepts 64 MiB in one call, a proxy in front of it may accept less; a plan of many programs is larger than this.
 _BYTES_PER_CALL = 1 << 20
-#: What the SDK raises for faults of E2B and of the network; ValueError and KeyError for answers that are not E2B's.
+#: Errors of the SDK for faults of E2B and the network; ValueError and KeyError for answers that are not from E2B.
 SDK_ERRORS = (
     e2b.SandboxException,
     e2b.AuthenticationException,
@@ -61,8 +61,8 @@ SDK_ERRORS = (
     KeyError,
 )
 _FORBIDDEN, _ABSENT, _BAD_REQUEST = 403, 404, 400
-#: Repeats a call to a sandbox while E2B limits the rate, which the SDK does for calls to the control plane alone. After
-#: 429 nothing was done; after any other failure that is unknown, and a second call might do the same twice.
+#: Repeats a call to a sandbox while E2B limits the rate; the SDK does this only for calls to the control plane. After
+#: 429 nothing was done; after any other failure this is unknown, and a second call might do the same twice.
 _repeat_rate_limited = Retrying(
     retry=retry_if_exception_type(e2b.RateLimitException),
     wait=wait_random_exponential(multiplier=0.5, max=4.0),
@@ -80,7 +80,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _meaning_of(error: Exception, template: str) -> ExecutionError:
-    """What an error of the SDK means: a HostLostError where another attempt may succeed, else a HostRefusedError."""
+    """Convert an error of the SDK: to HostLostError if another attempt may succeed, else to HostRefusedError."""
     text, status = _one_line(error), getattr(error, "status_code", None)
     if isinstance(error, e2b.AuthenticationException):
         return HostRefusedError(
@@ -110,12 +110,12 @@ def _sdk_errors(*, template: str = "") -> Iterator[None]:
 
 
 class E2BTransport:
-    """A sandbox with a running host; the sandbox is extended as long as the transport is open, and killed with it."""
+    """A sandbox with a running host; its time-out is extended while the transport is open; ``close`` kills it."""
 
     def __init__(
         self, sandbox: e2b.Sandbox, environment: str, *, timeout_seconds: int, ended: Callable[[float], None]
     ) -> None:
-        """Start the host; where that fails the sandbox is killed. ``ended`` is called once with the seconds held."""
+        """Start the host; kill the sandbox if that fails. ``ended`` is called once with its lifetime in seconds."""
         self.label = f"E2B sandbox {sandbox.sandbox_id}"
         self.sandbox, self._timeout_seconds, self._ended = sandbox, timeout_seconds, ended
         self._begun = time.monotonic()
@@ -143,10 +143,10 @@ class E2BTransport:
         threading.Thread(target=self._extend, name=f"extend-{sandbox.sandbox_id}", daemon=True).start()
 
     def send(self, data: bytes) -> None:
-        """Send whole lines; what several threads send at the same time goes in one call."""
+        """Send whole lines; lines that several threads send at the same time share one call."""
         self._unsent.append(data)
         with self._sending:
-            # Empty where another thread has sent the lines; if its call failed, the connection is broken for all.
+            # Empty if another thread has sent the lines; if its call failed, the connection is broken for all.
             batch = b"".join(self._unsent.popleft() for _ in range(len(self._unsent)))
             try:
                 for start in range(0, len(batch), _BYTES_PER_CALL):
@@ -155,7 +155,7 @@ class E2BTransport:
                 raise HostLostError(f"{self.label} takes no input ({_one_line(error)})") from error
 
     def lines(self) -> Iterator[bytes]:
-        """The host's lines, until it ends; then a HostLostError says why it did."""
+        """Yield the host's lines until it ends; then raise HostLostError with the reason."""
         try:
             yield from whole_lines(self._output())
         except SDK_ERRORS as error:
@@ -164,7 +164,7 @@ class E2BTransport:
         raise HostLostError(f"its host ended{stderr}")
 
     def close(self) -> None:
-        """Kill the sandbox; where E2B cannot be reached, it ends by its time-out."""
+        """Kill the sandbox; if E2B cannot be reached, the sandbox ends by its time-out."""
         with self._closing:
             if self._closed.is_set():
                 return
@@ -184,7 +184,7 @@ class E2BTransport:
                 yield out.encode()
 
     def _extend(self) -> None:
-        """Extend the sandbox; three attempts fit into its time-out."""
+        """Extend the sandbox's time-out regularly; three attempts fit into it."""
         while not self._closed.wait(self._timeout_seconds / 3):
             try:
                 self.sandbox.set_timeout(self._timeout_seconds)
@@ -193,13 +193,13 @@ class E2BTransport:
             except SDK_ERRORS as error:
                 logger.info("%s could not be extended: %s", self.label, _one_line(error))
                 if isinstance(error, e2b.SandboxException) and error.status_code == _BAD_REQUEST:
-                    return  # as old as the plan lets a sandbox become; its items will begin again in another
+                    return  # the sandbox has the plan's maximum age; its items will start again in another sandbox
 
 
 def _open_transport(
     config: ExecutionConfig, environment: RemoteEnvironment, metadata: Mapping[str, str], ended: Callable[[float], None]
 ) -> E2BTransport:
-    """A new sandbox of a build, with its host."""
+    """Create a sandbox of a build, and start its host."""
     timeout_seconds = config.e2b.timeout_seconds
     with _sdk_errors(template=environment.reference):
         sandbox = e2b.Sandbox.create(
@@ -230,18 +230,18 @@ class E2BBackend(RemoteBackend):
         self._held_seconds: list[float] = []
 
     def close(self) -> None:
-        """Kill all sandboxes, and say what they cost."""
+        """Kill all sandboxes, and log what they cost."""
         super().close()
         held, self._held_seconds = self._held_seconds, []
         if held:
             usd = estimate(self._config.e2b, sum(held), read_record(_build_id(self._reference)))
             hours = sum(held) / _SECONDS_PER_HOUR
-            # A warning, as these and nothing less are taken from workers into a run's own log.
+            # A warning, because only warnings and errors are copied from workers into a run's log.
             logger.warning("backend e2b: %d sandboxes, %.3f hours in all, about USD %.4f", len(held), hours, usd)
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
-    """The environment in the template's build; the host of a build without a record is asked, in one sandbox."""
+    """Return the environment in the template's build; if the build has no record, ask its host, in one sandbox."""
     template = config.e2b.template or template_name(config.environment)
     try:
         reference = _pinned(template)
@@ -260,7 +260,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
     identity = json.dumps([record.environment_sha, record.build_id])
     return RemoteEnvironment(
         name=record.environment,
-        # Two builds of one lock may differ in what lies around the libraries, and share no verdicts.
+        # Two builds of one lock may differ outside the libraries, so they share no verdicts.
         environment_sha=hashlib.sha256(identity.encode()).hexdigest(),
         missing_data=record.missing_data,
         lock_sha256=record.lock_sha256,
@@ -269,7 +269,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
 
 
 def _pinned(template: str) -> str:
-    """The build that a template's name stands for now, as TEMPLATE:BUILD, which no later build changes."""
+    """Return a template's current build as TEMPLATE:BUILD, which no later build changes."""
     name, _, tag = template.partition(":")
     try:
         if str(uuid.UUID(tag)) == tag:
@@ -289,7 +289,7 @@ def _build_id(reference: str) -> str:
 
 
 def _describe_build(config: ExecutionConfig, reference: str) -> TemplateRecord:
-    """The build's record, by its own host; written for the next time, as a build never changes."""
+    """Ask the build's own host for its record, and store the record for later, because a build never changes."""
     asked = RemoteEnvironment(config.environment, "", reference=reference)
     transport = _open_transport(config, asked, own_metadata(), lambda _seconds: None)
     try:
@@ -313,7 +313,7 @@ def _describe_build(config: ExecutionConfig, reference: str) -> TemplateRecord:
 
 
 def estimate(config: E2BConfig, seconds: float, record: TemplateRecord | None = None) -> float:
-    """USD for seconds of sandboxes, summed over all of them; without a record, as elsewhere, of two cores and 8 GiB."""
+    """Return the cost in USD of ``seconds`` summed over all sandboxes; without a record, assume two cores and 8 GiB."""
     if config.usd_per_hour:
         return seconds / _SECONDS_PER_HOUR * config.usd_per_hour
     cores, memory_mib = (record.cores, record.memory_mib) if record else (2, 8192)
@@ -321,16 +321,16 @@ def estimate(config: E2BConfig, seconds: float, record: TemplateRecord | None = 
 
 
 def own_metadata() -> dict[str, str]:
-    """Metadata of the sandboxes of this process."""
+    """Return the metadata for the sandboxes of this process."""
     return {_MACHINE: machine_id(), _OWNER: process_id(), _RUN: uuid.uuid4().hex, _HOST: socket.gethostname()}
 
 
 def remove_orphans() -> int:
-    """Kill the sandboxes of this machine's processes that are gone, and count them; other machines' time out."""
+    """Kill the sandboxes of ended processes of this machine, and return how many; other machines' time out."""
     removed, machine, found = 0, machine_id(), []
     try:
         pages = e2b.Sandbox.list(query=e2b.SandboxQuery(metadata={_MACHINE: machine}))
-        while pages.has_next:  # running and paused ones; all are listed before one is killed, which moves the pages
+        while pages.has_next:  # running or paused; all are listed before any is killed, as kills shift the pages
             found += pages.next_items()
         for sandbox in found:
             if is_orphan(machine, sandbox.metadata.get(_OWNER, "")):

@@ -17,12 +17,12 @@ from bigcodeflow.execution.backends.local import MOST_IN_FLIGHT, Admission, Loca
 from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.zygote_plan import SURVEY_LIMITS, starts_of
 
-#: Backends of different limits and starts that are kept ready at the same time.
+#: Most backends, of different limits and starts, that are kept ready at the same time.
 _MAX_BACKENDS = 4
 
 
 class ExecutionMode(NamedTuple):
-    """How items are to run."""
+    """Limits of items, and how they start."""
 
     limits: LimitsConfig
     start: Start = "warm"
@@ -31,11 +31,11 @@ class ExecutionMode(NamedTuple):
 class ExecutorPool:
     """Runs items in sandboxes; used by several threads at once.
 
-    Who submits keeps to ``slots``: an item takes one until it ends, or is said to compute or sleep for long.
+    Callers must respect ``slots``: an item uses a slot until it ends, or until ``on_long`` reports it as long.
     """
 
     def __init__(self, environment: InstalledEnvironment, *, cores: int = 0, slots_per_core: int = 8) -> None:
-        """Start nothing yet; 0 cores takes all, and several slots on each keep sleeping tests from holding it."""
+        """Start nothing yet; 0 cores takes all. With several slots per core, sleeping tests do not block the core."""
         self.environment = environment
         self.cores = cores or usable_cores()
         self.slots = self.cores * slots_per_core
@@ -48,12 +48,12 @@ class ExecutorPool:
         self._preparing = threading.Lock()
 
     def check(self, mode: ExecutionMode) -> Capabilities:
-        """Start one empty sandbox and say which layers hold, or raise SandboxUnavailableError."""
+        """Start one empty sandbox and return the active layers of isolation, or raise SandboxUnavailableError."""
         with closing(self._make_backend(mode)) as backend:
             return backend.check()
 
     def description(self, capabilities: Capabilities) -> dict[str, Any]:
-        """The fields of ``protocol.HostInfo``."""
+        """Return the fields of ``protocol.HostInfo``."""
         names = ("name", "environment_sha", "missing_data", "lock_sha256")
         return {
             "code_version": code_version(),
@@ -64,20 +64,20 @@ class ExecutorPool:
         }
 
     def prepare(self, texts: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-        """For each program with its test how it starts, as ``protocol.PlannedStart`` has it."""
+        """Return for each (program, test) how it starts, with the fields of ``protocol.PlannedStart``."""
         with self._preparing:  # one at a time, so that no import is measured twice
             starts = starts_of(texts, self.environment, LocalBackend(self.environment, SURVEY_LIMITS))
         return [{"preload": preload, "zygote": zygote} for preload, zygote in starts]
 
     def submit(self, item: WorkItem, mode: ExecutionMode, on_long: OnLong | None = None) -> "Future[Outcome]":
-        """Have an item executed; ``on_long`` is called, in another thread, once it leaves its slot.
+        """Submit an item for execution; ``on_long`` is called, in another thread, once it leaves its slot.
 
-        Cancelling what has not begun takes it back.
+        Cancel the future to withdraw an item that has not begun.
         """
         return self._threads.submit(self._execute, item, mode, on_long)
 
     def close(self) -> None:
-        """End everything, what is running included."""
+        """End everything, also running items."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             backends, self._backends = list(self._backends.values()), {}
@@ -88,7 +88,7 @@ class ExecutorPool:
         self._thread.on_long = on_long
         with self._lock:
             backend = self._backends.pop(mode, None) or self._make_backend(mode)
-            self._backends[mode] = backend  # the one used last stands last
+            self._backends[mode] = backend  # the most recently used backend comes last
             self._users[mode] += 1
             idle = [one for one in self._backends if not self._users[one]]
             ended = [self._backends.pop(one) for one in idle[: max(0, len(self._backends) - _MAX_BACKENDS)]]

@@ -1,8 +1,8 @@
-"""The host program, at the far end of a transport: items in on standard input, outcomes out on standard output.
+"""The host program, at the far end of a transport: reads items from standard input, writes outcomes to standard output.
 
     python -m bigcodeflow.execution.remote.host --environment NAME
 
-It runs inside a container or a cloud sandbox and ends with its input, so that a client which was killed leaves nothing.
+It runs inside a container or a cloud sandbox and ends with its input, so that a killed client leaves nothing behind.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Host:
         self._open: set[object] = set()
 
     def serve(self, messages: Iterable[bytes]) -> int:
-        """Answer until the input ends; exit code 1 if the client was refused."""
+        """Answer messages until the input ends; return the exit code, 1 if the client was refused."""
         threading.Thread(target=self._send_alive, name="alive", daemon=True).start()
         try:
             for line in messages:
@@ -88,7 +88,7 @@ class Host:
         if done.cancelled():
             return
         error = done.exception()
-        # An item that got no answer would be waited for until its client gives the whole host up.
+        # Without an answer, the client would wait for the item until it gives up the whole host.
         outcome = Outcome(exit=f"{NOT_STARTED}{error!r}") if error else done.result()
         self._send({"type": "outcome", "number": number, "outcome": asdict(outcome)})
         self._open.discard(number)
@@ -107,14 +107,14 @@ class Host:
 
 
 def main() -> int:
-    """Serve the standard streams."""
+    """Serve a client on the standard streams, and return the exit code."""
     parser = argparse.ArgumentParser(description="Execute the items that come in on standard input.")
     parser.add_argument("--environment", required=True, help="name of a sandbox environment that is built here")
     parser.add_argument("--cores", type=int, default=0, help="cores to keep busy; 0 takes all")
     parser.add_argument("--slots-per-core", type=int, default=8, help="items in flight for each core")
     options = parser.parse_args()
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything here prints must not get between the messages
+    os.dup2(2, 1)  # output of other code here must not mix with the messages
     try:
         environment = find_environment(options.environment)
     except BigCodeFlowError as error:

@@ -1,4 +1,4 @@
-"""The backends http and gradio: items go to `bigcodeflow serve` or to a space over the same HTTP API, one a request."""
+"""Backends http and gradio: send items to `bigcodeflow serve` or a space over one HTTP API, one item per request."""
 
 import logging
 import random
@@ -38,24 +38,24 @@ from bigcodeflow.execution.remote.http_client import (
 
 logger = logging.getLogger(__name__)
 
-#: How long a service may be away, such as for a restart, before its items are given up.
+#: Seconds that a service may be unreachable, such as for a restart, before its items are given up.
 _AWAY_SECONDS = 60.0
-#: After that, how long it is not asked again: a thousand items must not each wait for it.
+#: Seconds after that without new requests: a thousand items must not each wait for the service.
 _DOWN_SECONDS = 15.0
-#: Responses to one item that broke off or made no sense.
+#: Most responses to one item that may break off or be invalid.
 _MAX_LOSSES = 8
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 10.0
-#: An outage is over once no call has failed for so long.
+#: An outage is over if no call has failed for this long.
 _FORGOTTEN_SECONDS = 180.0
 #: The longest Retry-After that is followed; the service may be free sooner than it says.
 _LONGEST_AFTER_SECONDS = 120.0
 
 
 class HttpBackend:
-    """Runs items at a service. Each call of ``execute`` is one execution there, however often it has to be asked."""
+    """Runs items at a service. Each call of ``execute`` is one execution there, however many requests it needs."""
 
     def __init__(self, config: ExecutionConfig, environment: Environment) -> None:
-        """Send nothing yet; ``environment`` is where the service executed when the work was planned."""
+        """Send nothing yet; ``environment`` is the service's environment at the time of planning."""
         self.name: str = config.backend
         self._config = config
         self._limits = config.limits.model_dump(exclude={"time_seconds", "time_policy"})  # each item has its own
@@ -73,7 +73,7 @@ class HttpBackend:
         self._under_way = UnderWay()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """The service's capabilities; refuses one that allows less than the run wants."""
+        """Return the service's capabilities; raise SandboxUnavailableError if it allows less than the run wants."""
         info = self._client.info()
         allowed = info.limits.model_dump()
         prefix = "--most-" if self.name == "gradio" else "--"
@@ -92,18 +92,18 @@ class HttpBackend:
         return found
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """The items with what a warm start needs, as the service plans it; as they are where that cannot be asked."""
+        """Return the items with the service's plan for their warm starts; unchanged if it cannot plan."""
         if self._config.start == "cold" or not items:
             return items
         try:
-            max_bytes = (self._client.info().max_body_mib << 20) - (1 << 16)  # for what is beside the texts
+            max_bytes = (self._client.info().max_body_mib << 20) - (1 << 16)  # room for all but the texts
             return protocol.with_starts(items, self._client.prepare, max_bytes)
         except BigCodeFlowError as error:
             logger.warning("backend %s: samples start without a plan, which is slower: %s", self.name, error)
             return items
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Run one item; what is lost on the way is asked for again, and not executed again."""
+        """Run one item; if a response is lost, request it again, without a second execution."""
         if time.monotonic() < self._late.get(item.verdict_key, 0.0):
             return self._unplaced(DeadlinePassedError("it did not end the item in time"))
         with self._room, self._under_way.noted(item):
@@ -118,7 +118,7 @@ class HttpBackend:
                 if self._outage.given_up or losses >= _MAX_LOSSES or self._is_hopeless(error):
                     return True
                 late = isinstance(error, DeadlinePassedError) or time.monotonic() + state.upcoming_sleep > deadline
-                if late:  # the engine executes it again at once, and should not wait as long once more
+                if late:  # the engine executes the item again soon, and should not wait as long a second time
                     self._late[item.verdict_key] = time.monotonic() + _AWAY_SECONDS
                 return late
 
@@ -136,11 +136,11 @@ class HttpBackend:
                 return self._unplaced(error)
 
     def under_way(self) -> Mapping[str, float]:
-        """Items that were sent, the service's queue included, and for how many seconds."""
+        """Return the seconds since each item was sent, time in the service's queue included, by verdict key."""
         return self._under_way.seconds()
 
     def close(self) -> None:
-        """Send nothing any more; items under way return as not started."""
+        """Stop sending requests; running items return as not started."""
         self._closed.set()
         self._client.close()
 
@@ -152,7 +152,7 @@ class HttpBackend:
         return outcome
 
     def _is_hopeless(self, error: ServiceCallError) -> bool:
-        """Whether another attempt is useless; an outage is shared with all other items."""
+        """Tell if another attempt is useless; an outage is shared with all other items."""
         if isinstance(error, ServiceUnreachableError):
             return self._outage.lasts_too_long(error)
         if isinstance(error, ServiceBusyError | CallRefusedError):
@@ -164,7 +164,7 @@ class HttpBackend:
 
 
 class _Outage:
-    """An outage of the service, as all threads see it."""
+    """An outage of the service, shared by all threads."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -173,11 +173,11 @@ class _Outage:
 
     @property
     def given_up(self) -> bool:
-        """Whether it lasted so long, moments ago, that another attempt is useless."""
+        """True for a short time after it has lasted too long, while another attempt is useless."""
         return time.monotonic() < self._down_until
 
     def lasts_too_long(self, error: ServiceCallError) -> bool:
-        """Note a call without a response; whether the outage lasts too long now."""
+        """Record a call without a response; return True if the outage lasts too long now."""
         now = time.monotonic()
         if self._since is None or now - self._last > _FORGOTTEN_SECONDS:
             self._since = now
@@ -188,7 +188,7 @@ class _Outage:
         return too_long
 
     def end(self) -> None:
-        """Note a response."""
+        """Record a response, which ends the outage."""
         self._since, self._down_until = None, 0.0
 
 
@@ -197,7 +197,7 @@ def _error_of(state: RetryCallState) -> ServiceCallError:
 
 
 def _wait_seconds(state: RetryCallState) -> float:
-    """As long as the service says, else longer and longer; a random part keeps threads from retrying together."""
+    """Return the service's Retry-After, else a growing pause; a random part keeps threads from retrying together."""
     after_seconds = _error_of(state).after_seconds
     if after_seconds is None:
         pause = wait_exponential_jitter(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, jitter=_FIRST_PAUSE_SECONDS)
@@ -206,7 +206,7 @@ def _wait_seconds(state: RetryCallState) -> float:
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
-    """The environment that the service executes in."""
+    """Return the environment that the service executes in."""
     with closing(ServiceClient(config)) as client:
         found = client.info().environment
     if found.name != config.environment:

@@ -1,4 +1,4 @@
-"""A client of the HTTP API, and what each response means for the caller."""
+"""A client of the HTTP API, and the errors that its responses mean for the caller."""
 
 import json
 import os
@@ -32,10 +32,10 @@ from bigcodeflow.execution.remote.transports import whole_lines
 _CONNECT_SECONDS = 10.0
 #: A service gives a sign of life every 5 s, once it has begun to answer.
 _SILENCE_SECONDS = 60.0
-#: A first plan measures imports.
+#: Long, because a first plan measures imports.
 _PREPARE_SECONDS = 1800.0
 _MAX_RESPONSE_BYTES = 256 << 20
-#: Name of the one item of each batch.
+#: Name of the only item of each batch.
 _ITEM = "item"
 
 _UNREACHABLE = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
@@ -78,7 +78,7 @@ class CallRefusedError(ServiceCallError):
 
 
 class NotAServiceError(CallRefusedError):
-    """What answers is no service of bigcodeflow."""
+    """The address answers, but is no service of bigcodeflow."""
 
     remedy = "see that execution.service.url names a service of bigcodeflow 0.2.0 or newer"
 
@@ -90,7 +90,7 @@ class KeyRejectedError(CallRefusedError):
 
 
 class DeadlinePassedError(ServiceCallError):
-    """The time that the caller gave is over."""
+    """The caller's deadline has passed."""
 
     remedy = _RAISE_TIMEOUT
 
@@ -99,7 +99,7 @@ class ServiceClient:
     """A client of the configured service; used by several threads at once."""
 
     def __init__(self, config: ExecutionConfig, address: str = "") -> None:
-        """Send nothing yet; ``address`` is that of a space named as OWNER/NAME, where it is known."""
+        """Send nothing yet; ``address`` is the address of a space named as OWNER/NAME, if it is known."""
         self._config = config
         url, headers = config.service.url, {"Accept-Encoding": "identity"}
         if config.backend == "gradio" and "://" not in url:
@@ -127,7 +127,7 @@ class ServiceClient:
         )
 
     def info(self) -> protocol.Info:
-        """What the service says of itself; a failure names the remedy."""
+        """Return the service's description of itself; an error names the remedy."""
         try:
             response = self._object("GET", "/v1/info", None, _SILENCE_SECONDS)
             version = response.get("code_version")
@@ -146,17 +146,17 @@ class ServiceClient:
             raise SandboxUnavailableError(self.explained(other_program)) from None
 
     def explained(self, error: ServiceCallError) -> str:
-        """The error with the service's address and the remedy."""
+        """Return the error's text with the service's address and the remedy."""
         service = self._config.service
         remedy = error.remedy.format(command=_COMMANDS[self._config.backend], key_variable=service.key_variable)
         return ": ".join(filter(None, (f"the service at {service.url}", str(error), remedy)))
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The service's answer to a ``protocol.PrepareRequest``, or a ServiceCallError."""
+        """Return the service's answer to a ``protocol.PrepareRequest``, or raise ServiceCallError."""
         return self._object("POST", "/v1/prepare", protocol.line(request), _PREPARE_SECONDS)
 
     def execute(self, batch: dict[str, Any], item: dict[str, Any], deadline: float) -> Outcome:
-        """The outcome of one item of a batch, before a deadline of ``time.monotonic``, or a ServiceCallError."""
+        """Return the outcome of one item before ``deadline`` (``time.monotonic``), or raise ServiceCallError."""
         content = protocol.line(batch | {"items": [item | {"id": _ITEM}], "detail": "outcome"})
         patience_seconds = min(_SILENCE_SECONDS, max(0.1, deadline - time.monotonic()))
         outcome: Outcome | None = None
@@ -172,14 +172,14 @@ class ServiceClient:
         return outcome
 
     def close(self) -> None:
-        """Begin no call any more; those under way end with the service's next line, and the last closes the client."""
+        """Start no more calls; running calls end with the service's next line, and the last closes the client."""
         with self._lock:
             self._closing = True
             self._close_when_idle()
 
     def _close_when_idle(self) -> None:
         if self._closing and not self._open_calls:
-            self._client.close()  # not before: a thread that reads from a closed socket would wait for ever
+            self._client.close()  # not earlier: a thread that reads from a closed socket would wait forever
 
     def _object(self, method: str, path: str, content: bytes | None, seconds: float) -> dict[str, Any]:
         with self._response(method, path, content, seconds) as response:
@@ -190,7 +190,7 @@ class ServiceClient:
 
     @contextmanager
     def _response(self, method: str, path: str, content: bytes | None, seconds: float) -> Iterator[httpx2.Response]:
-        """A response with status 200; ``seconds`` is how long the service may be silent."""
+        """Yield a response with status 200; the service may be silent for up to ``seconds``."""
         timeout = httpx2.Timeout(seconds, connect=_CONNECT_SECONDS, pool=None)
         headers = {"Content-Type": "application/json"} if content else {}
         with self._lock:
@@ -212,7 +212,7 @@ class ServiceClient:
                 self._close_when_idle()
 
     def _chunks(self, response: httpx2.Response, deadline: float = float("inf")) -> Iterator[bytes]:
-        """The body as it arrives, until the deadline or the end of the run."""
+        """Yield the body as it arrives; raise an error after the deadline or at the end of the run."""
         size_bytes = 0
         for chunk in response.iter_raw():
             size_bytes += len(chunk)
@@ -225,12 +225,12 @@ class ServiceClient:
                 raise CallRefusedError("it is not asked any more, as the run ends")
 
     def _status_error(self, response: httpx2.Response) -> ServiceCallError:
-        """What a status other than 200 stands for."""
+        """Return the error that a status other than 200 means."""
         status = response.status_code
         try:
             value = _json_of(b"".join(self._chunks(response)))
         except (ServiceCallError, httpx2.HTTPError):
-            value = None  # something else than a service answers
+            value = None  # the answer is not from a service
         details = value.get("detail") if isinstance(value, dict) else None
         details = [str(line) for line in details] if isinstance(details, list) else []
         after_seconds = _retry_after(response.headers.get("retry-after", ""))
@@ -248,7 +248,7 @@ class ServiceClient:
 
 
 def _space_of_hub(name: str, address: str) -> tuple[str, str]:
-    """The address of a space named as OWNER/NAME, unless it is known, and the hub's own token for a private one."""
+    """Return the address of a space named as OWNER/NAME, looked up if unknown, and the token for private spaces."""
     from huggingface_hub import HfApi, get_token
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
@@ -263,12 +263,12 @@ def _space_of_hub(name: str, address: str) -> tuple[str, str]:
 
 
 def _retry_after(header: str) -> float | None:
-    """Seconds of a Retry-After header, which holds them or a date; None where it holds neither."""
+    """Return the seconds of a Retry-After header, which holds seconds or a date; None if it holds neither."""
     if header.strip().isdecimal():
         return float(header)
     try:
         return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):  # no date, or one without a zone
+    except (ValueError, TypeError):  # no date, or a date without a time zone
         return None
 
 

@@ -1,6 +1,6 @@
-"""A client of the original evaluator's Gradio space: a sample file in, its two result files out.
+"""A client of the original evaluator's Gradio space: sends a sample file, and writes the two result files.
 
-The space judges whole files, with its own sandbox and libraries; ``bigcodeflow.importing`` makes a run of its files.
+The space judges whole files, with its own sandbox and libraries; ``bigcodeflow.importing`` makes a run from its files.
 """
 
 import json
@@ -23,7 +23,7 @@ from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError, e
 from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
 from bigcodeflow.store import write_atomically
 
-# Read by the client when it is imported: it reports nothing to its makers.
+# gradio_client reads this when it is imported: it then sends no usage data to its makers.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import httpx
@@ -37,10 +37,10 @@ logger = logging.getLogger(__name__)
 _ENDPOINT = "/predict"
 _MAX_LOSSES = 3
 _SECONDS_BETWEEN_ATTEMPTS = 4.0
-#: A space that sends nothing for so long is taken for dead.
+#: A space that sends nothing for this long counts as dead.
 _SILENCE_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
-#: What the client raises where a space cannot be reached, does not answer, or its answer makes no sense.
+#: Errors of the client if a space cannot be reached, does not answer, or sends an invalid answer.
 _ERRORS = (httpx.HTTPError, httpx.InvalidURL, HfHubHTTPError, OSError, ValueError, QueueError, TooManyRequestsError)
 
 
@@ -53,7 +53,7 @@ class _SampleResult(BaseModel):
 
 
 class _Results(BaseModel):
-    """Of a whole file."""
+    """Results of a whole file."""
 
     date: str
     eval: dict[str, Annotated[list[_SampleResult], Field(min_length=1)]] = Field(min_length=1)
@@ -61,25 +61,25 @@ class _Results(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SpaceQuestion:
-    """Parameters of the original's endpoint; names and defaults are its own."""
+    """Parameters of the original evaluator's endpoint, with its names and defaults."""
 
     split: Split = "complete"
     subset: Subset = "full"
     pass_k: str = "1,5,10"  # noqa: S105 - no password
     parallel: int = -1
-    """Programs at the same time; -1 leaves it to the space."""
+    """Programs at the same time; -1 leaves the number to the space."""
     min_time_limit: float = 1.0
-    """Seconds."""
+    """Minimum time limit, in seconds."""
     max_as_limit: int = 30 * 1024
     """Address space, in MiB."""
     max_data_limit: int = 30 * 1024
-    """In MiB."""
+    """Data segment, in MiB."""
     max_stack_limit: int = 10
-    """In MiB."""
+    """Stack, in MiB."""
     calibrated: bool = True
     check_gt_only: bool = False
     no_gt: bool = False
-    """Ground truths are not executed."""
+    """True if ground truths are not executed."""
     selective_evaluate: str = ""
     """Numbers of tasks, such as 0,1,12; empty takes all."""
 
@@ -87,7 +87,7 @@ class SpaceQuestion:
 def results_of_space(
     service: ServiceConfig, samples: Path, folder: Path, question: SpaceQuestion | None = None
 ) -> Path:
-    """Have a space judge a sample file, and write the original's two result files; the path of the eval results."""
+    """Let a space judge a sample file, write the original's two result files, and return the eval results' path."""
     question = question or SpaceQuestion()
     if question.check_gt_only:
         raise ConfigError("check_gt_only executes no sample, so there is nothing to import: leave it out")
@@ -101,7 +101,7 @@ def results_of_space(
             f"space {service.url} gave no results that can be used: its log says why; try again, or evaluate here"
         ) from None
     stem = samples.name.removesuffix(".gz").removesuffix(".jsonl")
-    # With what the original adds to the scores when it writes them.
+    # Fields that the original adds to the scores when it writes them.
     written = {"model": stem.partition("--bigcodebench")[0], "split": question.split, "subset": question.subset}
     written |= {"calibrated": question.calibrated} | (dict(scores) if isinstance(scores, Mapping) else {})
     if question.no_gt:  # the space then says that all of them failed, or none
@@ -111,7 +111,7 @@ def results_of_space(
 
 
 def _ask_with_retries(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tuple[Any, Any]:
-    """The space's answer; a space that was lost is asked again, one that is busy as long as there is time."""
+    """Return the space's answer; retry a lost space a few times, and a busy space until the deadline."""
     deadline, losses = time.monotonic() + service.timeout_seconds, 0
 
     def gives_up(state: RetryCallState) -> bool:
@@ -135,14 +135,14 @@ def _ask_with_retries(service: ServiceConfig, samples: Path, question: SpaceQues
 
 
 def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadline: float) -> tuple[Any, Any]:
-    """The answer to one call of the endpoint, or a HostLostError where another attempt may give one."""
+    """Return the answer to one call of the endpoint; raise HostLostError if another attempt may succeed."""
     label = f"space {service.url}"
     key = os.environ.get(service.key_variable, "")
     client = None
     try:
         client = Client(
             service.url,
-            # The hub's own token, which the client would send to any address, is for the hub.
+            # The client would send the hub's token to any address, but it is for the hub only.
             token=False if "://" in service.url else None,
             headers={"Authorization": f"Bearer {key}"} if key else None,
             max_workers=1,
@@ -168,14 +168,14 @@ def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadlin
 
 
 def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict[str, object]:
-    """The question's settings that the space knows; those that it does not know have to be the defaults."""
+    """Return the settings that the space knows; raise ConfigError if an unknown setting is not the default."""
     described = client.view_api(return_format="dict", print_info=False)
     endpoint = described["named_endpoints"].get(_ENDPOINT) if isinstance(described, dict) else None
     if endpoint is None:
         raise HostRefusedError(f"{label} has no endpoint {_ENDPOINT}: is this the right space?")
     taken = {parameter["parameter_name"] for parameter in endpoint["parameters"]}
     asked = asdict(question)
-    # Older spaces know fewer settings; one that is not the default would be ignored without an error.
+    # Older spaces know fewer settings; they would ignore an unknown setting without an error.
     lost = [name for name, value in asked.items() if name not in taken and value != getattr(SpaceQuestion(), name)]
     if lost or "samples" not in taken:
         raise ConfigError(f"{label} takes no {', '.join(lost) or 'samples'}: use another space, or the default")
@@ -183,7 +183,7 @@ def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict
 
 
 def _meaning_of(error: BaseException, label: str, key_variable: str) -> HostLostError | HostRefusedError:
-    """What an error of the client means: whether to call again at once, later, or never."""
+    """Convert a client's error: HostLostError (call again), SpaceBusyError (later) or HostRefusedError (never)."""
     code = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else 0
     reason = error_message(error)
     if isinstance(error, AuthenticationError) or code == HTTPStatus.UNAUTHORIZED:
@@ -201,5 +201,5 @@ def _meaning_of(error: BaseException, label: str, key_variable: str) -> HostLost
 
 @cache
 def _certificates() -> Any:
-    """One for all requests: the client would read every authority's certificate anew for each, which takes 25 ms."""
+    """Return one SSL context for all requests: else the client reads all CA certificates each time, for 25 ms."""
     return httpx.create_ssl_context()

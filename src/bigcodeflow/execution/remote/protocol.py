@@ -1,4 +1,4 @@
-"""The one protocol between clients and what executes for them: `bigcodeflow serve`, a space, or a host program.
+"""Protocol between clients and the programs that execute for them: `bigcodeflow serve`, a space, or a host program.
 
 The models below are the bodies of requests and responses, the same everywhere. Over HTTP (``bigcodeflow.serving``) each
 has an address. Over standard streams (``execution.remote.host``) a message is one line of JSON in ASCII:
@@ -9,8 +9,8 @@ has an address. Over standard streams (``execution.remote.host``) a message is o
                                                       outcome
 
 A host also sends ``alive`` every few seconds, with the numbers of its open items, and ``refused`` with a message before
-it gives up. A number is the client's own and comes back as it was. Clients judge outcomes themselves, so that verdicts
-mean the same everywhere.
+it gives up. The client chooses each number, and the host returns it unchanged. Clients judge outcomes themselves, so
+that verdicts mean the same everywhere.
 """
 
 import json
@@ -26,12 +26,12 @@ from bigcodeflow.environments import RemoteEnvironment
 from bigcodeflow.execution.backends.base import Capabilities, Outcome
 from bigcodeflow.execution.items import SHORTEST_LIMIT_SECONDS, WorkItem
 
-#: Of the standard streams; bump when an older host would misunderstand.
+#: Version of the protocol over standard streams; bump when an older host would misunderstand.
 PROTOCOL = 3
 #: Seconds between two signs of life.
 ALIVE_SECONDS = 5.0
 
-#: Fields that each event of an outcome's frames must have for a verdict to be made from it.
+#: Event of an outcome's frames → fields that it must have, because verdicts are made from them.
 _FRAMES: dict[str, tuple[str, ...]] = {
     "started": (),
     "imported": (),
@@ -42,7 +42,7 @@ _FRAMES: dict[str, tuple[str, ...]] = {
     "tampering": ("what",),
     "end": (),
 }
-#: What a client that judges outcomes itself sends of an item.
+#: Fields of an item that a client sends if it judges outcomes itself.
 _PLANNED = ("preload", "zygote", "expected_memory_mib", "long_after_seconds")
 _SENT = ("program", "test", "time_seconds", *_PLANNED, "stop_after", "separate", "fail_fast")
 
@@ -51,7 +51,7 @@ class ProtocolError(BigCodeFlowError):
     """A message that has no meaning here."""
 
 
-#: A name as an import statement has it; what a warm start imports is named by clients.
+#: Module name as in an import statement; clients name the modules that a warm start imports.
 _Module = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=300)]
 _EXAMPLE_TEST = (
     "import unittest\n\nclass TestCases(unittest.TestCase):\n"
@@ -280,12 +280,12 @@ class Info(HostInfo):
 
 
 def line(message: Mapping[str, Any]) -> bytes:
-    """A message as one line; a lone surrogate, which a model's text may hold, stays what it is."""
+    """Encode a message as one line; keep lone surrogates, which a model's text may hold, unchanged."""
     return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def message_of(text: bytes) -> dict[str, Any]:
-    """The message of one line, or a ProtocolError, which does not quote the line: it may hold another's program."""
+    """Parse a line as a message; ProtocolError does not quote the line, which may hold another client's program."""
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
@@ -296,13 +296,13 @@ def message_of(text: bytes) -> dict[str, Any]:
 
 
 def item_fields(item: WorkItem, *, name: str, key: str = "") -> dict[str, Any]:
-    """An ``Item`` as JSON, for clients that judge its outcome themselves; a repeated key executes nothing again."""
+    """Return an ``Item`` as JSON, for clients that judge its outcome; a repeated key executes nothing again."""
     sent = {field: getattr(item, field) for field in _SENT}
     return {"id": name, "key": key, "expected_tests": [], "task_modules": []} | sent
 
 
 def work_item_of(item: Item, default_seconds: float) -> WorkItem:
-    """The work that an item asks for; what its verdict needs beside it is as the client stated it."""
+    """Return the work item that a client's item describes; take the fields for its verdict as the client sent them."""
     return WorkItem(
         verdict_key="",
         program=item.program,
@@ -321,7 +321,7 @@ def work_item_of(item: Item, default_seconds: float) -> WorkItem:
 
 
 def parse_outcome(value: object) -> Outcome:
-    """The outcome that JSON holds, whose frames have what a verdict is made from, or a ProtocolError."""
+    """Return the outcome in JSON; raise ProtocolError unless its frames have all fields that a verdict needs."""
     if not isinstance(value, dict) or value.keys() - _OUTCOME_FIELDS:
         raise ProtocolError("an outcome is no object, or has fields that are unknown here")
     try:
@@ -340,7 +340,7 @@ _OUTCOME_FIELDS = frozenset(field.name for field in fields(Outcome))
 
 
 def prepare_requests(items: Sequence[WorkItem], max_bytes: float) -> Iterator[dict[str, Any]]:
-    """Requests to plan the starts of items, each of a bounded size and with each test once; in their order."""
+    """Yield requests to plan the starts of items, in order; each has a limited size, and each test text once."""
     tests: dict[str, int] = {}
     programs: list[dict[str, Any]] = []
     size_bytes = 0
@@ -358,7 +358,7 @@ def prepare_requests(items: Sequence[WorkItem], max_bytes: float) -> Iterator[di
 def with_starts(
     items: Sequence[WorkItem], prepare: Callable[[dict[str, Any]], Mapping[str, Any]], max_bytes: float = float("inf")
 ) -> list[WorkItem]:
-    """Items with the starts that ``prepare``, a call to the far end, plans for them; or a ProtocolError."""
+    """Return items with the starts that ``prepare``, a call to the far end, plans for them; or raise ProtocolError."""
     responses = [prepare(request) for request in prepare_requests(items, max_bytes)]
     try:
         starts = [start for one in responses for start in Prepared.model_validate({"starts": one["starts"]}).starts]
@@ -373,7 +373,7 @@ def with_starts(
 
 
 def programs_of(request: PrepareRequest) -> list[tuple[str, str]]:
-    """Each program with the text of its test, or a ProtocolError where there is no such test."""
+    """Return each program with the text of its test; raise ProtocolError if the request lacks that test."""
     for number, one in enumerate(request.programs):
         if one.test >= len(request.tests):
             raise ProtocolError(f"programs.{number}.test: there is no test {one.test}")

@@ -1,4 +1,4 @@
-"""A connection to one host over a byte transport; and which process owns a host, to find what killed runs left."""
+"""A connection to one host over a byte transport; and owners of hosts, to detect hosts that killed runs left behind."""
 
 import itertools
 import os
@@ -18,14 +18,14 @@ from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.remote import protocol
 
-#: A host that sends nothing for so long is taken for dead, and an item that it does not name for lost.
+#: A host that sends nothing for this long counts as dead, and an item that it does not name for this long as lost.
 _SILENCE_SECONDS = 60.0
 _READY_SECONDS = 180.0
 _PREPARE_SECONDS = 1800.0
 
 
 class HostLostError(ExecutionError):
-    """A host cannot be reached, or was lost; another one may do the same work."""
+    """A host cannot be reached, or was lost; another host may do the same work."""
 
 
 class HostRefusedError(ExecutionError):
@@ -42,10 +42,10 @@ class Transport(Protocol):
         """Send whole lines, or raise HostLostError."""
 
     def lines(self) -> Iterator[bytes]:
-        """The host's lines, one by one, until it is gone."""
+        """Yield the host's lines, one by one, until it is gone."""
 
     def close(self) -> None:
-        """End the host and all that it runs; no error where it has ended already."""
+        """End the host and all that it runs; no error if it has ended already."""
 
 
 OpenTransport = Callable[[], Transport]
@@ -55,7 +55,7 @@ class Connection:
     """A host that is ready; used by several threads at once."""
 
     def __init__(self, transport: Transport, limits: LimitsConfig, start: Start) -> None:
-        """Begin, and wait until the host is ready, or raise HostLostError or HostRefusedError."""
+        """Send ``begin``, and wait until the host is ready, or raise HostLostError or HostRefusedError."""
         self._transport = transport
         self._numbers = itertools.count()
         self._waiting: dict[object, _Request] = {}
@@ -76,18 +76,18 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether it may still be used."""
+        """True while it can be used."""
         return self._lost is None
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The host's answer to a ``protocol.PrepareRequest``."""
+        """Return the host's answer to a ``protocol.PrepareRequest``."""
         number = next(self._numbers)
         return self._request(number, {"type": "prepare", "number": number} | request, _PREPARE_SECONDS)
 
     def execute(self, item: WorkItem, on_long: Callable[[], None] | None = None) -> Outcome:
-        """The outcome of one item, or a HostLostError where the host is gone or does not have it any more.
+        """Return the outcome of one item, or raise HostLostError if the host is gone or has lost the item.
 
-        The host keeps the item's limits. ``on_long`` is called in this thread once the item leaves its slot there.
+        The host enforces the item's limits. ``on_long`` is called in this thread once the item leaves its slot there.
         """
         number = next(self._numbers)
         fields = protocol.item_fields(item, name=str(number), key=item.verdict_key)
@@ -156,12 +156,12 @@ class Connection:
                                 request.named_at = self._last_line_at
                     elif request := self._waiting.get(message.get("number", message["type"])):
                         request.responses.put(message)
-        except (protocol.ProtocolError, HostLostError, TypeError) as error:  # the last for numbers that are none
+        except (protocol.ProtocolError, HostLostError, TypeError) as error:  # TypeError: a message has invalid numbers
             reason = f"{self._transport.label}: {error}"
         self._break(HostLostError(reason))
 
     def _break(self, error: ExecutionError) -> ExecutionError:
-        """Raise the first cause of the loss in every thread that waits."""
+        """Raise the first cause of the loss in every waiting thread, and return it."""
         with self._lock:
             self._lost = self._lost or error
             waiting, self._waiting = list(self._waiting.values()), {}
@@ -172,15 +172,15 @@ class Connection:
 
 @dataclass(eq=False)
 class _Request:
-    """What a thread waits for."""
+    """A request that a thread waits for."""
 
     responses: SimpleQueue[dict[str, Any] | ExecutionError] = field(default_factory=SimpleQueue)
     named_at: float = field(default_factory=time.monotonic)
-    """When it was sent, or last named by the host as one of its open items."""
+    """Time when it was sent, or when the host last named it as an open item."""
 
 
 def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a stream that arrives in pieces of any size; a last one without its end is left out."""
+    """Yield the lines of a stream that arrives in pieces of any size; leave out an incomplete last line."""
     parts: list[bytes] = []
     for chunk in chunks:
         *ends, rest = chunk.split(b"\n")
@@ -191,18 +191,18 @@ def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def machine_id() -> str:
-    """Identity of this boot of this machine and this pid namespace, within which process ids are unique."""
+    """Return the identity of this machine's boot and PID namespace, within which process ids are unique."""
     return f"{boot_id()}-{pid_namespace()}"
 
 
 def process_id(pid: int | None = None) -> str:
-    """Number and start time of a process, by default this one; empty for one that is gone."""
+    """Return id and start time of a process, by default this process; empty if it has ended."""
     pid = pid or os.getpid()
     started = start_of(pid)
     return f"{pid}-{started}" if started else ""
 
 
 def is_orphan(machine: str, process: str) -> bool:
-    """Whether a host's owner was a process of this machine that is gone; owners elsewhere are unknown here."""
+    """Tell if a host's owner was a process of this machine that has ended; False for owners on other machines."""
     pid = process.partition("-")[0]
     return machine == machine_id() and pid.isdecimal() and process_id(int(pid)) != process

@@ -1,7 +1,7 @@
-"""Answers requests with transformers; run by path inside its environment, see `worker_protocol`.
+"""Answer requests with transformers; run by path inside its environment, see `worker_protocol`.
 
-Words are chosen here instead of by ``generate``, which seeds a whole batch at once: each sample has a random generator
-of its own, so that its text depends on its seed and not on what it shares a batch with. (Sums in float arithmetic may
+Tokens are drawn here instead of by ``generate``, which seeds a whole batch at once: each sample has its own random
+generator, so that its text depends on its seed and not on the other samples of its batch. (Sums in float arithmetic may
 still round differently in another batch, as with every engine.)
 """
 
@@ -18,7 +18,7 @@ else:  # run by path: the module lies in the same folder
     import worker_protocol as protocol
 
 _BATCH_SIZE = 16
-_TOP_K = 50  # what transformers itself takes where neither the user nor the model names one
+_TOP_K = 50  # the default of transformers if neither the user nor the model sets it
 _PREFIX_TOKENS = 6
 _NO_LIMIT = 1 << 30
 _CHOICE = ("temperature", "top_p", "top_k")
@@ -26,13 +26,13 @@ _CHOICE = ("temperature", "top_p", "top_k")
 
 @dataclass(slots=True)
 class _SampleRow:
-    """One sample of a request, while it is written."""
+    """Sample of a request while it is generated."""
 
     asked: protocol.WorkerRequest
     sample: int
     prompt: list[int]
     limit: int
-    """Tokens that it may write."""
+    """Maximum number of tokens to generate."""
     tokens: list[int] = field(default_factory=list)
     finish_reason: str = ""
     text: str = ""
@@ -54,7 +54,7 @@ class TransformersEngine:
         self.commit = str(getattr(self._model.config, "_commit_hash", None) or "")
 
     def answer(self, requests: Sequence[protocol.WorkerRequest]) -> Iterator[protocol.Answered | protocol.Rejected]:
-        """Every request once; those with the longest prompts first, so that too little memory shows at once."""
+        """Yield each result once; the longest prompts are run first, so that a lack of memory shows at once."""
         rows: list[_SampleRow] = []
         for asked in requests:
             prompt = protocol.prompt_tokens(self._tokenizer, asked, self._context_tokens)
@@ -88,7 +88,7 @@ class TransformersEngine:
                 yield same[start : start + self._batch_size]
 
     def _write(self, rows: list[_SampleRow]) -> None:
-        """Fill the rows of one batch, which agree in all but prompts and seeds."""
+        """Generate the texts of a batch, whose rows have the same sampling and extra parameters."""
         torch, asked = self._torch, rows[0].asked
         own = self._model.generation_config.eos_token_id
         known = {*(own if isinstance(own, list) else [own]), self._tokenizer.eos_token_id}
@@ -120,7 +120,7 @@ class TransformersEngine:
             raise protocol.WorkerError("bad_settings", str(error)) from error
 
     def _choosing(self, rows: list[_SampleRow]) -> list[Any]:
-        """What turns scores into choices; nothing where the likeliest word is taken."""
+        """Return the logits processors that draw the next token; an empty list for greedy decoding."""
         own = self._model.generation_config
         given: Mapping[str, Any] = rows[0].asked.sampling
         temperature = given.get("temperature", (own.temperature or 1.0) if own.do_sample else 0)
@@ -158,10 +158,10 @@ class TransformersEngine:
 
 
 class _Draw:
-    """Draws each row's next token with the row's own generator.
+    """Draw each row's next token with the row's own generator.
 
     Adding Gumbel noise to the scores and taking the largest is the same as drawing from their softmax (Gumbel 1954);
-    tokens that were filtered have a score of minus infinity and stay out.
+    tokens that were filtered have a score of minus infinity and are never drawn.
     """
 
     def __init__(self, torch: Any, seeds: Sequence[int | None], device: Any) -> None:
@@ -180,7 +180,7 @@ class _Draw:
 
 @dataclass(frozen=True, eq=False)
 class _StopWatch:
-    """Takes down each row's tokens, and ends a row at an end token, at a stop text, or at its own limit."""
+    """Record each row's tokens, and end a row at an end token, at a stop text, or at its own limit."""
 
     torch: Any
     tokenizer: Any
@@ -200,7 +200,7 @@ class _StopWatch:
         if token in self.ends:
             row.finish_reason, row.text = "stop", self._decode(row)
             return
-        # A token is a byte at least, so that a stop text which this one completes lies in the last few.
+        # A token has at least one byte, so a stop text that this token completes is within the last tokens.
         window = max((len(stop.encode()) for stop in self.stops), default=0) + 1
         tail = self.tokenizer.decode(row.tokens[-window:], skip_special_tokens=True) if self.stops else ""
         if any(stop in tail for stop in self.stops):
@@ -213,7 +213,7 @@ class _StopWatch:
             row.finish_reason, row.text = "length", self._decode(row)
 
     def _decode(self, row: _SampleRow) -> str:
-        """The text after the prompt. Decoded alone, some tokenizers would drop a blank that it begins with."""
+        """Return the text after the prompt. If it were decoded alone, some tokenizers would drop a leading blank."""
         before = row.prompt[-_PREFIX_TOKENS:]
         known: str = self.tokenizer.decode(before, skip_special_tokens=True)
         whole: str = self.tokenizer.decode(before + row.tokens, skip_special_tokens=True)

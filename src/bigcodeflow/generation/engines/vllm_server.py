@@ -1,4 +1,4 @@
-"""Starts vLLM's server, and ends it with the process that wanted it, which keeps this one's standard input open."""
+"""Start vLLM's server, and kill it when the parent process no longer keeps this process's standard input open."""
 
 import os
 import signal
@@ -14,8 +14,8 @@ def _end_with_the_starter() -> None:
 
 
 def main() -> None:
-    """Run the server with the given arguments; its exit status is this process's."""
-    os.setpgid(0, 0)  # of its own already where it is started as it should be: nothing else is to be killed
+    """Run the server with the given arguments, and exit with its status."""
+    os.setpgid(0, 0)  # normally already a separate group; ensures that nothing else is killed
     threading.Thread(target=_end_with_the_starter, daemon=True).start()
     command = [sys.executable, "-s", "-u", "-m", "vllm.entrypoints.openai.api_server", *sys.argv[1:]]
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL)

@@ -1,7 +1,7 @@
-"""Answers requests with vLLM; run by path inside its environment, see `worker_protocol`.
+"""Answer requests with vLLM; run by path inside its environment, see `worker_protocol`.
 
-The engine is stepped here instead of called with the whole list, so that each answer travels when it is finished and
-not when the last one is.
+The engine is run step by step instead of with the whole list, so that each answer is sent as soon as it is finished,
+and not only after the last answer.
 """
 
 import importlib
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:  # run by path: the module lies in the same folder
     import worker_protocol as protocol
 
-#: Samples that the engine holds where the settings name no number: more than it runs at once, so that it never idles.
+#: Samples that the engine holds if the settings give no number: more than it runs at once, so that it is never idle.
 _HANDED_OVER = 1024
 _FINISH_REASONS = frozenset({"stop", "length"})
 
@@ -36,7 +36,7 @@ class VllmEngine:
         self.commit = str(getattr(self._llm.model_config.hf_config, "_commit_hash", None) or "")
 
     def answer(self, requests: Sequence[protocol.WorkerRequest]) -> Iterator[protocol.Answered | protocol.Rejected]:
-        """Every request once, in the order in which they finish."""
+        """Yield each result once, in the order in which the requests finish."""
         waiting, running, samples = deque(requests), dict[int, _RequestInProgress](), 0
         while waiting or running:
             while waiting and samples < self._at_once:
@@ -63,7 +63,7 @@ class VllmEngine:
         return _RequestInProgress(asked, len(prompt))
 
     def _parameters(self, asked: protocol.WorkerRequest, seed: int | None) -> Any:
-        """The model's own defaults with what was asked for on top, as vLLM's server does."""
+        """Return the model's own defaults, updated with the parameters of the request, as vLLM's server does."""
         sampling_params: Any = importlib.import_module("vllm.sampling_params")
         parameters = self._llm.get_default_sampling_params()
         given: dict[str, Any] = {"max_tokens": None, **asked.sampling, **asked.engine_parameters, "seed": seed}
@@ -79,7 +79,7 @@ class VllmEngine:
             raise protocol.WorkerError("bad_settings", str(error)) from error
 
 
-#: What a model's generation_config.json may set.
+#: Parameters that a model's generation_config.json may set.
 _DEFAULTS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "max_tokens")
 
 
@@ -105,7 +105,7 @@ def _collect(output: Any, running: dict[int, _RequestInProgress]) -> Iterator[pr
 
 
 def _adapter_folder(lora: str) -> str:
-    """Where the adapter lies, fetched where it is a repository; empty where there is none."""
+    """Return the adapter's folder, downloaded if it is a repository; empty if there is no adapter."""
     if not lora or Path(lora).is_dir():
         return lora
     return str(importlib.import_module("huggingface_hub").snapshot_download(lora))

@@ -1,17 +1,17 @@
-"""The protocol between the driver and an engine's worker: one JSON object a line; and prompts as tokens.
+"""Protocol between the driver and an engine's worker, with one JSON object per line; also converts prompts to tokens.
 
-The driver writes to the worker's standard input: the job, then the requests, then ``null``. It then keeps it open as
-long as it lives, and a worker whose standard input ends kills its whole process group, so that no engine is left
-behind. The worker answers on a descriptor of its own, because engines print what they like on standard output:
+The driver writes to the worker's standard input: the job, then the requests, then ``null``. It then keeps standard
+input open. When standard input ends, the worker kills its whole process group, so that no engine is left behind. The
+worker answers on a separate file descriptor, because engines may print anything on standard output:
 
 ``loaded``    the model can be asked: ``engine``, ``commit``, ``seconds``
-``described`` the answer to a job that only asks what the model's tokenizer is: ``chat_template``
-``answered``  one request is done: ``id``, ``prompt_tokens``, ``seconds``, ``answers`` (text, finish_reason, tokens)
-``rejected``  one request cannot be answered: ``id``, ``message``
-``failed``    nothing more can be: ``kind``, ``message``; the last word
-``ended``     all requests were answered or rejected; the last word
+``described`` the answer to a job that only asks about the model's tokenizer: ``chat_template``
+``answered``  a request is done: ``id``, ``prompt_tokens``, ``seconds``, ``answers`` (text, finish_reason, tokens)
+``rejected``  a request cannot be answered: ``id``, ``message``
+``failed``    the worker cannot continue: ``kind``, ``message``; the last message
+``ended``     all requests were answered or rejected; the last message
 
-An object that has no line break after it was torn by a kill and counts for nothing.
+An object without a line break after it was cut off by a kill and is ignored.
 """
 
 import importlib
@@ -27,7 +27,7 @@ from typing import Any, Protocol, TextIO
 
 
 class WorkerError(Exception):
-    """Why the worker cannot go on, sorted so that the driver can say what to do."""
+    """Error that stops the worker; its kind lets the driver choose a remedy."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -37,10 +37,10 @@ class WorkerError(Exception):
 @dataclass(frozen=True, slots=True)
 class WorkerJob:
     task: str
-    """'generate', or 'describe': say what the tokenizer is and load no model."""
+    """'generate', or 'describe', which examines the tokenizer and loads no model."""
     model: str
     settings: Mapping[str, Any]
-    """The section generation.offline."""
+    """Settings of the section generation.offline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class WorkerRequest:
     extra: Mapping[str, Any]
     """Further parameters of the engine; ``chat_template_kwargs`` goes to the template."""
     seeds: Sequence[int | None]
-    """One for each sample asked for."""
+    """Seed, or None, for each requested sample."""
 
     @property
     def engine_parameters(self) -> dict[str, Any]:
-        """The further parameters without those of the template."""
+        """`extra` without the parameters of the chat template."""
         return {name: value for name, value in self.extra.items() if name != "chat_template_kwargs"}
 
 
@@ -67,7 +67,7 @@ class WorkerSample:
     text: str
     finish_reason: str
     tokens: int
-    """Tokens that the model wrote, the one that ended it included."""
+    """Number of tokens that the model wrote, including the end token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Answered:
     id: int
     prompt_tokens: int
     seconds: float
-    """From handing the request to the engine to its last sample."""
+    """Time from passing the request to the engine until its last sample."""
     answers: Sequence[WorkerSample]
 
 
@@ -90,13 +90,13 @@ class LoadedModel(Protocol):
     commit: str
 
     def answer(self, requests: Sequence[WorkerRequest]) -> Iterator[Answered | Rejected]:
-        """Every request once, in any order, each as soon as it is done."""
+        """Yield the result of each request once, as soon as it is done, in any order."""
 
 
 def serve(
     load: Callable[[WorkerJob], LoadedModel], describe: Callable[[WorkerJob], Mapping[str, Any]] | None = None
 ) -> None:
-    """Do the one job that standard input holds, and end with status 0, or 1 after ``failed``."""
+    """Do the job that is read from standard input; return after ``ended``, or exit with status 1 after ``failed``."""
     began = time.monotonic()
     out = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
     os.set_inheritable(out.fileno(), False)  # noqa: FBT003 -- takes no keyword
@@ -118,12 +118,12 @@ def serve(
         kind = error.kind if isinstance(error, WorkerError) else error_kind(error)
         _send(out, "failed", kind=kind, message=_one_line(error))
         sys.stderr.flush()
-        os._exit(1)  # an engine that failed may hang in its own cleaning up
+        os._exit(1)  # an engine that failed may hang in its own cleanup
     _send(out, "ended")
 
 
-#: Kind of failure, classes that mean it, texts that mean it; the first line that fits decides. Classes are named and
-#: not imported: a worker may fail before its engine can be imported.
+#: Kind of failure, and the class names and texts that indicate it; the first line that matches is used. Classes are not
+#: imported, because a worker may fail before its engine can be imported.
 _SIGNS = (
     ("engine_missing", ("ModuleNotFoundError",), ()),
     ("out_of_memory", ("OutOfMemoryError", "MemoryError"), ("out of memory", "available memory", "free memory")),
@@ -137,7 +137,7 @@ _SIGNS = (
 
 
 def error_kind(error: BaseException) -> str:
-    """Which of the driver's remedies fits what an engine or a library raised."""
+    """Return the kind of failure, by which the driver chooses a remedy, for an error of an engine or a library."""
     names = {base.__name__ for base in type(error).__mro__}
     text = str(error).lower()
     for kind, classes, parts in _SIGNS:
@@ -181,12 +181,12 @@ def load_tokenizer(job: WorkerJob) -> Any:
 
 
 def describe_tokenizer(job: WorkerJob) -> Mapping[str, Any]:
-    """Whether the model can be talked with, or only continues text."""
+    """Tell if the tokenizer has a chat template; without it, the model only continues text."""
     return {"chat_template": bool(load_tokenizer(job).chat_template)}
 
 
 def prompt_tokens(tokenizer: Any, asked: WorkerRequest, context_tokens: int) -> list[int] | Rejected:
-    """What the model reads, or why it cannot."""
+    """Return the prompt's token IDs, or a rejection if the prompt is empty or too long."""
     prompt = _token_ids(tokenizer, asked)
     if 0 < len(prompt) < context_tokens:
         return prompt
@@ -195,11 +195,11 @@ def prompt_tokens(tokenizer: Any, asked: WorkerRequest, context_tokens: int) -> 
 
 
 def _token_ids(tokenizer: Any, asked: WorkerRequest) -> list[int]:
-    if asked.form == "direct":  # gets the special tokens that the tokenizer puts around any text
+    if asked.form == "direct":  # gets the special tokens that the tokenizer adds to any text
         return list(tokenizer.encode(asked.text))
     if not tokenizer.chat_template:
         raise WorkerError("no_chat_template", "its tokenizer has no chat template")
-    # A template writes its own special tokens: two beginnings of text in a row cost some models points.
+    # A template writes its own special tokens: a doubled begin-of-text token lowers the scores of some models.
     return list(tokenizer.encode(_rendered(tokenizer, asked), add_special_tokens=False))
 
 
@@ -218,5 +218,5 @@ def _rendered(tokenizer: Any, asked: WorkerRequest) -> str:
         begun = turns[-1]["content"]
         stripped = begun.rstrip()
         if not text.endswith(begun) and text.endswith(stripped):
-            text += begun[len(stripped) :]  # some templates trim the turn: the line break after the fence has to stay
+            text += begun[len(stripped) :]  # some templates trim the turn, but the line break after the fence must stay
     return text

@@ -1,6 +1,6 @@
-"""Providers of models by name, and the helpers that all of them map settings with.
+"""Providers of models by name, and shared helpers that map settings to requests.
 
-A provider is a class in a module beside this one, which is imported when it is opened.
+A provider is a class in another module of this package, which is imported when the provider is opened.
 """
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
@@ -25,75 +25,75 @@ if TYPE_CHECKING:
 class Endpoint:
     model: str
     base_url: str = ""
-    """Address of the server; empty takes the provider's own."""
+    """Address of the server; if empty, the provider's default address is used."""
     api_key: str = field(default="", repr=False)
-    """Empty where none is needed. Never logged, stored or shown."""
+    """API key; empty if none is needed. Never logged, stored or shown."""
     timeout_seconds: float = 600.0
-    """Deadline of one request, connection included."""
+    """Deadline of a request, including the connection."""
     connections: int = 64
-    """Requests that may be under way at once."""
+    """Maximum number of requests at the same time."""
     limit_parameter: str = "auto"
-    """What max_tokens is sent as by the providers of OpenAI's protocol; 'auto' finds out."""
+    """Name under which providers of OpenAI's protocol send max_tokens; 'auto' detects it."""
 
 
 class Provider:
     """An open connection to one model; used by one event loop."""
 
     def problems(self, request: Request) -> list[str]:
-        """What this provider or model does not take of a request's settings, one line each: parameter, reason, remedy.
+        """Return the settings that this provider or model does not accept, one line each: parameter, reason, remedy.
 
-        Asked once, before anything is sent. What is taken with a change of meaning is no problem but stands in `notes`.
+        Called before anything is sent. A setting that is accepted with a changed meaning is listed in `notes` instead.
         """
         return []
 
     def notes(self, request: Request) -> list[str]:
-        """What is done differently from what the settings say, one line each, to be shown and stored."""
+        """Return the differences between the settings and what is sent, one line each, to be shown and stored."""
         return []
 
     def body(self, request: Request) -> Mapping[str, Any]:
-        """Exactly what is sent for a request, without address and key; JSON-able, stored with each sample."""
+        """Return exactly what is sent for a request, without address and key; JSON-able, stored with each sample."""
         raise NotImplementedError
 
     async def ask(self, request: Request) -> Reply:
-        """Send a request once and wait for the whole reply, or raise RequestError: no retries, and none of an SDK's."""
+        """Send a request once and return the whole reply, or raise RequestError; no retries, also not by an SDK."""
         raise NotImplementedError
 
     def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
-        """Write further requests otherwise, where one with this body failed for how it was written.
+        """Change the form of later requests if a request with this body failed because of its form.
 
-        Returns what is done differently, in words for people: then the request is worth another try. Empty where
-        nothing can be done.
+        Return a message that says what is changed: the request is then worth another try. Return an empty text if
+        nothing can be changed.
         """
         return ""
 
     async def aclose(self) -> None:
-        """Give connections back."""
+        """Close the connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
     factory: str = ""
-    """Module beside this one, and class, of the provider; empty for offline engines."""
+    """Module in this package and class of the provider; empty for offline engines."""
     key_variables: tuple[str, ...] = ()
-    """Environment variables that hold the key, the first one that is set counts."""
+    """Environment variables that may hold the key; the first variable that is set is used."""
     needs_key: bool = True
-    """Whether its own address needs a key; none is needed where another address is given."""
+    """True if the provider's default address needs a key; another address needs none."""
     no_key: str = "not-needed"
-    """Taken for the key where nothing is sent."""
+    """Placeholder for the key if nothing is sent."""
     several_answers: bool = False
     batches: str = ""
-    """Module and class of its batch API; empty where none is known."""
+    """Module and class of its batch API; empty if none is known."""
     offline: bool = False
-    """Whether the model is loaded here, by an engine, instead of asked over a network."""
+    """True if an engine on this machine loads the model; False if it is asked over a network."""
     server: bool = False
-    """Whether the model is loaded here by a server that is started for the run."""
+    """True if a server that is started for the run on this machine loads the model."""
     own_address: str = ""
-    """Such as https://NAME.openai.azure.com, where every user has an address of their own, which must be named."""
+    """Example, such as https://NAME.openai.azure.com, if every user has a different address, which must be set."""
     extra: str = ""
-    """Extra of this package that holds the provider's SDK; empty where it needs none."""
+    """Extra of this package that installs the provider's SDK; empty if it needs none."""
 
 
-#: Providers by the name in front of the colon of generation.model.
+#: Providers by name: the part of generation.model before the colon.
 PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
     {
         "openai": ProviderInfo(
@@ -151,11 +151,11 @@ def provider_info(name: str) -> ProviderInfo:
 
 
 def find_key(name: str, *, variable: str = "", base_url: str = "") -> str:
-    """The key from the environment, or an empty text where none is needed.
+    """Return the key from the environment, or an empty text if none is needed; raise ConfigError if it is missing.
 
-    Only the named variable is read or, where none is named, the provider's usual ones. Those are not read where an
-    address is given that need not be, so that a key is never sent to a server that it was not made for. Messages name
-    variables, never their content.
+    Read only ``variable`` or, if it is empty, the provider's usual variables. The usual variables are not read if an
+    optional address is given, so that a key is never sent to a server that it was not made for. Messages contain the
+    names of variables, never their values.
     """
     variables = key_variables(name, variable=variable, base_url=base_url)
     for candidate in variables:
@@ -169,7 +169,7 @@ def find_key(name: str, *, variable: str = "", base_url: str = "") -> str:
 
 
 def key_variables(name: str, *, variable: str = "", base_url: str = "") -> tuple[str, ...]:
-    """The environment variables that may hold the key, in the order in which they are looked at."""
+    """Return the environment variables that may hold the key, in the order in which they are read."""
     info = provider_info(name)
     if variable:
         return (variable,)
@@ -177,7 +177,7 @@ def key_variables(name: str, *, variable: str = "", base_url: str = "") -> tuple
 
 
 def secret_block(variable: str) -> str:
-    """Name of the Prefect Secret block that may hold what a variable would; blocks have dashes and small letters."""
+    """Return the name of the Prefect Secret block for a variable: block names have dashes and lower-case letters."""
     return variable.lower().replace("_", "-")
 
 
@@ -190,7 +190,7 @@ def _no_key(name: str, variables: Sequence[str]) -> str:
 
 
 def open_provider(name: str, endpoint: Endpoint) -> Provider:
-    """Connect to a provider; nothing is sent yet."""
+    """Open a provider; nothing is sent yet."""
     info = provider_info(name)
     if info.offline:
         raise ConfigError(f"generation.model: {name} loads models here and is not asked over a network")
@@ -224,7 +224,7 @@ def _class(factory: str) -> Any:
 
 
 def check_key(key: str, where: str) -> None:
-    """Refuse a key with what no key has; it would fail in the transport, whose message would show it."""
+    """Refuse a key with invalid characters: it would fail in the HTTP client, whose message would show the key."""
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise ConfigError(f"{where}: holds a blank, a line break or another character that no key has")
 
@@ -235,7 +235,7 @@ def _check_address(address: str) -> None:
     try:
         parts = urlsplit(address)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-        httpx2.URL(address)  # as the client reads it
+        httpx2.URL(address)  # raises an error if the client cannot parse it
     except (ValueError, httpx2.InvalidURL):
         valid = False
     if not valid:
@@ -245,7 +245,7 @@ def _check_address(address: str) -> None:
 
 
 def untaken(sampling: Sampling, reasons: Mapping[str, str]) -> list[str]:
-    """One problem for each given parameter that has a reason against it."""
+    """Return a problem for each given parameter that has a reason against it."""
     return [unset(f"sampling.{name}", reason) for name, reason in reasons.items() if name in sampling.given()]
 
 
@@ -270,15 +270,15 @@ def turns(request: Request) -> list[dict[str, Any]]:
 
 
 def system_prompt(request: Request) -> str:
-    """The system prompt, for providers that take it apart from the turns; empty where there is none."""
+    """Return the system prompt for providers that take it separately from the turns; empty if there is none."""
     return "\n\n".join(message.text for message in request.prompt.messages if message.role == "system")
 
 
 def given_fields(request: Request, names: Iterable[str], **renamed: str) -> dict[str, Any]:
-    """The fields of a request's body for the parameters that are given, in the order of the names.
+    """Return the body fields for the parameters that are set, in the order of ``names``.
 
     Names are fields of `Sampling`, 'seed', 'stream' (always false), and 'n' for the number of answers, which is sent
-    only where it is more than one. Some are renamed to the provider's own.
+    only if it is greater than 1. ``renamed`` maps names to the provider's own names.
     """
     sampling, samples = request.sampling, len(request.sample_indices)
     values = sampling.given() | {"stop": [*sampling.stop] or None, "seed": request.seed, "stream": False}
@@ -287,7 +287,7 @@ def given_fields(request: Request, names: Iterable[str], **renamed: str) -> dict
 
 
 def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """A body with further fields laid over it, objects field by field."""
+    """Return a body that is updated with further fields; nested objects are merged field by field."""
     result = dict(body)
     for key, value in extra.items():
         before = result.get(key)

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, over HTTP: the SDK's typed methods have no sampling parameters any more."""
+"""Anthropic's Messages API over HTTP, because the SDK's typed methods no longer have sampling parameters."""
 
 import re
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from bigcodeflow.generation.providers import (
 )
 from bigcodeflow.generation.providers.http_client import NO_KEY, HttpProvider, decoded
 
-# From the version of 2026-10-21 on temperature, top_p and top_k are refused for every
-# model; this one takes them for those models that know them.
+# API versions from 2026-10-21 on refuse temperature, top_p and top_k for every model;
+# this version accepts them for the models that support them.
 _API_VERSION = "2023-06-01"
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2}))?(?!\d)")
 _NEWEST = re.compile(r"claude-(fable|mythos)")
 _ONE_OF_TEMPERATURE_AND_TOP_P = (4, 1)
 _ADAPTIVE = (4, 6)
-"""Thinks by effort, and continues no prefilled answer."""
+"""First version that thinks by effort and does not continue a prefilled answer."""
 _WITHOUT_SAMPLING = (4, 7)
 _SMALLEST_BUDGET = 1024
 _FINISH_REASONS: Mapping[str, FinishReason] = {
@@ -38,7 +38,7 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 
 
 def claude_version(model: str) -> tuple[int, int]:
-    """The version in a Claude model's name: (0, 0) for others, of which nothing is known."""
+    """Return the version in a Claude model's name: (99, 0) for the newest families, (0, 0) for unknown models."""
     if _NEWEST.search(model):
         return (99, 0)
     found = _VERSION.search(model)
@@ -46,7 +46,7 @@ def claude_version(model: str) -> tuple[int, int]:
 
 
 def sampling_problems(sampling: Sampling, model: str) -> list[str]:
-    """What a Claude model does not take of temperature, top_p and top_k, wherever it is asked."""
+    """Return the problems of a Claude model with temperature, top_p and top_k, which are the same at every provider."""
     version = claude_version(model)
     if version >= _WITHOUT_SAMPLING:
         return untaken(sampling, dict.fromkeys(("temperature", "top_p", "top_k"), f"{model} takes none"))
@@ -59,7 +59,7 @@ def sampling_problems(sampling: Sampling, model: str) -> list[str]:
 
 
 class AnthropicProvider(HttpProvider):
-    """Messages, one answer a request."""
+    """Provider for the Messages API, with one answer per request."""
 
     address = "https://api.anthropic.com"
 
@@ -142,7 +142,7 @@ def message_reply(data: Mapping[str, Any], *, request_id: str | None = None) -> 
         reason = _FINISH_REASONS.get(data.get("stop_reason") or "", "other")
         given = data.get("usage") or {}
         prompt, cached = given.get("input_tokens"), given.get("cache_read_input_tokens")
-        if prompt is not None:  # it counts neither what a cache held nor what was written to one
+        if prompt is not None:  # input_tokens excludes tokens that are read from or written to a cache
             prompt += (cached or 0) + (given.get("cache_creation_input_tokens") or 0)
         thinking = (given.get("output_tokens_details") or {}).get("thinking_tokens")
         usage = TokenUsage(prompt, given.get("output_tokens"), thinking, cached)
@@ -154,7 +154,7 @@ def message_reply(data: Mapping[str, Any], *, request_id: str | None = None) -> 
 
 def _thinking(sampling: Sampling) -> dict[str, Any]:
     if sampling.reasoning_effort is not None:
-        # Models from 4.7 on leave their reasoning out of the answer unless a summary is asked for.
+        # Models from 4.7 on omit their reasoning from the answer unless a summary is requested.
         thinking = {"type": "adaptive", "display": "summarized"}
         return {"thinking": thinking, "output_config": {"effort": sampling.reasoning_effort}}
     if sampling.reasoning_tokens is None:

@@ -1,4 +1,4 @@
-"""OpenAI's models in Azure: the same protocol at a resource's own address, with a key or Microsoft Entra's tokens."""
+"""OpenAI's models in Azure: the same protocol at a resource's own address, with a key or Microsoft Entra tokens."""
 
 import asyncio
 import time
@@ -16,17 +16,17 @@ from bigcodeflow.generation.providers.http_client import shown
 
 _SCOPE = "https://cognitiveservices.azure.com/.default"
 _PATH = "/openai/v1"
-#: A token that expires this soon is renewed: a request may take minutes.
+#: A token that expires within this time is renewed: a request may take minutes.
 _RENEWED_BEFORE_SECONDS = 300.0
 
 
 class AzureProvider(OpenAIProvider):
-    """Chats with a deployment, whose name stands for the model."""
+    """Provider for chats with a deployment; the deployment name is used as the model name."""
 
-    address = ""  # every resource has its own
+    address = ""  # every resource has its own address
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Without a key, tokens are had as Microsoft's SDK finds them: of a workload, a machine or a user."""
+        """Open the provider; without a key, Microsoft's SDK gets tokens of a workload, a machine or a user."""
         super().__init__(endpoint)
         if not self._limit_is_fixed:
             self._limit_name = "max_completion_tokens"
@@ -40,14 +40,14 @@ class AzureProvider(OpenAIProvider):
             self._http.headers["api-key"] = endpoint.api_key
 
     def problems(self, request: Request) -> list[str]:
-        """A deployment's name does not tell the model, so that the rest is for Azure to refuse."""
+        """Return settings that Azure never accepts; it checks the rest, as a deployment's name hides the model."""
         reasons = {"top_k": "Azure takes none", "reasoning_tokens": "Azure takes no budget, but reasoning_effort"}
         lines = other_form(request, ["chat"], "Azure") + untaken(request.sampling, reasons)
         return lines + too_many_stops(request.sampling, 4, "Azure")
 
     async def ask(self, request: Request) -> Reply:
         if not self.endpoint.api_key:
-            async with self._renewing:  # some of the SDK's ways start a program for each token
+            async with self._renewing:  # some credentials of the SDK start a program for each token
                 if self._token is None or self._token.expires_on - time.time() < _RENEWED_BEFORE_SECONDS:
                     self._token = await asyncio.to_thread(self._new_token)
             self._http.headers["authorization"] = f"Bearer {self._token.token}"

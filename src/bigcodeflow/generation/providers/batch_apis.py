@@ -1,14 +1,14 @@
-"""Batch APIs of providers: many requests handed over at once, answered within a day for less money.
+"""Batch APIs of providers: many requests are submitted at once and answered within a day, at a lower price.
 
-Those of OpenAI and Anthropic are here; Google's and Mistral's, in modules of their own.
+This module has the APIs of OpenAI and Anthropic; those of Google and Mistral are in separate modules.
 
-OpenAI takes a file of requests and gives files of answers and of errors. A batch carries its tag as metadata, so that
-one whose id was lost is found again without doubt.
+OpenAI takes a file of requests and returns files of answers and of errors. A batch has its tag as metadata, so that a
+batch whose ID was lost is identified with certainty.
 
-Anthropic's batches carry no mark of their own: the tag stands in their custom ids, which show only in their results.
-One whose id was lost is therefore known by its time and size while it runs, and without doubt once it has ended; until
-then nothing is sent again. What is left: a batch that is gone from the account's list, or that another key submitted,
-is not found.
+Anthropic's batches have no metadata: the tag is in their custom IDs, which only the results show. While a batch whose
+ID was lost is running, only its time and size are known; its tag identifies it after it has ended. Until then nothing
+is sent again. Limitation: a batch that is gone from the account's list, or that was submitted with another key, is not
+detected.
 """
 
 import json
@@ -32,7 +32,7 @@ from bigcodeflow.generation.providers.http_client import HttpProvider, compact_j
 _OPENAI_TAG = "bigcodeflow"
 _OPENAI_ENDED = frozenset({"completed", "expired", "cancelled"})
 _OPENAI_NOT_ASKED = frozenset({"batch_expired", "batch_cancelled", "request_timeout"})
-#: At most, between this machine and Anthropic; what is looked at in vain costs a request, what is missed money.
+#: Maximum clock difference to Anthropic; a batch looked at in vain costs a request, a missed batch costs money.
 _CLOCK_DIFFERENCE = timedelta(hours=1)
 _ANTHROPIC_STATUSES: Mapping[str, int] = {
     "invalid_request_error": 400,
@@ -54,65 +54,65 @@ class ProviderBatchLimits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """How far a batch is, as the provider states it."""
+    """Progress of a batch, as the provider states it."""
 
     ended: bool
-    """Nothing more is coming: what there is can be collected."""
+    """True if no more results will come, so that the results can be collected."""
     succeeded: int = 0
     failed: int = 0
-    """Refused, failed, expired or cancelled requests; some providers count them only once the batch has ended."""
+    """Refused, failed, expired or cancelled requests; some providers count them only after the batch has ended."""
     duration_seconds: float | None = None
-    """From submission to the end; None where it has not ended or the provider does not state it."""
+    """Time from submission to the end; None if the batch has not ended or the provider does not state it."""
     rejection: RequestError | None = None
-    """Why the provider took none of the requests, such as a queue that is too short for the batch."""
+    """Reason why the provider accepted none of the requests, such as a queue that is too short for the batch."""
 
 
 class BatchSearch(NamedTuple):
     batch_id: str | None
-    """None where it is not there, or cannot be identified yet."""
+    """ID of the batch; None if the batch does not exist, or cannot be identified yet."""
     undecided: tuple[str, ...] = ()
-    """Batches that may be it, and that do not show their tag before they end."""
+    """Batches that may be the lost batch, but do not show their tag before they end."""
 
 
 class BatchApi(ABC):
     """An open connection to the batch API of one model; used by one event loop.
 
-    Every method raises RequestError where there is no answer, and sends once: retries are the driver's.
+    Every method raises RequestError if there is no answer, and sends once: the driver does the retries.
     """
 
     limits: ClassVar[ProviderBatchLimits]
     path: ClassVar[str]
     after: ClassVar[str] = ""
-    """Parameter of the list that names the last batch of the page before, of those that list batches by pages."""
+    """Query parameter for the last batch of the previous page, for APIs that list batches in pages."""
 
     def __init__(self, provider: HttpProvider) -> None:
         self._key, self.provider = provider.endpoint.api_key, provider
 
     @abstractmethod
     def size_bytes(self, custom_id: str, request: Request) -> int:
-        """Bytes that a request takes of a batch."""
+        """Return the number of bytes that a request uses in a batch."""
 
     @abstractmethod
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
-        """Hand requests over, and return the batch's id; all custom ids begin with one tag, which `find` looks for."""
+        """Submit requests and return the batch's ID; all custom IDs begin with the same tag, which `find` searches."""
 
     @abstractmethod
     async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
-        """Look in the provider's list for a batch that was perhaps submitted, and that is none of the others."""
+        """Search the provider's list for a batch that may have been submitted and is not in ``others``."""
 
     @abstractmethod
     async def status(self, batch_id: str) -> BatchStatus:
-        """How far a batch is."""
+        """Return the progress of a batch."""
 
     @abstractmethod
     def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
-        """Custom id and outcome of the requests of a batch that has ended, in any order; some may be missing."""
+        """Yield custom ID and outcome of each request of an ended batch, in any order; some may be missing."""
 
     async def aclose(self) -> None:
         await self.provider.aclose()
 
     async def _upload(self, address: str, tag: str, lines: Iterable[bytes]) -> str:
-        """The id of a file of requests, one a line."""
+        """Upload a file with one request per line, and return its ID."""
         with tempfile.TemporaryFile() as file:
             file.writelines(lines)
             file.seek(0)
@@ -134,7 +134,7 @@ class BatchApi(ABC):
 
 
 class OpenAIBatches(BatchApi):
-    """Batches of chat completions or, for 'direct', of text completions; one form a batch."""
+    """Batches of chat completions or, for the form 'direct', of text completions; a batch has a single form."""
 
     path = "/batches"
     after = "after"
@@ -159,20 +159,20 @@ class OpenAIBatches(BatchApi):
         return required_text(await self.provider.json("POST", self.path, wanted), "id")
 
     async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
-        """Their order is not promised, so all batches are looked at."""
+        """Check all batches for the tag, because OpenAI does not promise their order."""
         async for batch in self._all_batches():
             if batch.get("id") not in others and (batch.get("metadata") or {}).get(_OPENAI_TAG) == lost.tag:
                 return BatchSearch(required_text(batch, "id"))
         return BatchSearch(None)
 
     async def status(self, batch_id: str) -> BatchStatus:
-        """One that fails its validation is rejected as a whole."""
+        """Return the progress; a batch that fails its validation is rejected as a whole."""
         batch = await self.provider.json("GET", f"{self.path}/{batch_id}")
         state = required_text(batch, "status")
         if state == "failed":
             problem = ((batch.get("errors") or {}).get("data") or [{}])[0]
             code, message = problem.get("code") or "failed", problem.get("message") or "no reason given"
-            # The queue of a model holds so many tokens; single requests do not pass through it.
+            # A model's batch queue has a token limit; single requests do not use the queue.
             queue_full = code == "token_limit_exceeded"
             kind = "rate_limited" if queue_full else status_error(400, {}, json.dumps(problem)).kind
             rejection = RequestError(kind, shown(f"batch rejected: {code}: {message}", self._key))
@@ -187,7 +187,7 @@ class OpenAIBatches(BatchApi):
         )
 
     async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
-        """Answers, then errors; those that were not asked before the end stand among the errors or nowhere."""
+        """Yield answers, then errors; requests that were not asked before the end are errors or missing."""
         batch = await self.provider.json("GET", f"{self.path}/{batch_id}")
         for file_id in filter(None, (batch.get("output_file_id"), batch.get("error_file_id"))):
             async with aclosing(self.provider.result_lines(f"/files/{file_id}/content")) as lines:
@@ -226,7 +226,7 @@ class AnthropicBatches(BatchApi):
         self._provider = AnthropicProvider(endpoint)
         super().__init__(self._provider)
         self._tags: dict[str, str] = {}
-        """Tag of the first custom id of batches that have ended."""
+        """Tag in the first custom ID of each ended batch, by batch ID."""
 
     def size_bytes(self, custom_id: str, request: Request) -> int:
         return len(compact_json(self._entry(custom_id, request))) + 1  # the comma of the list
@@ -236,7 +236,7 @@ class AnthropicBatches(BatchApi):
         return required_text(await self.provider.json("POST", self.path, {"requests": requests}), "id")
 
     async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
-        """Look through the account's batches of that time and size; those that have ended show whose they are."""
+        """Check the account's batches of that time and size; ended batches show their tag in their results."""
         undecided = []
         async for batch in self._all_batches():  # newest first
             if _time(required_text(batch, "created_at")) < lost.intended_at - _CLOCK_DIFFERENCE:
@@ -252,7 +252,7 @@ class AnthropicBatches(BatchApi):
         return BatchSearch(None, tuple(undecided))
 
     async def status(self, batch_id: str) -> BatchStatus:
-        """All counts but one stay at zero until it has ended."""
+        """Return the progress; all counts except 'processing' are 0 until the batch has ended."""
         batch = await self.provider.json("GET", f"{self.path}/{batch_id}")
         if batch.get("archived_at"):
             gone = f"batch {batch_id} is archived: its results are no longer kept"
@@ -301,7 +301,7 @@ def tag_of(custom_id: str) -> str:
 
 
 def required_text(data: Mapping[str, Any], name: str) -> str:
-    """A field that an answer about a batch cannot do without."""
+    """Return a required text of an answer about a batch; raise RequestError if it is missing."""
     value = data.get(name)
     if isinstance(value, str) and value:
         return value

@@ -1,4 +1,4 @@
-"""Models in Amazon Bedrock, by its Converse API over AWS's SDK, which signs requests with the credentials it finds."""
+"""Models in Amazon Bedrock, through its Converse API and AWS's SDK, which signs requests with AWS credentials."""
 
 import asyncio
 import json
@@ -63,9 +63,9 @@ _NO_IDENTITY = (
     TokenRetrievalError,
     UnauthorizedSSOTokenError,
 )
-#: They travel in headers, and the SDK's message about one that cannot would show it.
+#: Secrets that are sent in headers; the SDK's message about an invalid header value would show the secret.
 _SECRETS = ("AWS_BEARER_TOKEN_BEDROCK", "AWS_SESSION_TOKEN", "AWS_SECRET_ACCESS_KEY")
-#: What a refusal is called that another status would fit better.
+#: Error codes for which another status fits better than the status that is sent.
 _STATUSES = {
     **dict.fromkeys(
         ("UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException"), HTTPStatus.UNAUTHORIZED
@@ -75,7 +75,7 @@ _STATUSES = {
 
 
 class BedrockProvider(Provider):
-    """Conversations, one answer a request; further fields go to the model as additionalModelRequestFields."""
+    """Provider for conversations, one answer per request; extra_body is sent as additionalModelRequestFields."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -85,14 +85,14 @@ class BedrockProvider(Provider):
 
     @cached_property
     def _client(self) -> Any:
-        # What is sent again is for `retries` to decide.
+        # The module `retries` decides on retries, not the SDK.
         config = Config(
             retries={"total_max_attempts": 1},
             connect_timeout=min(15.0, self._endpoint.timeout_seconds),
             read_timeout=self._endpoint.timeout_seconds,
             max_pool_connections=self._endpoint.connections,
         )
-        # The SDK itself reads AWS_DEFAULT_REGION alone.
+        # The SDK itself reads only AWS_DEFAULT_REGION.
         region, address = os.environ.get("AWS_REGION") or None, self._endpoint.base_url or None
         return boto3.client("bedrock-runtime", region_name=region, endpoint_url=address, config=config)
 
@@ -108,7 +108,7 @@ class BedrockProvider(Provider):
         return lines + too_many_stops(request.sampling, 4, "Bedrock")
 
     def body(self, request: Request) -> Mapping[str, Any]:
-        """The arguments of `converse`, the model among them."""
+        """Return the arguments of `converse`, including the model."""
         messages = [
             {"role": message.role, "content": [{"text": message.text}]}
             for message in request.prompt.messages
@@ -149,9 +149,9 @@ class BedrockProvider(Provider):
 
 
 async def _in_thread(call: Callable[[], Reply]) -> Reply:
-    """What a call returns that is made in a daemon thread, for which the end of the process does not wait."""
+    """Run a call in a daemon thread, for which the end of the process does not wait, and return its result."""
     future: Future[Reply] = Future()
-    future.set_running_or_notify_cancel()  # whoever waits may be cancelled, the call cannot
+    future.set_running_or_notify_cancel()  # the waiting task may be cancelled, the call cannot
 
     def work() -> None:
         try:
@@ -170,7 +170,7 @@ def converse_reply(data: Mapping[str, Any], model: str) -> Reply:
     reasoning = "".join((thought.get("reasoningText") or {}).get("text", "") for thought in thoughts)
     given = data.get("usage") or {}
     prompt, cached = given.get("inputTokens"), given.get("cacheReadInputTokens")
-    if prompt is not None:  # as with Anthropic, what a cache held or takes is counted apart
+    if prompt is not None:  # as with Anthropic, tokens read from or written to a cache are extra
         prompt += (cached or 0) + (given.get("cacheWriteInputTokens") or 0)
     usage = TokenUsage(prompt, given.get("outputTokens"), None, cached)
     answer = Answer(text, _FINISH_REASONS.get(data.get("stopReason") or "", "other"), reasoning)

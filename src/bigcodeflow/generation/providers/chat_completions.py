@@ -1,7 +1,7 @@
-"""Providers that speak OpenAI's protocol: OpenAI and compatible servers, Mistral, Hugging Face's router; and Ollama.
+"""Providers that use OpenAI's protocol: OpenAI and compatible servers, Mistral, Hugging Face's router; and Ollama.
 
-Their SDKs would send these bodies through the same HTTP client: with retries off and the raw JSON read here, nothing of
-them would be used. Ollama's /v1 address is for the provider openai; it takes neither options nor bare text.
+The SDKs are not used: they send the same bodies through the same HTTP client, and retries and parsing are done here.
+Use the provider openai for Ollama's /v1 address, which accepts neither options nor raw text.
 """
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
@@ -37,22 +37,22 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
 }
-# The provider broke off: what it sent is no answer of the model's and would count as a failure of the model's.
+# The provider broke off: its text is not the model's answer and would wrongly count as a failure of the model.
 _BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
 
 _REASONING = re.compile(r"o\d|gpt-[5-9]|codex")
 _CHATTING = re.compile(r"gpt-5(\.\d+)?-chat")
-# These reason always; later ones take sampling parameters while reasoning_effort is 'none'.
+# These models always reason; later models accept sampling parameters while reasoning_effort is 'none'.
 _ALWAYS_REASONING = re.compile(r"o\d|gpt-5(-(mini|nano|pro|codex|\d{4}).*)?$")
-# These reason unless reasoning_effort is 'none'; those between take 'none' for their default.
+# These models reason unless reasoning_effort is 'none'; models between the two groups have the default 'none'.
 _REASONING_UNASKED = re.compile(r"gpt-([6-9]|\d\d)")
 _LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
-# What servers say of a field that they do not take; of one whose value is too large they say something else.
+# Words that servers use for a field that they do not accept; for a value that is too large they use other words.
 _NOT_TAKEN = re.compile(
     r"(?i)unsupported|not supported|does not support|unrecogni[sz]ed|unknown|unexpected|not permitted|instead"
 )
 _CONTINUING = re.compile(r"gpt-3\.5-turbo-instruct|davinci-002|babbage-002")
-# Which fields, in the order in which they are sent: see `given_fields`.
+# Fields in the order in which they are sent, see `given_fields`.
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
 _HUGGING_FACE = ("frequency_penalty", "max_tokens", "n", "presence_penalty", "seed", "stop", "temperature", "top_p")
@@ -60,10 +60,10 @@ _OWN_PARAMETER = "no parameter of the protocol; give the server's own in generat
 
 
 class ChatCompletions(HttpProvider):
-    """What the providers of this protocol share; the differences stand in the class attributes and methods below."""
+    """Base class of the providers of this protocol; subclasses define the differences."""
 
     request_id_header: ClassVar[str] = ""
-    """Header that names the request; empty takes the reply's own id."""
+    """Response header with the ID of the request; if empty, the ID in the reply is used."""
 
     def path(self, request: Request) -> str:
         return "/v1/chat/completions"
@@ -76,7 +76,7 @@ class ChatCompletions(HttpProvider):
 
 
 class OpenAIProvider(ChatCompletions):
-    """OpenAI, and every server that speaks its protocol: vLLM, llama.cpp, Ollama's /v1, gateways."""
+    """Provider for OpenAI and every server that uses its protocol: vLLM, llama.cpp, Ollama's /v1, gateways."""
 
     address = "https://api.openai.com/v1"
     request_id_header = "x-request-id"
@@ -85,13 +85,13 @@ class OpenAIProvider(ChatCompletions):
         super().__init__(endpoint)
         host = urlsplit(endpoint.base_url or self.address).hostname or ""
         self.official = host == "openai.com" or host.endswith(".openai.com")
-        """Whether it is OpenAI itself, which takes less than compatible servers and refuses what it does not know."""
+        """True for OpenAI itself, which accepts less than compatible servers and refuses unknown fields."""
         self._limit_is_fixed = endpoint.limit_parameter != "auto"
         usual = _LIMIT_NAMES[self.official]
         self._limit_name = endpoint.limit_parameter if self._limit_is_fixed else usual
 
     def problems(self, request: Request) -> list[str]:
-        """What OpenAI does not take; compatible servers say so themselves."""
+        """Return the settings that OpenAI does not accept; compatible servers check most settings themselves."""
         sampling, model = request.sampling, self.endpoint.model
         if not self.official:
             return untaken(sampling, {"reasoning_tokens": _OWN_PARAMETER})
@@ -125,7 +125,7 @@ class OpenAIProvider(ChatCompletions):
         return "/completions" if request.prompt.form == "direct" else "/chat/completions"
 
     def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
-        """Send the limit of tokens under its other name, once, where a server refuses the one that it was sent."""
+        """Switch once to the other name of the token limit if a server refuses the name that was sent."""
         sent = next((name for name in _LIMIT_NAMES if name in body), "")
         told = str(error)
         if error.kind != "bad_request" or "prompt" in body or not sent or sent not in told:
@@ -151,14 +151,14 @@ class OpenAIProvider(ChatCompletions):
 
 
 class VllmServerProvider(OpenAIProvider):
-    """vLLM's own server, which is started for the run; asked here, before it runs, for what it takes."""
+    """Provider for the vLLM server that is started for the run; `problems` and `notes` work before it runs."""
 
     address = "http://127.0.0.1:8000/v1"
     ended: Callable[[], str] = staticmethod(lambda: "")
-    """How the server ended; empty while it runs."""
+    """Function that returns how the server ended; empty while it runs."""
 
     async def ask(self, request: Request) -> Reply:
-        """A server that is gone does not come back."""
+        """Ask the server; raise RequestError of kind 'ended', which is not retried, if the server is gone."""
         try:
             return await super().ask(request)
         except RequestError as error:
@@ -168,7 +168,7 @@ class VllmServerProvider(OpenAIProvider):
 
 
 class MistralProvider(ChatCompletions):
-    """Mistral, which repeats a begun answer."""
+    """Provider for Mistral, whose answers repeat the prefilled beginning."""
 
     address = "https://api.mistral.ai"
 
@@ -183,7 +183,7 @@ class MistralProvider(ChatCompletions):
         return ["prefill: the begun answer, which Mistral repeats, is taken off its answers"]
 
     def body(self, request: Request) -> Mapping[str, Any]:
-        """Only an answer that is to be continued is marked as a prefix."""
+        """Return the body; only a prefilled answer, which the model must continue, is marked as a prefix."""
         messages = [turn | ({"prefix": False} if turn["role"] == "assistant" else {}) for turn in turns(request)]
         if request.prompt.form == "prefill":
             messages[-1]["prefix"] = True
@@ -200,7 +200,7 @@ class MistralProvider(ChatCompletions):
 
 
 class HuggingFaceProvider(ChatCompletions):
-    """Hugging Face's router to inference providers, inference endpoints, and TGI servers."""
+    """Provider for Hugging Face's router to inference providers, inference endpoints, and TGI servers."""
 
     address = "https://router.huggingface.co"
 
@@ -219,7 +219,7 @@ class HuggingFaceProvider(ChatCompletions):
         return ["Hugging Face's router chooses who serves the model; pin one as MODEL:PROVIDER"]
 
     def path(self, request: Request) -> str:
-        """Addresses of endpoints are given with and without what follows the host."""
+        """Return the part of the path that base_url lacks: users give endpoint addresses with or without a path."""
         path = urlsplit(self.endpoint.base_url).path.rstrip("/")
         if path.endswith("/chat/completions"):
             return ""
@@ -231,7 +231,7 @@ class HuggingFaceProvider(ChatCompletions):
 
 
 def completion_reply(data: Mapping[str, Any], *, request_id: str | None = None, secret: str = "") -> Reply:
-    """A chat completion or a text completion as `Reply`; its own id names the request where the headers do not."""
+    """Convert a chat or text completion to `Reply`; its own ID is the request ID if the headers have none."""
     choices = data.get("choices")
     if not choices:
         ensure_ok(data, secret=secret)
@@ -245,7 +245,7 @@ def completion_reply(data: Mapping[str, Any], *, request_id: str | None = None, 
 
 
 def completion_usage(usage: Mapping[str, Any]) -> TokenUsage:
-    """Tokens of a completion; some servers leave reasoning out of completion_tokens, which the total gives away."""
+    """Return the tokens of a completion; add the reasoning if the total shows that completion_tokens excludes it."""
     prompt, completion, total = (usage.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
     reasoning = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
@@ -267,14 +267,14 @@ def _answer(choice: Mapping[str, Any]) -> Answer:
     text, thoughts = content_parts(message.get("content"))
     reasoning = message.get("reasoning_content") or message.get("reasoning") or thoughts
     if message.get("tool_calls") and not text:
-        reason = "tool_calls"  # whatever the server calls it: no text was meant to come
+        reason = "tool_calls"  # regardless of the reason from the server: the model did not intend to write text
     if message.get("refusal"):
         return Answer(text or message["refusal"], "refusal", reasoning)
     return Answer(text, reason, reasoning)
 
 
 def content_parts(content: Any) -> tuple[str, str]:
-    """Text and reasoning of a message whose content is a string or a list of typed parts."""
+    """Return text and reasoning of a message whose content is a string or a list of typed parts."""
     if content is None or isinstance(content, str):
         return content or "", ""
     text = "".join(part["text"] for part in content if part["type"] == "text")
@@ -283,7 +283,7 @@ def content_parts(content: Any) -> tuple[str, str]:
 
 
 class OllamaProvider(HttpProvider):
-    """Chats and, for 'direct', raw continuations."""
+    """Provider for Ollama: chats and, for the form 'direct', raw continuations."""
 
     address = "http://127.0.0.1:11434"
 

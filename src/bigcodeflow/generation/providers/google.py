@@ -1,4 +1,4 @@
-"""Google's Gemini API and Vertex AI, over the SDK: that asks on where Google ends an answer for its own limits."""
+"""Google's Gemini API and Vertex AI, through the SDK, which continues answers that Google ends for its own limits."""
 
 import os
 import re
@@ -39,7 +39,7 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 
 
 class GoogleProvider(providers.Provider):
-    """Generated contents, several candidates a request."""
+    """Provider for generated contents, with several candidates per request."""
 
     address = _ADDRESS
 
@@ -51,7 +51,7 @@ class GoogleProvider(providers.Provider):
     def _client(self) -> genai.Client:
         endpoint = self._endpoint
         return genai.Client(
-            vertexai=False,  # the environment could else choose another service, with other prices
+            vertexai=False,  # otherwise the environment could choose another service, with other prices
             api_key=endpoint.api_key or NO_KEY,
             http_options=self._http_options(endpoint.base_url or self.address),
         )
@@ -105,7 +105,7 @@ class GoogleProvider(providers.Provider):
         address = self._endpoint.base_url or self.address
         try:
             reply = await called(self._endpoint, sending, *failures, address=address)
-        except GoogleAuthError as error:  # credentials that are there and are not taken, or none
+        except GoogleAuthError as error:  # credentials are missing or not accepted
             kind: ErrorKind = "connection" if isinstance(error, TransportError) else "authentication"
             raise RequestError(kind, shown(f"Google's credentials: {error}", self._endpoint.api_key)) from None
         return content_reply(reply)
@@ -118,7 +118,7 @@ class GoogleProvider(providers.Provider):
 
 
 class VertexProvider(GoogleProvider):
-    """The same models in a project of Google Cloud's, with the credentials that this machine has for it."""
+    """Provider for the same models in a Google Cloud project, with this machine's credentials for it."""
 
     address = "https://aiplatform.googleapis.com"
 
@@ -144,7 +144,7 @@ def content_reply(reply: types.GenerateContentResponse) -> Reply:
     answers = tuple(_answer(candidate) for candidate in sorted(reply.candidates, key=lambda item: item.index or 0))
     usage = TokenUsage()
     if given := reply.usage_metadata:
-        # candidates_token_count leaves reasoning out, and is absent where a limit cut the reasoning off.
+        # candidates_token_count excludes reasoning, and is absent if a limit cut the reasoning off.
         written, thoughts = given.candidates_token_count, given.thoughts_token_count
         total = None if written is None and thoughts is None else (written or 0) + (thoughts or 0)
         usage = TokenUsage(given.prompt_token_count, total, thoughts, given.cached_content_token_count)
@@ -167,7 +167,7 @@ def _contents(request: Request) -> list[Any]:
 
 def _generation_config(request: Request) -> dict[str, Any]:
     config, sampling = providers.given_fields(request, _FIELDS, **_FIELDS), request.sampling
-    # Thinking is named as the SDK sends it; Google takes both spellings.
+    # Thinking fields are named as the SDK sends them; Google accepts both spellings.
     if sampling.reasoning_effort is not None:
         config["thinkingConfig"] = {"include_thoughts": True, "thinking_level": sampling.reasoning_effort.upper()}
     elif sampling.reasoning_tokens is not None:

@@ -1,4 +1,4 @@
-"""Gemini's batch API, over HTTP: requests and answers in the batch itself, whose display name is its tag."""
+"""Gemini's batch API over HTTP: requests and answers are in the batch itself; its display name is its tag."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping, Sequence
@@ -23,12 +23,12 @@ from bigcodeflow.generation.providers.google import GoogleProvider, content_repl
 from bigcodeflow.generation.providers.http_client import NO_KEY, HttpProvider, compact_json, shown, status_error
 
 _ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"})
-#: Codes of google.rpc and the statuses that they are over HTTP.
+#: Codes of google.rpc and the corresponding HTTP statuses.
 _STATUSES: Mapping[int, int] = {1: 408, 3: 400, 4: 408, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14: 503, 16: 401}
 
 
 class _GeminiHttp(HttpProvider):
-    """The same address and bodies as the SDK's, without its waits and second attempts."""
+    """HTTP client with the SDK's address and bodies, but without its waits and retries."""
 
     address = GoogleProvider.address
 
@@ -45,7 +45,7 @@ class _GeminiHttp(HttpProvider):
 
 
 class GoogleBatches(BatchApi):
-    """Batches with their requests inline, which Google takes up to 20 MB."""
+    """Batches with inline requests, which Google accepts up to 20 MB."""
 
     path = "/v1beta/batches"
     limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=50_000, size_bytes=19 * 10**6)
@@ -70,7 +70,7 @@ class GoogleBatches(BatchApi):
         return BatchSearch(None)
 
     async def status(self, batch_id: str) -> BatchStatus:
-        """A batch that ended without any answer and with an error is rejected as a whole."""
+        """Return the progress; a batch that ended with an error, thus without answers, is rejected as a whole."""
         operation = await self.provider.json("GET", f"{self.path}/{batch_id}")
         metadata = operation.get("metadata") or {}
         state = str(metadata.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")

@@ -1,7 +1,7 @@
-"""HTTP between bigcodeflow and a provider: one pool of connections, one deadline a request, one table of faults.
+"""HTTP between bigcodeflow and a provider: a connection pool, a deadline per request, and a mapping of errors.
 
 Nothing here sends a request twice: `retries` decides what is sent again. Every failure becomes a `RequestError` whose
-kind comes from the status, the provider's error code, or the exception of the transport.
+kind depends on the status, the provider's error code, or the exception of the HTTP client.
 """
 
 import asyncio
@@ -28,19 +28,19 @@ from bigcodeflow.generation.providers import Endpoint, Provider
 
 logger = logging.getLogger(__name__)
 
-#: Sent as the key to servers that need none: some refuse requests without one, and Google's SDK would look for one in
-#: the environment.
+#: Sent as the key to servers that need none: some refuse requests without a key, and Google's SDK would otherwise look
+#: for a key in the environment.
 NO_KEY = "none"
 
-# ValueError is what decoders of JSON and models of an SDK raise.
+# JSON decoders and models of an SDK raise ValueError.
 _TRANSPORT_ERRORS: tuple[type[Exception], ...] = (httpx2.HTTPError, OSError, ValueError)
-#: What is raised when an answer is JSON of another form than expected.
+#: Exceptions that are raised if the JSON of an answer has an unexpected form.
 SHAPE_ERRORS = (AttributeError, LookupError, TypeError)
 T = TypeVar("T")
 
-#: Longer than any network needs; the time for an answer counts from the connection.
+#: Maximum time to connect, longer than any network needs; usually shorter than the deadline of the whole request.
 _CONNECT_SECONDS = 15.0
-#: Characters of a provider's words that are kept.
+#: Maximum number of characters that are kept of a provider's message.
 MESSAGE_LENGTH = 400
 _KINDS: Mapping[int, ErrorKind] = {
     **dict.fromkeys((401, 403), "authentication"),
@@ -50,16 +50,16 @@ _KINDS: Mapping[int, ErrorKind] = {
     429: "rate_limited",
     **dict.fromkeys((409, 425), "overloaded"),
 }
-# No API takes requests here; 501 is what servers of files answer.
+# There is no API at this address; file servers answer 501.
 _NO_API = frozenset({405, 501})
-# An answer that is too long for the model, which all providers but few call a bad request.
+# Messages about a text that is too long for the model; most providers report it as a bad request.
 _TOO_LONG = re.compile(
     r"(?i)maximum context length|context[ _](length|window|size)|(prompt|input) is too long|exceed context limit|"
     r"(token count|number of tokens).* exceeds|longer than the maximum|max_new_tokens` must be <="
 )
 _WEB_PAGE = re.compile(r"(?i)\s*(<!doctype|<html|<head|<body|<\?xml)")
 _TITLE = re.compile(r"(?is)<title[^>]*>(.{1,80}?)</title>")
-# What providers write into code, type, status or reason; these say more than the number, which is 400 for most.
+# Values that providers write into code, type, status or reason; more precise than the HTTP status, mostly 400.
 _CODES: Mapping[str, ErrorKind] = {
     **dict.fromkeys(("insufficient_quota", "billing_hard_limit_reached", "billing_error"), "quota"),
     **dict.fromkeys(("invalid_api_key", "api_key_invalid", "authentication_error"), "authentication"),
@@ -75,20 +75,20 @@ _PHRASES: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
 
 
 class HttpProvider(Provider):
-    """A server that takes and answers JSON, with a pool of connections; its representation holds no key."""
+    """Provider that sends and receives JSON through a connection pool; its repr contains no key."""
 
     address: ClassVar[str]
-    """Taken where the endpoint names none."""
+    """Default address, used if the endpoint has none."""
 
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
-        """Open the pool. The headers go with every request, the key among them; None sends it as a bearer token."""
+        """Open the pool. Every request has the headers, including the key; None sends the key as a bearer token."""
         self.endpoint = endpoint
         self._address = (endpoint.base_url or self.address).rstrip("/")
         bearer = {"authorization": f"Bearer {endpoint.api_key or NO_KEY}"}
         self._http = async_client(endpoint, self.address, headers or bearer)
 
     async def send(self, method: str, path: str, body: Any = None, **options: Any) -> httpx2.Response:
-        """Send a request once, with the body as JSON or what the client's options hold, and read the whole response."""
+        """Send a request once, with ``body`` as JSON or the client's ``options``, and return the whole response."""
         if body is not None:
             options |= {"content": compact_json(body), "headers": {"content-type": "application/json"}}
         address = self._address + path
@@ -101,10 +101,10 @@ class HttpProvider(Provider):
         return decoded(response.text, str(response.url))
 
     async def result_lines(self, path: str) -> AsyncGenerator[dict[str, Any], None]:
-        """The results of a batch, one JSON object a line, without holding them all.
+        """Yield the results of a batch, one JSON object per line, without keeping all in memory.
 
-        Lines end at a line feed only: texts may hold other line ends, where the decoders of HTTP clients would cut
-        them. A line that is no result is passed over; the driver misses it by its count.
+        Lines end only at a line feed: texts may contain other line ends, at which the decoders of HTTP clients would
+        split them. A line that is not a result is skipped; the driver notices it because the count is too low.
         """
         request = self._http.build_request("GET", self._address + path)
         response = await called(self.endpoint, self._http.send(request, stream=True))
@@ -132,12 +132,12 @@ class HttpProvider(Provider):
 
 @cache
 def ssl_context(*, trust_env: bool = True) -> ssl.SSLContext:
-    """Return the process's certificates; loading them would cost each client 40 ms."""
+    """Return a shared context with the certificates; loading them would cost each client 40 ms."""
     return httpx2.create_ssl_context(trust_env=trust_env)
 
 
 def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | None = None) -> httpx2.AsyncClient:
-    """A client whose pool holds all requests under way; clients of SDKs keep 20 to 100 connections."""
+    """Return a client with a connection for each concurrent request; clients of SDKs keep only 20 to 100."""
     size = endpoint.connections
     host = urlsplit(endpoint.base_url or address).hostname or ""
     try:
@@ -148,7 +148,7 @@ def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | 
         "headers": headers,
         "limits": httpx2.Limits(max_connections=size, max_keepalive_connections=size, keepalive_expiry=30),
         "timeout": httpx2.Timeout(endpoint.timeout_seconds, connect=min(_CONNECT_SECONDS, endpoint.timeout_seconds)),
-        "follow_redirects": False,  # to another host, the headers that hold the key would go along
+        "follow_redirects": False,  # a redirect to another host would take the headers with the key along
         "verify": ssl_context(trust_env=not is_local),
         "trust_env": not is_local,  # no proxy of the environment can reach this machine's own addresses
     }
@@ -159,10 +159,10 @@ def async_client(endpoint: Endpoint, address: str, headers: Mapping[str, str] | 
 
 
 async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exception], address: str = "") -> T:
-    """What a call returns, within the endpoint's deadline; the address is named where nothing answers there.
+    """Return the result of a call within the endpoint's deadline; errors name the address if nothing answers there.
 
-    Beside those of the transport, an SDK's own failures become a `RequestError`: one without a cause, since that holds
-    the request's headers.
+    Errors of the HTTP client and an SDK's own ``failures`` become a `RequestError`. It has no cause, because a cause
+    would contain the request's headers.
     """
     try:
         async with asyncio.timeout(endpoint.timeout_seconds):
@@ -174,7 +174,7 @@ async def called(endpoint: Endpoint, sending: Awaitable[T], *failures: type[Exce
 
 
 def _request_error(error: BaseException, endpoint: Endpoint, address: str) -> RequestError:
-    """The error for a status, or for the innermost cause: SDKs wrap those of the transport."""
+    """Return the error for a status, or for the innermost cause, because SDKs wrap errors of the HTTP client."""
     response = getattr(error, "response", None)
     if response is not None and not response.is_success:
         return _response_error(response, endpoint)
@@ -193,7 +193,7 @@ def _request_error(error: BaseException, endpoint: Endpoint, address: str) -> Re
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and what led to it, the causes of several attempts to connect included."""
+    """Yield an error and its causes, including the causes of several connection attempts."""
     found: BaseException | None = error
     while found is not None:
         yield found
@@ -204,7 +204,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _unreached(error: BaseException) -> str:
-    """Why there is no connection, and what to do, in words; empty for other errors."""
+    """Return a message that says why there is no connection, and how to fix it; empty for other errors."""
     if isinstance(error, ConnectionRefusedError):
         return "refuses connections: start the server there, or mend generation.base_url"
     if isinstance(error, socket.gaierror):
@@ -223,12 +223,12 @@ def _response_error(response: Any, endpoint: Endpoint) -> RequestError:
 
 
 def compact_json(data: Any) -> bytes:
-    """JSON as it is sent; ASCII, so that half a surrogate pair travels as well."""
+    """Encode data as compact JSON; ASCII only, so that an incomplete surrogate pair can be sent as well."""
     return json.dumps(data, separators=(",", ":")).encode()
 
 
 def decoded(text: str, address: str = "") -> dict[str, Any]:
-    """An answer's JSON object; the address is named where the answer is that of another server."""
+    """Return an answer's JSON object, or raise RequestError, which names the address if the answer is a web page."""
     try:
         data = json.loads(text)
     except ValueError:
@@ -240,7 +240,7 @@ def decoded(text: str, address: str = "") -> dict[str, Any]:
 
 
 def _web_page(text: str, address: str) -> str:
-    """What to say of an answer that is a web page; empty of any other."""
+    """Return an error message if an answer is a web page, else an empty text."""
     if not _WEB_PAGE.match(text):
         return ""
     title = _TITLE.search(text)
@@ -262,10 +262,10 @@ def _batch_result(line: bytes) -> dict[str, Any] | None:
 def status_error(
     status: int, headers: Mapping[str, str], body: str, *, secret: str = "", address: str = ""
 ) -> RequestError:
-    """The error that a provider's answer means.
+    """Convert a provider's error response to a `RequestError`.
 
-    Headers have lower-case names. The secret is a key that must not be shown, even where the server sends it back. The
-    address is named where the answer is a web page.
+    Headers have lower-case names. ``secret`` is a key that is removed from the message, even if the server sends it
+    back. The message names the address if the answer is a web page or a redirect.
     """
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST and (location := headers.get("location")):
         place = shown(f"{address or 'the address'} redirects to {location}", secret)
@@ -293,7 +293,7 @@ def shown(message: str, secret: str) -> str:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, by ``retry-after-ms`` or ``Retry-After`` (RFC 9110, section 10.2.3); None if none is legible."""
+    """Return seconds to wait by ``retry-after-ms`` or ``Retry-After`` (RFC 9110, section 10.2.3); None if invalid."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -324,7 +324,7 @@ def _kind(status: int, parts: Sequence[Mapping[str, Any]], body: str) -> ErrorKi
         if isinstance(code, str) and code.lower() in _CODES:
             return _CODES[code.lower()]
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        # Google answers 429 with the same words to what a minute and what a day allows.
+        # Google answers 429 with the same message for the limits per minute and per day.
         return "quota" if any("PerDay" in str(part.get("violations")) for part in parts) else "rate_limited"
     kind = next((kind for phrase, kind in _PHRASES if phrase.search(body)), _KINDS.get(status, "bad_request"))
     too_long = kind == "bad_request" and _TOO_LONG.search(body)
@@ -332,7 +332,7 @@ def _kind(status: int, parts: Sequence[Mapping[str, Any]], body: str) -> ErrorKi
 
 
 def _error_parts(content: Any) -> list[Mapping[str, Any]]:
-    """The error's own fields, then what details it carries."""
+    """Return the error's own fields, then those of its details."""
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
     if not isinstance(content, dict):
@@ -345,7 +345,7 @@ def _error_parts(content: Any) -> list[Mapping[str, Any]]:
 
 
 def ensure_ok(data: Any, *, secret: str = "") -> None:
-    """Reject an answer that hides an error behind status 200, as gateways send."""
+    """Raise RequestError for an answer that has an error despite status 200, as gateways send it."""
     error = data.get("error") if isinstance(data, dict) else None
     if error:
         code = error.get("code") if isinstance(error, dict) else None

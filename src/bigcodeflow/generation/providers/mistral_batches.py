@@ -1,4 +1,4 @@
-"""Mistral's batch API: a file of requests for one model, and files of answers and of errors; a job carries its tag."""
+"""Mistral's batch API: a file of requests for one model, and files of answers and of errors; jobs have a tag."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping, Sequence
@@ -27,7 +27,7 @@ _PAGE = 100
 
 
 class MistralBatches(BatchApi):
-    """Jobs of chats."""
+    """Batch jobs of chats."""
 
     path = "/v1/batch/jobs"
     limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=1_000_000, size_bytes=500 * 10**6)
@@ -57,7 +57,7 @@ class MistralBatches(BatchApi):
         return BatchSearch(None)
 
     async def status(self, batch_id: str) -> BatchStatus:
-        """A job that failed without a single answer is rejected as a whole."""
+        """Return the progress; a job that failed without a single answer is rejected as a whole."""
         job = await self.provider.json("GET", f"{self.path}/{batch_id}")
         state, succeeded = required_text(job, "status"), job.get("succeeded_requests") or 0
         if state == "FAILED" and not succeeded:

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API, over HTTP; stateless, with a summary of the reasoning where the model gives one."""
+"""OpenAI's Responses API over HTTP: stateless, with a summary of the reasoning if the model gives it."""
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
 
@@ -15,10 +15,10 @@ _NOT_THERE = "the Responses API has no such parameter"
 
 
 class ResponsesProvider(OpenAIProvider):
-    """Responses, one answer a request."""
+    """Provider for the Responses API, with one answer per request."""
 
     def problems(self, request: Request) -> list[str]:
-        """As for chats, less what this API has no parameter for."""
+        """Return the problems of the chat provider, and those of parameters that this API does not have."""
         sampling = request.sampling
         missing = dict.fromkeys(("top_k", "frequency_penalty", "presence_penalty", "reasoning_tokens"), _NOT_THERE)
         lines = other_form(request, ["chat"], "the Responses API") + untaken(sampling, missing)
@@ -35,7 +35,7 @@ class ResponsesProvider(OpenAIProvider):
     _summarizes = True
 
     def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
-        """Ask for no summary of the reasoning where the organization may have none; the limit has one name here."""
+        """Stop asking for reasoning summaries if the organization may get none; the limit has just one name here."""
         asked = isinstance(body.get("reasoning"), Mapping) and body["reasoning"].get("summary")
         if not asked or error.kind != "bad_request" or "reasoning.summary" not in str(error):
             return ""
@@ -67,7 +67,7 @@ class ResponsesProvider(OpenAIProvider):
 
 
 def response_reply(data: Mapping[str, Any], *, request_id: str | None = None, secret: str = "") -> Reply:
-    """A response as `Reply`; one that failed raises RequestError."""
+    """Convert a response to `Reply`; raise RequestError for a failed response."""
     ensure_ok(data, secret=secret)
     status = data.get("status")
     if status in {"failed", "cancelled"}:

@@ -1,5 +1,5 @@
-"""``results.duckdb``: what a store's recorded runs found, as documented views for any DuckDB client.
+"""``results.duckdb``: results of a store's recorded runs, as documented views for any DuckDB client.
 
-Counts of each task, metrics and costs stand in the file itself; texts (answers, programs, traces, output) are read from
-the Parquet files where they lie. The whole file can be rebuilt from the store at any time.
+The file itself contains counts per task, metrics and costs; texts (answers, programs, traces, output) are read from
+the store's Parquet files. The whole file can be rebuilt from the store at any time.
 """

@@ -1,4 +1,4 @@
-"""Building ``results.duckdb`` beside the former one, and replacing that; what has not changed is copied from it."""
+"""Build a new ``results.duckdb`` and replace the former file with it; unchanged artifacts are copied from that file."""
 
 import json
 import logging
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 CATALOG_NAME = "results.duckdb"
-#: Bump when a table of schema ``stored`` changes: a catalog of another version is not carried over.
+#: Increase it when a table of schema ``stored`` changes: nothing is copied from a catalog of another version.
 _VERSION = 3
-#: Above this DuckDB spills to disk; a run that ends beside others must not take the machine's memory.
+#: DuckDB spills to disk above this limit; a run that ends while others execute must not take their memory.
 _MEMORY_LIMIT = "1GiB"
-#: A stage's rows with the runs' model, split and subset, as far as all runs that have the artifact agree.
+#: A stage's rows with model, split and subset of the runs; null if the runs that have the artifact differ.
 _OWNED = (
     "SELECT artifact, file, owners.* EXCLUDE (artifact), found.* EXCLUDE (artifact, file) "
     'FROM stored."{stage}" AS found LEFT JOIN stored.owners USING (artifact)'
 )
 _OWNER = ("record", "run", "model", "split", "subset")
-#: Grain: one row a recorded run and artifact of it.
+#: Grain: one row per recorded run and artifact of this run.
 _RUN_FILES = dict.fromkeys((*_OWNER, "artifact", "key", "file"), "VARCHAR")
-#: Columns whose files say 'unknown' where the value is not known.
+#: Columns whose files contain 'unknown' if the value is not known.
 _UNKNOWN_IN = ("sanitizer", "environment_sha")
-#: Columns in which an import puts what its tables need, such as the program for an answer that nobody kept.
+#: Columns in which imports store substitute values, such as the program in place of the missing answer.
 _STAND_INS = ("raw_text", "attempts")
 _TYPES = {
     pa.string(): "VARCHAR",
@@ -67,36 +67,36 @@ logger = logging.getLogger(__name__)
 
 
 class StoredArtifact(NamedTuple):
-    """One finished artifact, as the file system shows it."""
+    """A finished artifact in the store's file system."""
 
     stage: str
     artifact: str
-    """The key."""
+    """Key of the artifact."""
     file: str
     stamp: str
-    """Size and time of the Parquet file: another one means that it is read again."""
+    """Size and time of the Parquet file; the file is read again when they change."""
 
 
 def rebuild_catalog(location: Path | str) -> Path:
-    """Build ``results.duckdb`` in the store's folder anew over what the store holds now, and return its path.
+    """Rebuild ``results.duckdb`` in the store's folder from the current content of the store; return its path.
 
-    Views and their columns are described in the database itself (COMMENT ON) and in docs/formats.md. Counts, metrics
-    and costs are tables in the file; those of artifacts that the former catalog knows are taken from there. A run of
-    which an artifact is gone or damaged is left out with a warning, and named in the table ``left_out``.
-    For a store at a URL it lies in the replica of this machine. It appears by one rename, so that open readers keep
-    the catalog that they opened.
+    The database itself (COMMENT ON) and docs/formats.md describe the views and their columns. Counts, metrics and costs
+    are tables in the file; for unchanged artifacts they are copied from the former catalog. A run with a missing or
+    damaged artifact is left out with a warning, and listed in the table ``left_out``. For a store at a URL the file is
+    in the replica on this machine. An atomic rename replaces the file, so open readers keep their version. Raises
+    ArtifactError if the catalog cannot be built.
     """
-    import duckdb  # costs 0.15 s, which a run that rebuilds nothing need not pay
+    import duckdb  # takes 0.15 s, which a run without a rebuild can save
 
     store = open_store(location)
     store.root.mkdir(parents=True, exist_ok=True)
     target = store.root / CATALOG_NAME
     aside = target.with_name(f".{CATALOG_NAME}.{uuid.uuid4().hex}.tmp")
-    # Kept order costs memory for every row group that is read ahead of its turn.
+    # Preserving the order would cost memory for every row group that is read early.
     config: dict[str, Any] = {"memory_limit": _MEMORY_LIMIT, "preserve_insertion_order": False}
-    # Without the lock a slow rebuild could replace a newer catalog by one that lacks the newest run.
+    # Without the lock, a slow rebuild could overwrite a newer catalog and lose the newest run.
     with locked(store.root / f".{CATALOG_NAME}.lock"), TemporaryDirectory() as folder:
-        # In the path of a database that it writes, DuckDB takes a backslash for a slash, and cuts at a question mark.
+        # In paths of databases for writing, DuckDB reads a backslash as a slash, and cuts at a question mark.
         place = Path(folder) / aside.name if {"\\", "?"} & set(str(aside)) else aside
         try:
             with duckdb.connect(place, config={**config, "temp_directory": f"{place}.spill"}) as connection:
@@ -110,7 +110,7 @@ def rebuild_catalog(location: Path | str) -> Path:
                 f"artifact folder that is named here; then run `bigcodeflow catalog --store {store.location}`"
             ) from error
         finally:
-            # What this rebuild left, and any that was killed: under the lock no other one is running.
+            # Temporary files of this rebuild and of killed ones: the lock excludes other running rebuilds.
             for path in store.root.glob(f".{CATALOG_NAME}.*.tmp*"):
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
@@ -120,7 +120,7 @@ def rebuild_catalog(location: Path | str) -> Path:
 
 
 class _Rebuild:
-    """The new database, the artifacts that are in it, and why others cannot be; both by stage and key."""
+    """The new database; intact artifacts, and error messages of damaged artifacts, both by stage and key."""
 
     def __init__(self, connection: "DuckDBPyConnection", store: Store) -> None:
         self.connection, self.store = connection, store
@@ -128,19 +128,19 @@ class _Rebuild:
         self.damaged: dict[tuple[str, str], str] = {}
 
     def fill(self, former: Path) -> None:
-        """Make every table and view, from the former catalog as far as it knows the artifacts."""
-        # Before the artifacts: a run that is recorded meanwhile would else seem to lack its own.
+        """Create all tables and views; copy unchanged artifacts from the former catalog."""
+        # Before the artifacts are listed: otherwise a run recorded in between would seem to lack its artifacts.
         recorded = recorded_runs(self.store.location)
         known = _attach(self.connection, former)
         for table in STAGE_TABLES:
             self._collect(table, list(_artifacts_of(self.store, table.stage)), known)
-        # What can fail for the data's sake is in temporary tables by now. One transaction is one write to disk.
+        # All steps that damaged data can break are done now. A single transaction writes to disk only once.
         self.connection.begin()
         self.connection.execute("CREATE SCHEMA stored")
         self.connection.execute(f"CREATE TABLE stored.version AS SELECT {_VERSION}::INTEGER AS version")
         for table in STAGE_TABLES:
             self.connection.execute(f'CREATE TABLE stored."{table.kept}" AS FROM "read_{table.kept}"')
-        # Grain: one row an artifact that the views read.
+        # Grain: one row per artifact that the views read.
         columns = dict.fromkeys(StoredArtifact._fields, "VARCHAR")
         self._create("stored.artifacts", columns, [one._asdict() for one in self.intact.values()])
         runs, left_out = self._complete_runs(recorded)
@@ -159,7 +159,7 @@ class _Rebuild:
         comment_on(self.connection)
         self.connection.commit()
         if left_out:
-            # One line for all of them: a store with a lost folder would else fill the end of every run.
+            # A single line for all: otherwise a lost folder would fill the terminal at the end of every run.
             first, lost = left_out[0], {row["record"] for row in left_out} - {None}
             logger.warning(
                 "%s: the catalog leaves out %s recorded runs, as artifacts of theirs are gone or damaged (first: %s %s "
@@ -171,7 +171,7 @@ class _Rebuild:
     def _collect(
         self, table: StageTable, found: Sequence[StoredArtifact], known: Mapping[tuple[str, str], str]
     ) -> None:
-        """Make the stage's table: from the former catalog what is unchanged, the rest from the files."""
+        """Create the stage's table: copy unchanged artifacts from the former catalog, read the others from files."""
         model = models.sql_of(f"catalog/stored/{table.kept}")
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW fresh AS {_rows_sql(table.schema, [])}")
         self.connection.execute(f'CREATE TEMP TABLE "read_{table.kept}" AS {model}')
@@ -182,7 +182,7 @@ class _Rebuild:
         self.intact |= {one[:2]: one for one in found if one[:2] not in self.damaged}
 
     def _read(self, table: StageTable, model: str, artifacts: Sequence[StoredArtifact]) -> None:
-        """Read all artifacts at once; where that fails each by itself, to find those that are damaged."""
+        """Read all artifacts at once; if that fails, read each separately to detect damage."""
         import duckdb
 
         if not artifacts:
@@ -200,13 +200,13 @@ class _Rebuild:
                 self._read(table, model, [artifact])
 
     def _create(self, name: str, types: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
-        """A table of the rows, given as one JSON text: DuckDB takes values from Python one statement a row."""
+        """Create a table of the rows from a single JSON text, as DuckDB needs a statement per row for Python values."""
         select = "SELECT unnest(from_json($rows, $structure), max_depth := 2)"
         parameters = {"rows": json.dumps(rows), "structure": json.dumps([types])}
         self.connection.execute(f"CREATE TABLE {name} AS {select}", parameters)
 
     def _complete_runs(self, recorded: Sequence[RecordedRun]) -> tuple[list[RecordedRun], list[dict[str, Any]]]:
-        """Runs whose artifacts are all there, in the order of time; and rows of ``left_out`` about the others."""
+        """Return the runs whose artifacts are all intact, in the order of time, and rows of ``left_out``."""
         runs, left_out = [], []
         unreadable = {place: f"cannot be read: {reason}" for place, reason in self.damaged.items()}
         unowned = dict(unreadable)
@@ -223,7 +223,7 @@ class _Rebuild:
         return runs, left_out
 
     def _create_study_views(self) -> list[dict[str, Any]]:
-        """A view over each study's files, and a table of what they are about; and rows of ``left_out``."""
+        """Create a view over each study's files and the table ``studies``; return rows of ``left_out``."""
         left_out, results = [], []
         for study, schema in STUDIES.items():
             artifacts = []
@@ -240,9 +240,9 @@ class _Rebuild:
         return left_out
 
     def _create_views(self) -> None:
-        """Views over the files by stage, and the models over these."""
+        """Create the views over each stage's files, and the models over these views."""
         stages = [table for table in STAGE_TABLES if table.stage not in VIEWS]
-        # DuckDB opens every file for each view that it creates over them, so the models are created over empty ones.
+        # For each view that it creates, DuckDB opens all files below it; so create the models over empty views first.
         for stage, schema, _ in stages:
             self.connection.execute(f'CREATE VIEW stored."{stage}" AS {_rows_sql(schema, [])}')
             self.connection.execute(f'CREATE VIEW "{stage}" AS {_OWNED.format(stage=stage)}')
@@ -254,10 +254,10 @@ class _Rebuild:
 
 
 def _attach(connection: "DuckDBPyConnection", former: Path) -> dict[tuple[str, str], str]:
-    """Attach the former catalog as ``former`` and return the stamps of what it holds; empty: there is none to use."""
+    """Attach the former catalog as ``former``; return stamps of its artifacts by stage and key, empty if unusable."""
     import duckdb
 
-    # Absent, of another version, damaged, or opened for writing by somebody: all of it can be had from the store.
+    # If it is absent, of another version, damaged, or open for writing elsewhere, all data is read from the store.
     with suppress(duckdb.Error):
         with models.readable(former) as place:
             connection.execute(f"ATTACH {quoted(str(place))} AS former (READ_ONLY)")
@@ -272,13 +272,13 @@ def _artifacts_of(store: Store, stage: str) -> Iterator[StoredArtifact]:
     for path in store.published(stage):
         try:
             status = path.stat()
-        except FileNotFoundError:  # deleted, or never copied along
+        except FileNotFoundError:  # deleted, or never copied
             continue
         yield StoredArtifact(stage, path.parent.name, str(path), f"{status.st_size}-{status.st_mtime_ns}")
 
 
 def _artifacts_of_run(run: RecordedRun) -> dict[str, tuple[str, str]]:
-    """Stage and key by artifact, without those that only another version knows."""
+    """Map the run's artifacts to stage and key, without artifacts that this version does not know."""
     return {name: (folder, run.keys[name]) for name, folder in STAGE_FOLDERS.items() if name in run.keys}
 
 
@@ -304,7 +304,7 @@ def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[s
 
 
 def _study_row(result: StoredArtifact) -> dict[str, Any]:
-    """What a study's result is about, from its manifest."""
+    """Return a row of ``studies`` about a study's result, from its manifest."""
     manifest = json.loads(Path(result.file).with_name(MANIFEST).read_bytes())
     settings = dict(manifest["settings"])
     return {
@@ -318,23 +318,23 @@ def _study_row(result: StoredArtifact) -> dict[str, Any]:
 
 
 def _without_zone(moment: datetime | None) -> str | None:
-    """DuckDB's Python client cannot hand out zoned times without a further package; runs' times are UTC."""
+    """Return a UTC time without zone: DuckDB's Python client needs a further package for times with zone."""
     return moment.replace(tzinfo=None).isoformat() if moment else None
 
 
 def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
-    """SELECT of all rows of the artifacts, with ``artifact`` (the key) and ``file`` in front of the columns.
+    """Return a SELECT of all rows of the artifacts, with the columns ``artifact`` (the key) and ``file`` first.
 
-    The empty side keeps today's columns there even where every artifact was written by a version that lacked one.
-    Every NaN, and every value that stands in a file only because the column must not be empty, becomes null.
+    The empty part of the UNION provides all current columns, even if earlier versions wrote the artifacts without some.
+    NaN becomes null, and so do substitute values that imports store in columns which must not be empty.
     """
     columns = {"artifact": "VARCHAR", "file": "VARCHAR"} | _types_of(schema)
     typed = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in columns.items())
     nothing = f"SELECT {typed} WHERE false"
     if not artifacts:
         return nothing
-    # DuckDB could take the columns as given instead of opening every file, but then it also guesses the number of
-    # rows, takes the wrong side of a join first, and reads all files where those of one run are wanted.
+    # With a given schema DuckDB would not open every file, but then it also guesses the number of rows, chooses the
+    # wrong join order, and reads all files even if only those of one run are needed.
     read = duckdb_source([one.file for one in artifacts], "union_by_name = true", "filename = true")
     key = "split_part(filename, '/', -2) AS artifact, filename AS file"
     rows = f"{nothing} UNION ALL BY NAME SELECT {key}, * EXCLUDE (filename) FROM {read}"  # noqa: S608 - quoted
@@ -342,7 +342,7 @@ def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
 
 
 def _nulls(schema: pa.Schema) -> list[str]:
-    """Expressions of the columns that may hold NaN, or stand for what an imported run does not state."""
+    """Return expressions for the columns that may contain NaN, or substitute values of imported runs."""
     made = {column.name: _without_nan(f'"{column.name}"', column.type) for column in schema}
     made |= {name: f"nullif(\"{name}\", '{UNKNOWN}')" for name in _UNKNOWN_IN if name in made}
     origin = next((name for name in ("provider", "backend") if name in made), None)
@@ -353,9 +353,9 @@ def _nulls(schema: pa.Schema) -> list[str]:
 
 
 def _without_nan(value: str, kind: pa.DataType) -> str:
-    """The value with null for NaN, which would make every sum and mean over it NaN; the value itself if it has none."""
+    """Return SQL that replaces NaN, which would spread to sums and means, with null; ``value`` if it cannot be NaN."""
     if pa.types.is_floating(kind):
-        # Not isnan: DuckDB takes it to be false wherever Parquet's statistics, which leave NaN out, show none.
+        # Not isnan: DuckDB may assume it is false, because Parquet's statistics leave NaN out.
         return f"CASE WHEN isfinite({value}) THEN {value} END"
     if pa.types.is_list(kind):
         made = _without_nan("entry", kind.value_type)
@@ -372,7 +372,7 @@ def _types_of(schema: pa.Schema) -> dict[str, str]:
 
 
 def _type(kind: pa.DataType) -> str:
-    # DuckDB itself could tell, but what it takes Arrow tables with imports pandas where that is installed: a second.
+    # DuckDB could convert Arrow types itself, but that imports pandas if it is installed, which takes a second.
     if pa.types.is_list(kind):
         return f"{_type(kind.value_type)}[]"
     if pa.types.is_struct(kind):

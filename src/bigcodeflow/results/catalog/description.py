@@ -1,4 +1,4 @@
-"""The catalog's tables and views and what their columns mean: comments in the database, and read back for people."""
+"""Descriptions of the catalog's tables, views and columns: written as comments in the database, and read for people."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class StageTable(NamedTuple):
-    """A stage's artifacts, and what the catalog keeps of them."""
+    """A stage's artifacts and the catalog's table of them."""
 
     stage: str
     """Folder of the store, and name of the view."""
     schema: pa.Schema
     kept: str
-    """Table in schema ``stored``, and its model in ``sql/catalog/stored``."""
+    """Name of the table in schema ``stored``, and of its model in ``sql/catalog/stored``."""
 
 
 #: Ground truths are ordinary artifacts of the execution stage.
@@ -36,7 +36,7 @@ STAGE_TABLES = (
 
 
 def _schema(*columns: tuple[str, pa.DataType, str]) -> pa.Schema:
-    """Of each column a name, a type and a meaning."""
+    """Build a schema from the name, type and meaning of each column."""
     return pa.schema([pa.field(name, kind, metadata={"meaning": meaning}) for name, kind, meaning in columns])
 
 
@@ -44,7 +44,7 @@ _TEXT, _TIME = pa.string(), pa.timestamp("us")
 _SPLIT = ("split", _TEXT, "complete or instruct")
 _SUBSET = ("subset", _TEXT, "full or hard")
 
-#: Grain: one row a run record. Times are UTC; a key is null where the run did not reach the stage.
+#: Grain: one row per run record. Times are UTC; a key is null if the run did not reach the stage.
 RUNS = _schema(
     ("record", _TEXT, "file name of the run's record without .json; unique, in the order of time"),
     ("run", _TEXT, "name of the run, which several records may share"),
@@ -69,7 +69,7 @@ RUNS = _schema(
     ("aggregation_key", _TEXT, "artifact of the metrics"),
 )
 
-#: Grain: one row a run record and artifact of it that is gone or damaged, or a damaged artifact that is of no run.
+#: Grain: one row per run record and missing or damaged artifact of it, or per damaged artifact without a run.
 LEFT_OUT = _schema(
     ("record", _TEXT, "record of the run that is left out for it; null: the artifact is of no run"),
     ("run", _TEXT, "name of the run"),
@@ -81,7 +81,7 @@ LEFT_OUT = _schema(
     ("reason", _TEXT, "what is wrong with it"),
 )
 
-#: Grain: one row a result of a study, from its manifest.
+#: Grain: one row per result of a study, from its manifest.
 STUDY_RESULTS = _schema(
     ("study", _TEXT, "name of the view with the result's rows"),
     ("artifact", _TEXT, "key of the result, as in that view"),
@@ -91,7 +91,7 @@ STUDY_RESULTS = _schema(
     ("written_at", _TIME, "UTC"),
 )
 
-#: Grain of what has no model of its own in ``sql/catalog``.
+#: Grain of tables and views without a separate model in ``sql/catalog``.
 GRAINS = {
     "runs": "Grain: one row a run record.",
     "studies": "Grain: one row a result of a study: what the rows of the studies' views are about.",
@@ -107,7 +107,7 @@ GRAINS = {
     },
 }
 
-#: Models in ``sql/catalog``, a later one may read an earlier one; and the stage whose columns a view mostly shows.
+#: Models in ``sql/catalog`` (later models may read earlier ones), and the stage that provides most columns of each.
 VIEWS = {
     "aggregation": "aggregation",
     "samples": "generation",
@@ -125,7 +125,7 @@ VIEWS = {
 _HEADER = re.compile(r"^-- (Grain: .+)$", re.MULTILINE)
 _COLUMN = re.compile(r"^-- (\w+): (.+)$", re.MULTILINE)
 _SCHEMAS = {table.stage: table.schema for table in STAGE_TABLES}
-#: What people ask for first comes first.
+#: Display order: the tables that people need most come first.
 _ORDER = (
     *("runs", "pass_at_k", "metrics", "solve_rate", "failure_counts", "failures", "costs"),
     *("verdicts", "samples", "solutions", "ground_truths"),
@@ -135,7 +135,7 @@ _TABLES = {"runs": RUNS, "studies": STUDY_RESULTS, "left_out": LEFT_OUT}
 
 
 class ViewColumn(NamedTuple):
-    """One column of a view."""
+    """A column of a view."""
 
     name: str
     type: str
@@ -143,7 +143,7 @@ class ViewColumn(NamedTuple):
 
 
 class Description(NamedTuple):
-    """One view or table of the catalog."""
+    """A view or table of the catalog."""
 
     name: str
     grain: str
@@ -151,7 +151,7 @@ class Description(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A run, or an artifact of no run, that the catalog cannot show."""
+    """A run that the catalog cannot show, or a damaged artifact without a run."""
 
     record: str | None
     artifact: str
@@ -160,12 +160,12 @@ class LeftOut(NamedTuple):
 
 
 def quoted(text: str) -> str:
-    """The text as a literal of SQL."""
+    """Return the text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def comment_on(connection: "DuckDBPyConnection") -> None:
-    """Give every view, table and column of the catalog its comment, so that any client shows it."""
+    """Add comments to all views, tables and columns of the catalog, so that any client can show them."""
     kinds = {name: "TABLE" if name in _TABLES else "VIEW" for name in _ORDER}
     columns = connection.execute(
         "SELECT table_name, column_name FROM duckdb_columns() "
@@ -181,7 +181,7 @@ def comment_on(connection: "DuckDBPyConnection") -> None:
 
 
 def describe_catalog(path: Path) -> tuple[list[Description], list[LeftOut]]:
-    """The views of a catalog with their columns, and what the catalog leaves out."""
+    """Read the views and tables of a catalog with their columns, and the runs and artifacts that it leaves out."""
     import duckdb
 
     try:
@@ -205,7 +205,7 @@ def describe_catalog(path: Path) -> tuple[list[Description], list[LeftOut]]:
 
 
 def _meanings(name: str) -> Iterator[tuple[str, str]]:
-    """Meanings of columns; of several for one name the last counts, which is what the view's own model states."""
+    """Yield names and meanings of columns; for repeated names the last meaning, from the view's own model, is valid."""
     yield "artifact", "key of the artifact, and name of its folder"
     yield "file", "path of the artifact's Parquet file"
     own = _TABLES.get(name) or STUDIES.get(name) or _SCHEMAS[VIEWS.get(name, name)]

@@ -1,1 +1,1 @@
-"""Models against one another on the same tasks: differences with intervals, tests, ratings; see docs/statistics.md."""
+"""Comparison of models on the same tasks: differences with intervals, tests and ratings; see docs/statistics.md."""

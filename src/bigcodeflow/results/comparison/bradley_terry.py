@@ -1,4 +1,4 @@
-"""Bradley-Terry ratings: one number a model, such that differences say how often one beats the other."""
+"""Bradley-Terry ratings: a number per model; the difference of two numbers says how often a model beats the other."""
 
 import math
 from typing import Literal, NamedTuple
@@ -11,12 +11,12 @@ from bigcodeflow.results.statistics import Interval
 
 Array = NDArray[np.float64]
 
-#: Half of a tie goes to each model, or ties do not count, as in the paper of the benchmark.
+#: "half": a tie is half a win for each model; "excluded": ties do not count, as in the benchmark's paper.
 Ties = Literal["half", "excluded"]
 
-#: Points of a rating for each natural logarithm of odds: 400 points are odds of 10 to 1, as in Elo's scale.
+#: Points of a rating per unit of natural log-odds: 400 points mean odds of 10 to 1, as in Elo's scale.
 POINTS = 400 / math.log(10)
-#: Where the mean of the compared models lies.
+#: Mean rating of the compared models.
 ANCHOR = 1000.0
 BOOTSTRAP_ROUNDS = 500
 
@@ -27,7 +27,7 @@ _NOTHING = 1e-9  # far below one sample of one task
 
 
 class Rating(NamedTuple):
-    """One model's rating with its 95 % interval, and its rank, 1 being the best."""
+    """A model's rating with its 95 % interval, and its rank (1 is the best) with the ends of its 95 % interval."""
 
     rating: float
     interval: Interval
@@ -41,28 +41,28 @@ class Ratings(NamedTuple):
 
     rows: list[Rating]
     regularised: bool
-    """The likelihood has no finite maximum, so one tie was added to each pair of models."""
+    """True if a tie was added to each pair of models, because the likelihood has no finite maximum otherwise."""
     regularised_rounds: bool
-    """One tie was added to each pair in every bootstrap round, since some round has no finite maximum without."""
+    """True if a tie was added to each pair in all bootstrap rounds, because some data lack a finite maximum."""
     rounds: int
 
 
 class Matches(NamedTuple):
-    """Outcomes of all pairs, one row for the tasks as they are, then one for the tasks of each bootstrap round."""
+    """Outcomes of all pairs: the first row is for the original tasks, the others are for the bootstrap rounds."""
 
     n_tasks: int
     passed: Array
-    """Sums over tasks of the share p that each model passes, of shape (1 + rounds, models)."""
+    """Sums over tasks of the share p of samples that pass, of shape (1 + rounds, models)."""
     both: Array
     """Sums over tasks of p q for each pair of models, of shape (1 + rounds, models, models)."""
 
 
 def matches_of(scores: ArrayLike, *, rounds: int = BOOTSTRAP_ROUNDS, seed: int = 0) -> Matches:
-    """Each task as a match of every pair of models, and the same for tasks drawn with replacement.
+    """Treat each task as a match between all pairs of models; repeat this for tasks drawn with replacement.
 
-    With several samples a task counts by shares: a model that passes in share p wins against one of share q by
-    p (1 - q), loses by q (1 - p) and ties else, which is the mean over all pairs of samples. Scores have a row a model
-    and a column a task: the share of samples that pass, in 0..1.
+    With several samples, a task counts by shares: a model with pass share p wins against a model with share q by
+    p (1 - q), loses by q (1 - p), and ties for the rest, which is the mean over all pairs of samples. Scores have one
+    row per model and one column per task: the share of samples that pass, in 0..1.
     """
     shares = np.asarray(scores, dtype=np.float64)
     n_models, n_tasks = shares.shape
@@ -75,8 +75,8 @@ def matches_of(scores: ArrayLike, *, rounds: int = BOOTSTRAP_ROUNDS, seed: int =
 
 
 def win_matrices(matches: Matches, ties: Ties) -> Array:
-    """How often the model of the row beat that of the column, of shape (1 + rounds, models, models)."""
-    # What rounding leaves of 0 wins must be 0: a win of 1e-16 would be a finite but absurd rating.
+    """Return the number of wins of the row's model over the column's model, of shape (1 + rounds, models, models)."""
+    # Remove rounding errors of 0 wins: 1e-16 wins would give a finite but absurd rating.
     won = _cleared(matches.passed[:, :, np.newaxis] - matches.both)
     if ties == "half":
         won = _cleared(won + (matches.n_tasks - won - won.swapaxes(1, 2)) / 2)
@@ -84,15 +84,15 @@ def win_matrices(matches: Matches, ties: Ties) -> Array:
 
 
 def ratings(matches: Matches, *, ties: Ties = "half") -> Ratings:
-    """Ratings of mean 1000 on Elo's scale, with intervals from the bootstrap over tasks.
+    """Compute ratings with mean 1000 on Elo's scale, with intervals from the bootstrap over tasks.
 
-    A finite maximum of the likelihood exists only if no group of models never lost to the others (Ford 1957); where one
-    did, a tie is added to each pair. Source: Bradley and Terry 1952; ties as half a win as in Elo's scheme.
+    A finite maximum of the likelihood exists only if every group of models lost to some model outside the group (Ford
+    1957); otherwise a tie is added to each pair. Source: Bradley and Terry 1952; ties count half as in Elo's scheme.
     """
     wins = win_matrices(matches, ties)
     finite = have_maximum(wins)
-    # One rule holds for all rounds: were the tie added only to those that need it, these would lie nearer to the mean
-    # than the others, and an interval would mix two estimators.
+    # The same rule for all rounds: with ties only in the rounds that need them, the ratings of these rounds would be
+    # closer to the mean than the others, and an interval would mix two estimators.
     regularised, regularised_rounds = not finite[0], not finite.all()
     best = strengths_of(wins[:1] + 0.5 * regularised)
     strengths = strengths_of(wins[1:] + 0.5 * regularised_rounds)
@@ -113,7 +113,7 @@ def ratings(matches: Matches, *, ties: Ties = "half") -> Ratings:
 
 
 def have_maximum(wins: Array) -> NDArray[np.bool_]:
-    """Whether each matrix's likelihood has a finite maximum: chains of wins lead from each model to each other one."""
+    """Tell for each matrix if its likelihood has a finite maximum: chains of wins connect each model to all others."""
     size = wins.shape[-1]
     reached = (wins > 0) | np.eye(size, dtype=bool)
     for _ in range(size.bit_length()):  # each step doubles the length of the chains
@@ -122,10 +122,10 @@ def have_maximum(wins: Array) -> NDArray[np.bool_]:
 
 
 def strengths_of(wins: Array) -> Array:
-    """Strengths s that make the wins of each matrix most likely: P(i beats j) = 1 / (1 + exp(s_j - s_i)); of mean 0.
+    """Return the maximum-likelihood strengths s of each matrix, with mean 0: P(i beats j) = 1 / (1 + exp(s_j - s_i)).
 
     Newton's method on the concave log-likelihood, the sum over i, j of wins[i][j] log P(i beats j), for all matrices at
-    once; each must have a finite maximum. Wins are of shape (matrices, models, models); the diagonals do not count.
+    once; each must have a finite maximum. Wins are of shape (matrices, models, models); diagonals are ignored.
     """
     from scipy.special import expit
 
@@ -136,11 +136,11 @@ def strengths_of(wins: Array) -> Array:
         chance = expit(apart)
         gradient = (wins - played * chance).sum(axis=2)
         weight = played * chance * expit(-apart)
-        # The ones fix the mean, which no match tells.
+        # The added ones fix the mean, which the matches do not determine.
         information = 1 - weight + np.eye(wins.shape[1]) * weight.sum(axis=2)[:, :, np.newaxis]
         step = np.linalg.solve(information, gradient[:, :, np.newaxis])[:, :, 0]
         spread = np.ptp(step, axis=1)
-        # Within a step of spread 1 the curvature changes so little that the likelihood cannot fall, whatever the start.
+        # In a step of spread up to 1 the curvature changes so little that the likelihood cannot decrease.
         strengths += step * np.minimum(1.0, 1.0 / np.maximum(spread, _CLOSE_ENOUGH))[:, np.newaxis]
         if (spread < _CLOSE_ENOUGH).all():
             break
@@ -148,7 +148,7 @@ def strengths_of(wins: Array) -> Array:
 
 
 def _ranks(strengths: Array) -> NDArray[np.intp]:
-    """One more than there are stronger models, of shape (matrices, models)."""
+    """Return ranks: 1 plus the number of stronger models, of shape (matrices, models)."""
     stronger = strengths[:, np.newaxis, :] > strengths[:, :, np.newaxis] + _SAME_STRENGTH
     return np.asarray(1 + stronger.sum(axis=2))
 

@@ -1,4 +1,4 @@
-"""Which tasks can be compared, which slices they are compared on, and how the runs differ beside the model."""
+"""Tasks that can be compared, slices of them, and notes on how the runs differ in more than the model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -14,7 +14,7 @@ _QUARTILES = ("1 (shortest)", "2", "3", "4 (longest)")
 
 
 class By(StrEnum):
-    """What tasks are parted by."""
+    """Property by which tasks are divided into slices."""
 
     domain = "domain"
     """Each of a task's domains; slices overlap."""
@@ -25,19 +25,19 @@ class By(StrEnum):
     length = "length"
     """Quartile of the prompt's length in characters, among the compared tasks."""
     subset = "subset"
-    """BigCodeBench-Hard, and the rest."""
+    """BigCodeBench-Hard and the other tasks."""
 
 
 class CommonTasks(NamedTuple):
-    """Tasks that every run has, with the same test text, in the order of the first run's dataset."""
+    """Tasks that all runs have with the same test text, in the order of the first run's dataset."""
 
     task_ids: tuple[str, ...]
     notes: tuple[str, ...]
-    """What was left out, and how the runs differ, a sentence each."""
+    """Sentences about tasks that were left out and about differences of the runs."""
 
 
 def common_tasks(runs: Sequence[ComparedRun]) -> CommonTasks:
-    """The tasks that all runs share, and notes on whatever makes them less than fully comparable."""
+    """Return the tasks that all runs share, with notes; raise ArtifactError if splits differ or no task is left."""
     first = runs[0]
     for run in runs[1:]:
         if run.recorded.split != first.recorded.split:
@@ -63,12 +63,12 @@ def common_tasks(runs: Sequence[ComparedRun]) -> CommonTasks:
 
 
 def left_out(runs: Sequence[ComparedRun], task_ids: Sequence[str], k: int) -> list[str]:
-    """Of the tasks those that some run has fewer than k judged samples of."""
+    """Return the tasks for which some run has fewer than k judged samples."""
     return [task_id for task_id in task_ids if any(run.tasks[task_id].n_judged < k for run in runs)]
 
 
 def available_k(runs: Sequence[ComparedRun], task_ids: Sequence[str], wanted: Sequence[int]) -> list[int]:
-    """Of the wanted k those for which every run was given enough samples of every task."""
+    """Return the wanted k for which every run has enough samples of every task; raise ArtifactError if none is left."""
     fewest = min((run.tasks[task_id].n_given, run.label, task_id) for run in runs for task_id in task_ids)
     available = sorted({k for k in wanted if k <= fewest[0]})
     if not available:
@@ -80,8 +80,8 @@ def available_k(runs: Sequence[ComparedRun], task_ids: Sequence[str], wanted: Se
 
 
 def slices_of(tasks: Sequence[TaskCounts], by: By) -> list[tuple[str, list[str]]]:
-    """Name of each slice with the ids of its tasks, by name."""
-    if by is By.length:  # four parts of equal size, up to one task; of equal lengths the earlier task comes first
+    """Return the name of each slice and the ids of its tasks, sorted by name."""
+    if by is By.length:  # four parts whose sizes differ by at most 1; tasks of equal length are in dataset order
         ordered = sorted(tasks, key=lambda task: (task.prompt_characters, task.position))
         cuts = [len(ordered) * part // 4 for part in range(5)]
         parts = zip(_QUARTILES, cuts[:-1], cuts[1:], strict=True)
@@ -101,7 +101,7 @@ def slices_of(tasks: Sequence[TaskCounts], by: By) -> list[tuple[str, list[str]]
 
 
 def named(task_ids: Sequence[str]) -> str:
-    """The first few ids, and how many more there are."""
+    """Return the first few ids as text, and the number of the others."""
     rest = len(task_ids) - _MOST_NAMED
     return ", ".join(task_ids[:_MOST_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
 
@@ -135,7 +135,7 @@ def _left_out_notes(
 
 
 def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """Say what else than the model may have made a difference."""
+    """Yield notes on differences of the runs, other than the model, that may have changed the results."""
     traits: dict[str, Sequence[str | None]] = {
         "Warning: judged in different environments": [
             ", ".join(sha[:12] for sha in run.environment_shas) for run in runs
@@ -149,7 +149,7 @@ def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
         "The runs differ in variant": [run.variant for run in runs],
         "The runs differ in sanitizer": [run.sanitizer for run in runs],
     }
-    if len({run.recorded.model for run in runs}) > 1:  # of one model the titles say it
+    if len({run.recorded.model for run in runs}) > 1:  # for a single model, the titles show it
         asked = [run.recorded.parameters for run in runs]
         traits |= _by_name("The models were asked with different settings", asked, absent="default")
     for title, values in traits.items():
@@ -163,9 +163,9 @@ def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
 def _by_name(
     title: str, settings: Sequence[Mapping[str, Any]], *, absent: str | None = None
 ) -> dict[str, list[str | None]]:
-    """Map each setting, below the title, to the texts of the runs; None for a run of which it is not known.
+    """Map 'title, setting' for each setting to the texts of the runs; None if it is not known for a run.
 
-    ``absent`` is the text of a setting that a run lacks while it has others.
+    ``absent`` is the text for a setting that a run lacks although it has other settings.
     """
 
     def text(value: Any) -> str | None:
@@ -176,7 +176,7 @@ def _by_name(
 
 
 def _runs_by_value(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:
-    """Which runs have which value; of three and more the most frequent value is that of 'the others'."""
+    """Return a text of values and their runs; the most frequent value, if it has several runs, is for 'the others'."""
     having: dict[str, list[str]] = {}
     for run, value in zip(runs, values, strict=True):
         having.setdefault(value, []).append(run.label)

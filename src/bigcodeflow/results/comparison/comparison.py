@@ -1,4 +1,4 @@
-"""The whole comparison of two or more runs as one value, and as JSON and CSV for other programs."""
+"""The complete comparison of two or more runs as an object, and as JSON and CSV for other programs."""
 
 import csv
 import io
@@ -31,11 +31,11 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All that a comparison found."""
+    """All results of a comparison."""
 
     runs: tuple[ComparedRun, ...]
     notes: tuple[str, ...]
-    """What a reader must know beside the numbers, a sentence each."""
+    """Sentences that a reader needs with the numbers."""
     task_ids: tuple[str, ...]
     """The compared tasks."""
     k: tuple[int, ...]
@@ -43,14 +43,14 @@ class Comparison:
     by: tuple[By, ...]
     scores: tuple[Score, ...]
     grids: tuple[Grid, ...]
-    """The runs of each model that were asked with different settings."""
+    """Runs of the same model with different request settings."""
     pairs: tuple[Pair, ...]
-    """Every pair over all tasks, for each k."""
+    """All pairs over all tasks, for each k."""
     slices: tuple[Pair, ...]
-    """Every pair on each slice, for the smallest k; empty where none were asked for."""
+    """All pairs on each slice, for the smallest k; empty if no slices were requested."""
     ratings: Ratings | None
-    """Bradley-Terry ratings with ties as half, in the order of the runs; None where no task is judged in all,
-    or the runs are of several subsets."""
+    """Bradley-Terry ratings with ties as half, in the order of the runs; None if no task has judged samples in all
+    runs, or the runs are of several boards."""
     ratings_without_ties: Ratings | None
     """The same with ties left out, as in the benchmark's paper."""
     rates: tuple[Rates, ...]
@@ -59,16 +59,16 @@ class Comparison:
     solved_by_all: tuple[str, ...]
     """Tasks that every run solves in at least one judged sample."""
     unsolved_by_all: tuple[str, ...]
-    """Tasks that no run solves in any judged sample, each run having one."""
+    """Tasks that have judged samples in all runs and that no run solves."""
 
     @property
     def ranked(self) -> bool:
-        """The runs are of one split and subset, so that an order of them means something."""
+        """True if the runs are of the same board, so that they can be ranked."""
         return len({run.recorded.board for run in self.runs}) == 1
 
     @property
     def best(self) -> str:
-        """The run with the highest pass@k for the smallest k; empty where the runs are not ranked."""
+        """Label of the run with the highest pass@k for the smallest k; empty if the runs are not ranked."""
         scores = [score for score in self.scores if score.k == self.k[0]]
         return max(scores, key=lambda score: score.value).label if self.ranked else ""
 
@@ -78,7 +78,7 @@ def compare(
 ) -> Comparison:
     """Compare two or more runs on the tasks that they share, and on the slices of the kinds ``by``.
 
-    A k of pass@k that some run lacks samples for is left out; there must be one that all have.
+    A k of pass@k is left out if some run has too few samples for it. Raises ArtifactError if no k or no task is left.
     """
     method = method or Method()
     common = common_tasks(runs)
@@ -125,7 +125,7 @@ def _k_notes(
 ) -> list[str]:
     notes = []
     missing = sorted(set(wanted) - set(found))
-    if missing and max(found) > 1:  # with one sample a task nobody expects pass@5
+    if missing and max(found) > 1:  # with one sample per task nobody expects pass@5
         notes.append(f"Not compared, as some run has too few samples: pass@{', pass@'.join(map(str, missing))}.")
     for one in found:
         lost = left_out(runs, task_ids, one)
@@ -138,14 +138,14 @@ def _k_notes(
 
 
 def to_json(comparison: Comparison) -> str:
-    """The whole comparison; shares in 0..1, what is not known is null."""
+    """Return the whole comparison as JSON; shares are in 0..1, unknown values are null."""
     content = {field.name: getattr(comparison, field.name) for field in fields(comparison) if field.name != "runs"}
     content |= {name: _pair_rows(comparison, content[name]) for name in ("pairs", "slices")}
     return json_text({"subjects": [_run_row(run) for run in comparison.runs], **content})
 
 
 def to_csv(comparison: Comparison) -> str:
-    """One row a pair, slice and k, all tasks first; shares in 0..1, what is not known is empty."""
+    """Return CSV with one row per pair, slice and k, all tasks first; shares are in 0..1, unknown values are empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()

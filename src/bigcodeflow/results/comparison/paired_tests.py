@@ -1,6 +1,6 @@
-"""Paired tests and intervals of differences: McNemar and Tango for one sample a task, resampling for several; Holm.
+"""Paired tests and intervals of differences: McNemar and Tango for one sample per task, else resampling; Holm.
 
-Random numbers are words of Python's Mersenne Twister, the same for a seed on every machine and in every version.
+Random numbers come from Python's Mersenne Twister: the same for a seed on every machine and in every version.
 """
 
 import math
@@ -15,29 +15,29 @@ from bigcodeflow.results.statistics import Z_95, Interval, student_quantile
 
 Array = NDArray[np.float64]
 
-#: A result that chance gives less often than this is called significant.
+#: A result is significant if its p-value is below this level.
 SIGNIFICANCE_LEVEL = 0.05
-#: Rounds of the bootstrap and of the sign-flip test: the ends of an interval then move by about 1 % with the seed.
+#: Rounds of the bootstrap and of the sign-flip test; with so many, seeds change the ends of intervals by about 1 %.
 ROUNDS = 10_000
 
-_HALVINGS = 60  # of a width of 2 at most: to the last digit
+_HALVINGS = 60  # bisection of a width of at most 2 to the last digit
 _DRAWS_AT_ONCE = 2_000_000  # 50 MB of memory
-_ROUNDING = 1e-9  # sums of the same numbers in another order are the same sum
+_ROUNDING = 1e-9  # sums of the same numbers in another order count as equal
 
 
 def mcnemar(only_first: int, only_second: int, *, mid_p: bool = False) -> float:
-    """Two-sided exact p of McNemar's test for one sample a task.
+    """Return the two-sided exact p of McNemar's test for one sample per task.
 
-    Only tasks that one of the two models solves say which is better; under the null hypothesis each such task falls to
-    either model like a coin. p = 2 P(X <= min) with X binomial(n, 1/2), at most 1. The mid-p variant counts the
-    observed split half: it is less cautious, and not exact.
+    Only tasks that exactly one of the two models solves show which is better; under the null hypothesis, each of them
+    is solved by either model with probability 1/2. p = 2 P(X <= min) with X binomial(n, 1/2), at most 1. The mid-p
+    variant counts the observed split half: it is less conservative, and not exact.
     Source: McNemar 1947; for mid-p Fagerland, Lydersen and Laake 2013, "The McNemar test for binary matched-pairs
     data".
     """
     if min(only_first, only_second) < 0:
         raise ValueError(f"McNemar's test of {only_first} and {only_second} tasks: counts are never negative")
     n_tasks, fewer = only_first + only_second, min(only_first, only_second)
-    # Whole numbers until the division: floating point would round the tail of 1,140 coins.
+    # Integer arithmetic until the division: floating point would round the tail of 1,140 tasks.
     ways = 2 * sum(math.comb(n_tasks, count) for count in range(fewer + 1))
     if mid_p:
         ways -= math.comb(n_tasks, fewer)
@@ -45,10 +45,10 @@ def mcnemar(only_first: int, only_second: int, *, mid_p: bool = False) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values, in the given order, adjusted so that any false finding among them stays at the level of one test.
+    """Adjust p-values, keeping their order, so that the chance of any false positive is that of a single test at most.
 
-    The smallest is multiplied by their number, the next by one less, and so on; none falls below an earlier one, none
-    exceeds 1. Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
+    The smallest p is multiplied by their number m, the next by m - 1, and so on; no result is below an earlier result
+    or above 1. Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
     """
     adjusted = [0.0] * len(p_values)
     floor = 0.0
@@ -59,27 +59,27 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def score_interval(only_first: int, only_second: int, n_tasks: int) -> Interval:
-    """95 % score interval of the difference of two models' shares of solved tasks, first less second.
+    """Return the 95 % score interval of the difference of two models' shares of solved tasks, first minus second.
 
-    It holds every difference D that McNemar's test, put for D instead of 0 and without correction, does not reject:
-    (b - c - n D)^2 <= z^2 n (2 q + D (1 - D)), with b and c the tasks that only the first or only the second solves,
-    and q the most likely share of the latter where D is true, the larger root of
+    It contains all differences D that McNemar's test for D instead of 0, without correction, does not reject:
+    (b - c - n D)^2 <= z^2 n (2 q + D (1 - D)), where b and c count the tasks that only the first or only the second
+    model solves, and q is the maximum-likelihood share of the latter if D is true, the larger root of
     2 n q^2 + ((2 n - b + c) D - b - c) q - c D (1 - D) = 0.
-    It leaves out 0 where (b - c)^2 > z^2 (b + c), which the exact test, being more cautious, may not call significant.
+    It excludes 0 if (b - c)^2 > z^2 (b + c); the exact test, which is more conservative, may not be significant then.
     Source: Tango 1998, "Equivalence Test and Confidence Interval for the Difference in Proportions for the
-    Paired-Sample Design". benchmarks/comparison.py measures how often the interval holds the truth.
+    Paired-Sample Design". benchmarks/comparison.py measures the coverage of the interval.
     """
     if min(only_first, only_second) < 0 or only_first + only_second > n_tasks or n_tasks < 1:
         raise ValueError(
             f"score interval of {only_first} and {only_second} of {n_tasks} tasks: needs counts of 0 and more that "
             "together are no more than all tasks"
         )
-    # Exchanging the models turns the interval round, so that one end serves for both.
+    # Exchanging the models mirrors the interval, so the same function computes both ends.
     return Interval(-_upper(only_second, only_first, n_tasks), _upper(only_first, only_second, n_tasks))
 
 
 def _upper(only_first: int, only_second: int, n_tasks: int) -> float:
-    """The largest difference that is not rejected, by halving: above the observed one each is less likely."""
+    """Return the largest difference that is not rejected, by bisection above the observed difference."""
     low, high = (only_first - only_second) / n_tasks, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -95,10 +95,10 @@ def _upper(only_first: int, only_second: int, n_tasks: int) -> float:
 
 
 def bootstrap_sums(columns: ArrayLike, *, rounds: int, seed: int) -> Array:
-    """Sums of each column over as many rows drawn with replacement; of shape (columns, rounds).
+    """Return sums of each column over rows drawn with replacement, n draws from n rows; of shape (columns, rounds).
 
-    A row is a task, and a round draws the same tasks in every column, so that sums of a round can be set against each
-    other. A word w of 32 bits draws row floor(w n / 2^32), which prefers no row by more than n / 2^32.
+    A row is a task, and a round draws the same tasks in every column, so that sums of the same round can be compared.
+    A 32-bit word w draws row floor(w n / 2^32), so the relative bias of a row is at most n / 2^32.
     """
     values = np.asarray(columns, dtype=np.float64)
     n_rows = values.shape[1]
@@ -114,18 +114,18 @@ def bootstrap_sums(columns: ArrayLike, *, rounds: int, seed: int) -> Array:
 def difference_intervals(
     scores: ArrayLike, pairs: Sequence[tuple[int, int]], *, rounds: int = ROUNDS, seed: int = 0
 ) -> list[Interval]:
-    """95 % intervals of mean differences of per-task scores in 0..1, by the bootstrap over tasks.
+    """Return 95 % intervals of mean differences of per-task scores in 0..1, by the bootstrap over tasks.
 
-    Two tasks with opposite outcomes are added to each pair: one for the first model and one for the second, as
-    large as the root mean square of the differences that are not 0. Without them, four tasks that all favour one model
-    would give an interval that excludes 0, where McNemar's p is 0.125, and no such task an interval without width.
+    Two tasks with opposite differences are added to each pair, one in favour of each model; their size is the root
+    mean square of the differences that are not 0. Without them, four tasks that all favour the same model would give
+    an interval that excludes 0, although McNemar's p is 0.125, and equal scores an interval of width 0.
     Source of the two tasks, for differences of 0 and 1: Bonett and Price 2012, "Adjusted Wald Confidence Interval for
-    a Difference of Binomial Proportions Based on Paired Data"; of the percentile interval: Efron 1979. Its quantiles
-    are those that the normal distribution has at sqrt(n / (n - 1)) times Student's t, as few tasks leave their own
-    spread uncertain: the expanded percentile interval of Hesterberg 2015, "What Teachers Should Know About the
-    Bootstrap". benchmarks/comparison.py measures how often the interval holds the truth.
+    a Difference of Binomial Proportions Based on Paired Data"; of the percentile interval: Efron 1979. The quantile
+    levels are those of the normal distribution at sqrt(n / (n - 1)) times Student's t, because the spread estimated
+    from few tasks is uncertain: the expanded percentile interval of Hesterberg 2015, "What Teachers Should Know About
+    the Bootstrap". benchmarks/comparison.py measures the coverage of the interval.
 
-    Scores have a row a model and a column a task; a pair is the rows of the first and the second model.
+    Scores have one row per model and one column per task; a pair is the row numbers of its first and second model.
     """
     values = np.asarray(scores, dtype=np.float64)
     n_models, n_tasks = values.shape
@@ -142,7 +142,7 @@ def difference_intervals(
         size = math.sqrt((moved**2).mean()) if len(moved) else 1.0
         mean = math.fsum(differences) / n_tasks
         low, high = np.quantile((drawn[first] - drawn[second] + size * added) / (n_tasks + 2), (tail, 1 - tail))
-        # The added tasks pull towards 0: where one model solves every task, the interval would miss the mean.
+        # The added tasks pull towards 0: if a model solves all tasks, the interval would not contain the mean.
         found.append(Interval(max(-1.0, min(mean, float(low))), min(1.0, max(mean, float(high)))))
     return found
 
@@ -150,10 +150,10 @@ def difference_intervals(
 def sign_flip_ps(
     scores: ArrayLike, pairs: Sequence[tuple[int, int]], *, rounds: int = ROUNDS, seed: int = 0
 ) -> list[float]:
-    """Two-sided p of the paired permutation test for each pair: were the two models exchanged on each task by a coin.
+    """Return the two-sided p of the paired permutation test for each pair; each round exchanges models at random.
 
-    The share of rounds whose mean difference lies as far from 0 as the observed one, itself counted as a round, so
-    that p is never 0 and at least 1 / (rounds + 1). With one sample a task it estimates McNemar's exact p.
+    p is the share of rounds whose mean difference is at least as far from 0 as the observed difference, which counts
+    as a round, so p is at least 1 / (rounds + 1). With one sample per task it estimates McNemar's exact p.
     Source: Fisher 1935, The Design of Experiments, section 21; Phipson and Smyth 2010 for the added round.
     Scores and pairs are those of :func:`difference_intervals`.
     """
@@ -174,7 +174,7 @@ def sign_flip_ps(
 
 
 def mean_interval(differences: Sequence[float], *, rounds: int = ROUNDS, seed: int = 0) -> Interval:
-    """The interval of :func:`difference_intervals` for one pair whose per-task differences in -1..1 are known."""
+    """Return the interval of :func:`difference_intervals` for one pair, given its per-task differences in -1..1."""
     [found] = difference_intervals([differences, [0.0] * len(differences)], [(0, 1)], rounds=rounds, seed=seed)
     return found
 
@@ -182,7 +182,7 @@ def mean_interval(differences: Sequence[float], *, rounds: int = ROUNDS, seed: i
 def paired_interval(differences: Sequence[float]) -> Interval:
     """Return the 95 % interval of the mean of per-task differences, as comparisons show it.
 
-    Differences of single samples, which are -1, 0 or 1, have Tango's :func:`score_interval`; others the bootstrap's.
+    Tango's :func:`score_interval` if all differences are -1, 0 or 1 (single samples), else the bootstrap interval.
     """
     won, lost = differences.count(1.0), differences.count(-1.0)
     if differences and won + lost + differences.count(0.0) == len(differences):
@@ -191,7 +191,7 @@ def paired_interval(differences: Sequence[float]) -> Interval:
 
 
 def sign_flip_p(differences: Sequence[float], *, rounds: int = ROUNDS, seed: int = 0) -> float:
-    """The p of :func:`sign_flip_ps` for one pair whose per-task differences are known."""
+    """Return the p of :func:`sign_flip_ps` for a single pair, given its per-task differences; 1.0 without any."""
     if not differences:
         return 1.0
     [found] = sign_flip_ps([differences, [0.0] * len(differences)], [(0, 1)], rounds=rounds, seed=seed)
@@ -199,7 +199,7 @@ def sign_flip_p(differences: Sequence[float], *, rounds: int = ROUNDS, seed: int
 
 
 def _portions(rounds: int, n_rows: int) -> Iterator[int]:
-    """The rounds in portions that fit in memory; the draws are the same however they are cut."""
+    """Split the rounds into portions that fit in memory; the random draws do not depend on the split."""
     most = max(4, _DRAWS_AT_ONCE // n_rows & ~3)  # a multiple of 4 uses up whole words of the generator
     while rounds > 0:
         yield min(rounds, most)

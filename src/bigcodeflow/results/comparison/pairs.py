@@ -1,4 +1,4 @@
-"""Two models on the same tasks: how far apart they are, how sure that is, and which tasks make the difference."""
+"""Comparison of two models on the same tasks: difference, interval, test, and the tasks that make the difference."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +22,11 @@ from bigcodeflow.results.statistics import Interval, pass_at_k
 
 
 class Method(NamedTuple):
-    """How differences are tested; the same seed gives the same digits."""
+    """Method of testing differences; the same seed gives the same digits."""
 
     seed: int = 0
     rounds: int = ROUNDS
-    """Of the bootstrap and of the sign-flip test, which both are for several samples a task."""
+    """Rounds of the bootstrap and of the sign-flip test, which are used for several samples per task."""
     mid_p: bool = False
 
 
@@ -37,7 +37,7 @@ class Pair:
     first: str
     second: str
     slice_kind: str
-    """all, domain, library, libraries, length or subset."""
+    """Kind of slice: all, domain, library, libraries, length or subset."""
     slice: str
     k: int
     n_tasks: int
@@ -46,28 +46,28 @@ class Pair:
     first_score: float
     second_score: float
     difference: float
-    """first_score - second_score; NaN, as are the scores, where no task is left."""
+    """first_score - second_score; NaN, like the scores, if no task is left."""
     interval: Interval | None
-    """95 % interval of the difference: Tango's where the test is McNemar's, else that of the bootstrap over tasks; None
-    where no task is left."""
+    """95 % interval of the difference: Tango's if the test is McNemar's, else from the bootstrap over tasks; None if no
+    task is left."""
     test: str
-    """mcnemar, mcnemar mid-p or sign flip."""
+    """Name of the test: mcnemar, mcnemar mid-p or sign flip."""
     p: float | None
-    """Two-sided; None where no task is left."""
+    """Two-sided p-value; None if no task is left."""
     p_holm: float | None
-    """p adjusted by Holm over all pairs, and over all slices of the kind, of the same k."""
+    """p adjusted by Holm's method over all pairs, and over all slices of the kind, for the same k."""
     n_first_better: int
-    """Tasks where the first scores higher."""
+    """Number of tasks on which the first run scores higher."""
     n_second_better: int
 
     @property
     def significant(self) -> bool:
-        """Chance alone gives such a difference in less than 5 % of comparisons, all pairs considered."""
+        """True if p_holm is below 0.05: chance alone gives such a difference in less than 5 % of comparisons."""
         return self.p_holm is not None and self.p_holm < SIGNIFICANCE_LEVEL
 
 
 class Discordant(NamedTuple):
-    """Tasks that one of two runs solves in at least one judged sample, and the other in none."""
+    """Tasks that only the first or only the second of two runs solves, in at least one judged sample."""
 
     first: str
     second: str
@@ -76,7 +76,7 @@ class Discordant(NamedTuple):
 
 
 def pair_verdict(pair: Pair, names: Mapping[str, str] | None = None) -> str:
-    """Who is better, in words, as far as the tasks can tell; ``names`` has shorter names of runs by their labels."""
+    """Return in words which run is better, if the difference is significant; ``names`` maps labels to shorter names."""
     if pair.p_holm is None:
         return "no task to compare on"
     if not pair.significant:
@@ -88,7 +88,7 @@ def pair_verdict(pair: Pair, names: Mapping[str, str] | None = None) -> str:
 def compare_pairs(
     runs: Sequence[ComparedRun], slices: Sequence[tuple[str, Sequence[str]]], *, kind: str, k: int, method: Method
 ) -> list[Pair]:
-    """Every pair of runs on every slice, a name and the ids of its tasks, with p adjusted over all of them."""
+    """Compare all pairs of runs on all slices (name and task ids), and adjust p over all of these comparisons."""
     pairs = []
     for name, tasks in slices:
         pairs += _on_slice(runs, tasks, method, partial(Pair, slice_kind=kind, slice=name, k=k, p_holm=None), k)
@@ -97,7 +97,7 @@ def compare_pairs(
 
 
 def discordants(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[Discordant]:
-    """For every pair the tasks that only one of the two solves, of those with a judged sample in both runs."""
+    """Return for each pair the tasks that only one run solves; the other run must have a judged sample of them."""
 
     def only(first: ComparedRun, second: ComparedRun) -> tuple[str, ...]:
         judged = (one for one in task_ids if second.tasks[one].n_judged)
@@ -106,29 +106,29 @@ def discordants(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[Di
     return [Discordant(a.label, b.label, only(a, b), only(b, a)) for a, b in combinations(runs, 2)]
 
 
-#: Interval and p, from resampling.
+#: Interval and p from resampling.
 _Drawn = tuple[Interval, float]
 
 
 class _TaskScores(NamedTuple):
-    """pass@k of one run on each task of a slice that has k judged samples in all runs it is paired with."""
+    """pass@k of a run on each task of a slice that has k judged samples in both runs of a pair."""
 
     label: str
     scores: list[float]
     single: bool
-    """The run has one judged sample of each task."""
+    """True if the run has one judged sample of each task."""
 
 
 def _on_slice(
     runs: Sequence[ComparedRun], tasks: Sequence[str], method: Method, make: Callable[..., Pair], k: int
 ) -> list[Pair]:
-    """Every pair of runs on one slice, in the order of the runs; ``make`` knows the slice."""
+    """Compare all pairs of runs on a slice, in the order of the runs; ``make`` builds a Pair with the slice's data."""
     short = [frozenset(left_out([run], tasks, k)) for run in runs]
     alike: dict[frozenset[str], list[tuple[int, int]]] = {}
     for first, second in combinations(range(len(runs)), 2):
         alike.setdefault(short[first] | short[second], []).append((first, second))
     found: dict[tuple[int, int], Pair] = {}
-    # Pairs that lost the same tasks, mostly none, share their draws.
+    # Pairs that leave out the same tasks, usually none, share the random draws.
     for lost, pairs in alike.items():
         kept = [one for one in tasks if one not in lost]
         rows = {place: _task_scores(runs[place], kept, k) for place in sorted({one for pair in pairs for one in pair})}
@@ -148,7 +148,7 @@ def _task_scores(run: ComparedRun, task_ids: Sequence[str], k: int) -> _TaskScor
 def _resampled(
     rows: Mapping[int, _TaskScores], pairs: Sequence[tuple[int, int]], method: Method
 ) -> dict[tuple[int, int], _Drawn]:
-    """Interval and p of each pair, by the places of its runs; none where no task is left."""
+    """Return interval and p of each pair, by the indexes of its runs; empty if no task is left."""
     scores = [row.scores for row in rows.values()]
     if not pairs or not scores[0]:
         return {}
@@ -162,9 +162,9 @@ def _resampled(
 def _tested(
     first: _TaskScores, second: _TaskScores, drawn: _Drawn | None, method: Method, make: Callable[..., Pair]
 ) -> Pair:
-    """What the tasks show: McNemar's test and Tango's interval where both runs have one sample of each task."""
+    """Test a pair: by McNemar's test and Tango's interval if both runs have one sample per task, else use ``drawn``."""
     n_tasks = len(first.scores)
-    # Shares of different n that are equal may differ in the last digit, and would count as a task that decides.
+    # Equal shares of different n may differ in the last digit; such a difference must not count.
     moved = [a - b for a, b in zip(first.scores, second.scores, strict=True) if not math.isclose(a, b, abs_tol=1e-12)]
     better = sum(value > 0 for value in moved)
     interval, p = drawn or (None, None)

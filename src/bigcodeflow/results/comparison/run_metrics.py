@@ -1,4 +1,4 @@
-"""Each compared run by itself: scores, outcomes of its samples, costs; and one model's runs under several settings."""
+"""Metrics of each compared run: scores, outcomes of its samples, costs; and a model's runs with several settings."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _LONGEST_VALUE = 40
 
 
 class Score(NamedTuple):
-    """pass@k of one run over the compared tasks that have k judged samples of it."""
+    """pass@k of a run over the compared tasks of which it has k judged samples."""
 
     label: str
     k: int
@@ -23,36 +23,36 @@ class Score(NamedTuple):
     n_tasks: int
     temperature: float | None
     provisional: bool
-    """Samples of these tasks are left that were not judged, for reasons outside of them."""
+    """True if some samples of the compared tasks were not judged, for reasons outside the samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """What became of a run's samples, over all its tasks, and what they took; None where it is not known."""
+    """Outcomes of a run's samples over all its tasks, and their cost and time; None if a value is not known."""
 
     label: str
     n_samples: int
     timeout_rate: float
     tampered_rate: float | None
-    """None where no sample that passed was checked."""
+    """None if no passed sample was checked."""
     infra_error_rate: float
     truncated_rate: float | None = None
     refusal_rate: float | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    """Reasoning included."""
+    """Completion tokens, including reasoning."""
     reasoning_tokens: int | None = None
     cost_usd: float | None = None
     n_cost_known: int = 0
-    """Answers whose price is known; cost_usd is the sum of these."""
+    """Number of answers whose price is known; cost_usd is the sum over these."""
     median_latency_seconds: float | None = None
-    """From a request to its complete answer."""
+    """Median time from a request to its complete answer."""
     cpu_seconds: float | None
-    """Of judging, over all samples that were executed here; None for imported ones."""
+    """CPU time of judging all samples that were executed here; None for imported samples."""
 
 
 class SolveRate(NamedTuple):
-    """Mean over the runs of a task's share of samples that pass, of the runs that have a judged sample."""
+    """Mean share of passing samples of a task, over the runs that have a judged sample of it."""
 
     task_id: str
     rate: float
@@ -60,7 +60,7 @@ class SolveRate(NamedTuple):
 
 
 def scores_of(run: ComparedRun, task_ids: Sequence[str], k: Sequence[int]) -> list[Score]:
-    """The run's pass@k with its 95 % interval, for each k; see docs/statistics.md."""
+    """Return the run's pass@k with its 95 % interval for each k; see docs/statistics.md."""
     tasks = [run.tasks[task_id] for task_id in task_ids]
     provisional = any(task.n_judged < task.n_given for task in tasks)
     found = []
@@ -71,7 +71,7 @@ def scores_of(run: ComparedRun, task_ids: Sequence[str], k: Sequence[int]) -> li
 
 
 def solve_rates(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[SolveRate]:
-    """The solve rate of each task over all runs, in the tasks' order; tasks without any judged sample are left out."""
+    """Return the solve rate of each task over all runs, in the tasks' order; skip tasks without judged samples."""
     found = []
     for task_id in task_ids:
         shares = [run.tasks[task_id].share for run in runs if run.tasks[task_id].n_judged]
@@ -81,11 +81,11 @@ def solve_rates(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[So
 
 
 def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
-    """Rates, tokens, cost and time of each run."""
+    """Return rates, tokens, cost and time of each run."""
     found = []
     with database() as connection:
         for run in runs:
-            # Answers that are gone cost columns and no comparison.
+            # If the answers were deleted, some columns are empty, but the comparison works.
             samples = run.recorded.path_if_kept("generation")
             known = {"samples": samples} if samples else {}
             with views(connection, verdicts=run.recorded.path("execution"), **known):
@@ -97,27 +97,27 @@ def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
 
 
 class GridRun(NamedTuple):
-    """One run of a grid."""
+    """A run of a grid."""
 
     label: str
     values: tuple[float | str | None, ...]
-    """Of the varied parameters, in their order; None: left to the provider."""
+    """Values of the varied parameters, in their order; None: the provider's default."""
     scores: tuple[Score, ...]
-    """One for each k."""
+    """Scores by k."""
 
 
 class Grid(NamedTuple):
-    """The runs of one model, by the parameters in which they differ."""
+    """The runs of a model, by the parameters in which they differ."""
 
     model: str
     parameters: tuple[str, ...]
-    """Such as temperature, top_p, max_tokens, n_samples or system."""
+    """Names of parameters, such as temperature, top_p, max_tokens, n_samples or system."""
     settings: tuple[GridRun, ...]
-    """In the order of the values."""
+    """Runs in the order of their values."""
 
 
 def grids_of(runs: Sequence[ComparedRun], scores: Sequence[Score]) -> list[Grid]:
-    """A grid for each model whose runs differ in what the model was asked with."""
+    """Return a grid for each model whose runs differ in their request settings."""
     grids = []
     for model in dict.fromkeys(run.recorded.model for run in runs):
         ours = [run for run in runs if run.recorded.model == model and run.recorded.parameters]
@@ -145,7 +145,7 @@ def _shortened(value: Any) -> float | str | None:
 
 
 def _order(value: float | str | None) -> tuple[int, float, str]:
-    """Numbers in their order, then texts, then what was left to the provider."""
+    """Return a sort key: numbers first, then texts, then values left to the provider."""
     if value is None:
         return 2, 0.0, ""
     return (0, value, "") if isinstance(value, int | float) else (1, 0.0, value)

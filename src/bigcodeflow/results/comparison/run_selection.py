@@ -1,4 +1,4 @@
-"""The compared runs: recorded runs by name, each in one variant and sanitizer, with the counts of its tasks."""
+"""Selection of the compared runs: recorded runs by name, each in one variant and sanitizer, with counts per task."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ _NOTHING = {"n_given": 0, "n_judged": 0, "n_passed": 0}
 
 
 class TaskCounts(NamedTuple):
-    """One task of a run: what it is, and how many of its samples were given, judged and passed."""
+    """Facts of a task of a run, and the numbers of its samples that were given, judged and passed."""
 
     task_id: str
     position: int
@@ -33,53 +33,53 @@ class TaskCounts(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the judged samples that pass; there must be one."""
+        """Share of the judged samples that pass; raises ZeroDivisionError without judged samples."""
         return self.n_passed / self.n_judged
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """One run in one variant and sanitizer, with its tasks."""
+    """A run in one variant and sanitizer, with its tasks."""
 
     label: str
-    """Its title, and what tells it apart from the other runs."""
+    """Title of the run, with the details that distinguish it from the other runs."""
     recorded: RecordedRun = field(compare=False)  # its store is not comparable
     variant: str
     sanitizer: str
     backends: tuple[str, ...]
     environment_shas: tuple[str, ...]
     harness_version: int | None
-    """Version of the judge, from the execution's manifest; None where that is gone or does not tell."""
+    """Version of the judge, from the execution's manifest; None if it is not known."""
     tasks: Mapping[str, TaskCounts]
-    """By task id, in the order of the dataset."""
+    """Counts by task id, in the order of the dataset."""
 
     def on_tasks(self, task_ids: Collection[str]) -> Self:
-        """The same run without its other tasks."""
+        """Return the same run with only these tasks."""
         return replace(self, tasks={name: one for name, one in self.tasks.items() if name in task_ids})
 
     @property
     def temperature(self) -> float | None:
-        """The sampling temperature, where the run asked a model and sent one."""
+        """Sampling temperature; None if the run asked no model or sent no temperature."""
         value = self.recorded.parameters.get("temperature")
         return float(value) if isinstance(value, int | float) else None
 
 
 class RunRef(NamedTuple):
-    """A run to compare, and in which of its variants and sanitizers."""
+    """A run to compare, with the chosen variant and sanitizer."""
 
     run: RecordedRun
     label: str
     variant: str = "calibrated"
     sanitizer: str = ""
-    """Empty takes what the run was judged with."""
+    """Name of the sanitizer; empty selects the sanitizer that the run was judged with."""
 
 
 def open_runs(
     store_root: Path | str, names: Sequence[str], *, variant: str = "calibrated", sanitizer: str = "", fewest: int = 2
 ) -> list[ComparedRun]:
-    """The runs that a user names, each perhaps followed by variant, sanitizer or both, as in ``gpt-4o@raw@robust``.
+    """Open the runs that a user names; variant and sanitizer may follow a name, as in ``gpt-4o@raw@robust``.
 
-    The variant and sanitizer given here are those of the other runs; no sanitizer takes what the run was judged with.
+    ``variant`` and ``sanitizer`` are defaults for the other names; an empty sanitizer selects the sanitizer of the run.
     """
     if len(names) < fewest:
         raise ConfigError(f"compare: needs two runs or more, got {len(names)}: name them as `bigcodeflow compare A B`")
@@ -99,7 +99,7 @@ def open_runs(
 
 
 def load_runs(refs: Sequence[RunRef]) -> list[ComparedRun]:
-    """Read the tables of runs; a dataset that several share is read once."""
+    """Read the tables of runs; read a dataset that several runs share only once."""
     datasets: dict[tuple[Path, str], list[Row]] = {}
     runs = []
     with database() as connection:
@@ -130,7 +130,7 @@ def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -
 
 
 def _run_ref(store_root: Path | str, name: str, variant: str, sanitizer: str) -> RunRef:
-    """The run and its choices; an @ before anything else belongs to the run's name, as a model's revision may."""
+    """Parse a run with its variant and sanitizer; an @ before another text, such as a revision, is part of the name."""
     head, separator, last = name.rpartition("@")
     if separator and last in get_args(Variant):
         return _run_ref(store_root, head, last, sanitizer)
@@ -141,7 +141,7 @@ def _run_ref(store_root: Path | str, name: str, variant: str, sanitizer: str) ->
 
 
 def _kind(kinds: Sequence[Row], ref: RunRef) -> Row:
-    """What the run was judged in, of the wanted variant; the sanitizer of its configuration is preferred."""
+    """Choose the row of verdicts for ``ref``, preferring the configured sanitizer; raise ArtifactError if none fits."""
     preferred = ref.run.config.get("sanitizing", {}).get("mode")
     fitting = [kind for kind in kinds if kind["variant"] == ref.variant and ref.sanitizer in ("", kind["sanitizer"])]
     if fitting:

@@ -1,4 +1,4 @@
-"""A comparison as tables of words, for the terminal and for Markdown; shares in percent, differences in points."""
+"""Text tables of a comparison, for the terminal and for Markdown; shares in percent, differences in points."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,29 +14,29 @@ from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.results.formatting import numbers, percent, percent_range, without_board
 
 _SMALL_P = 0.001
-#: A matrix of more runs is wider than a terminal.
+#: Most runs in a matrix; more would be wider than a terminal.
 _MOST_COLUMNS = 8
 _DIFFERENCES = "Differences, first minus second, in points"
 _DIFFERENCE_COLUMNS = ("pair", "score", "difference", "95 % interval", "verdict")
 _TEST_COLUMNS = ("pair", "score", "tasks", "better on", "test", "p", "p (Holm)")
 
-#: What runs are called in a table, by their labels; those that are not in it go by their labels.
+#: Names of runs in a table, by label; runs without an entry are shown by their labels.
 Names = Mapping[str, str]
 _OWN: Names = {}
 
-# Numbers tell the rows apart where a name has to be cut.
+# Numbers distinguish the rows if a name must be cut.
 _RUN = Column("run", wrap="elide")
 _SCORED = (Column("score"), *numbers("value", "95 % interval", "tasks"))
 
 
 def tables(comparison: Comparison, *, tasks: bool = False, brief: bool = False) -> list[Table]:
-    """The comparison's tables, most important first; the first gives the runs the numbers that name them in pairs.
+    """Return the comparison's tables, the most important first; the first shows the numbers of runs used in pairs.
 
-    With ``tasks`` also the ids of the tasks that make the difference; brief ones are what fits a screen: scores,
-    differences, ratings and records.
+    ``tasks`` adds the ids of tasks that make the difference, or that all or no runs solve; ``brief`` selects tables
+    that fit on a screen: scores, differences, the first ratings, slices and records.
     """
     names = {run.label: f"#{number}" for number, run in enumerate(comparison.runs, start=1)}
-    # A matrix of two says no more than the pair.
+    # A matrix of two runs shows no more than the pair.
     matrix = [matrix_table(comparison, names)] if len(names) > 2 and comparison.ranked else []  # noqa: PLR2004
     records = _records(comparison.runs, names)
     rated, sliced = list(_ratings(comparison, names)), list(_by_slice(comparison, names))
@@ -55,20 +55,20 @@ def tables(comparison: Comparison, *, tasks: bool = False, brief: bool = False) 
 
 
 def to_markdown(comparison: Comparison, *, tasks: bool = False) -> str:
-    """All tables as Markdown, the notes in front."""
+    """Return notes and all tables as Markdown."""
     notes = [f"> {markdown_text(note)}" for note in comparison.notes]
     return "\n\n".join([*notes, *(table.to_markdown() for table in tables(comparison, tasks=tasks))])
 
 
 def short_names(comparison: Comparison) -> Names:
-    """The labels without their board, for tables and charts beneath its title; as they are where boards differ."""
+    """Map labels to names without the board, for tables and charts below its title; empty if boards differ."""
     if not comparison.ranked:
         return _OWN
     return {one.label: without_board(one.label, one.recorded.board) for one in comparison.runs}
 
 
 def matrix_table(comparison: Comparison, names: Names = _OWN) -> Table:
-    """Differences of every pair in pass@k for the smallest k."""
+    """Return a matrix of the differences of all pairs in pass@k for the smallest k."""
     k = comparison.k[0]
     labels = [run.label for run in comparison.runs]
     cells = {}
@@ -83,7 +83,7 @@ def matrix_table(comparison: Comparison, names: Names = _OWN) -> Table:
 
 
 def rates_table(rates: Sequence[Rates], names: Names = _OWN) -> Table:
-    """What became of each run's samples."""
+    """Return a table of the outcomes of each run's samples."""
     rows = []
     for row in rates:
         judged = (row.timeout_rate, row.tampered_rate, row.infra_error_rate)
@@ -96,7 +96,7 @@ def rates_table(rates: Sequence[Rates], names: Names = _OWN) -> Table:
 
 
 def pair_name(pair: Pair, names: Names = _OWN) -> str:
-    """Such as '#1 vs #2', or by the labels where there are no shorter names."""
+    """Return the name of a pair, such as '#1 vs #2'; labels replace missing names."""
     return f"{names.get(pair.first, pair.first)} vs {names.get(pair.second, pair.second)}"
 
 
@@ -109,14 +109,14 @@ def pair_table(
     notes: Sequence[str] = (),
     headings: Names = _OWN,
 ) -> Table:
-    """One row a pair, with columns of ``_PAIR_CELLS`` under their own names or the given headings."""
+    """Return a table with one row per pair; columns are names in ``_PAIR_CELLS``, ``headings`` renames them."""
     shown = [Column(headings.get(name, name), _PAIR_CELLS[name][0]) for name in columns]
     rows = [[_PAIR_CELLS[name][1](pair, names) for name in columns] for pair in pairs]
     return Table.of(shown, rows, title=title, notes=notes)
 
 
 def points(difference: float) -> str:
-    """A difference of shares in points of 100, with its sign; empty where there is none."""
+    """Format a difference of shares in percentage points with sign; empty for NaN."""
     if math.isnan(difference):
         return ""
     text = f"{100 * difference:+.1f}"
@@ -124,7 +124,7 @@ def points(difference: float) -> str:
 
 
 def added_ties(found: Ratings) -> str:
-    """Where ties were added so that ratings are finite; empty where none was."""
+    """Return a phrase about ties that were added to make ratings finite; empty if there are none."""
     if found.regularised:
         return "no finite rating fits a model that never lost, so one tie was added to each pair"
     if found.regularised_rounds:
@@ -133,21 +133,21 @@ def added_ties(found: Ratings) -> str:
 
 
 def rating_cells(found: Ratings, place: int) -> tuple[str, str, str]:
-    """A model's rating, its interval, and the interval of its rank."""
+    """Return the cells of a model's rating, its interval, and the interval of its rank."""
     row = found.rows[place]
     ranks = str(row.rank_best) if row.rank_best == row.rank_worst else f"{row.rank_best} to {row.rank_worst}"
     return f"{row.rating:.0f}", f"{row.interval.low:.0f} to {row.interval.high:.0f}", ranks
 
 
 def setting_value(value: float | str | None) -> str:
-    """A parameter's value in words."""
+    """Return a parameter's value as text; 'default' for None."""
     if value is None:
         return "default"
     return value if isinstance(value, str) else f"{value:g}"
 
 
 def grid_table(grid: Grid, names: Names = _OWN) -> Table:
-    """The scores of one model's runs beside the settings in which they differ."""
+    """Return a table of the scores of a model's runs, with the settings in which they differ."""
     rows = [
         (*map(setting_value, run.values), _numbered(run.label, names), f"pass@{score.k}", *_value(score))
         for run in grid.settings
@@ -181,7 +181,7 @@ def _brief_scores(comparison: Comparison, names: Names) -> Table:
 
 
 def _brief_pairs(comparison: Comparison, names: Names) -> Table:
-    """Each pair in one row; of many runs those with the best one, or with the first where they are not ranked."""
+    """Return a table with one row per pair; for many runs only pairs with the best run, or the first if not ranked."""
     pairs, k = comparison.pairs, comparison.k[0]
     title = _DIFFERENCES
     if len(comparison.runs) > _MOST_COLUMNS:
@@ -255,7 +255,7 @@ def _tasks(comparison: Comparison, names: Names) -> Iterator[Table]:
 
 
 def _solved_by_one(comparison: Comparison, names: Names) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """For each pair and direction: who solves the tasks, who does not, and their ids."""
+    """Yield for each pair and direction the run that solves tasks, the run that does not, and the ids of the tasks."""
     for one in comparison.discordant:
         yield names[one.first], names[one.second], one.only_first
         yield names[one.second], names[one.first], one.only_second
@@ -288,7 +288,7 @@ def _verdict(pair: Pair, names: Names) -> Cell | str:
     return Cell(pair_verdict(pair, names), "good") if pair.significant else pair_verdict(pair)
 
 
-#: What a row about a pair may say: where it stands in its column, and the cell.
+#: Columns of tables about pairs: alignment, and function that makes the cell.
 _PAIR_CELLS: Mapping[str, tuple[Alignment, Callable[[Pair, Names], Any]]] = {
     "slice": ("left", lambda pair, _: pair.slice),
     "pair": ("left", pair_name),

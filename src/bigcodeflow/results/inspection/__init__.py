@@ -1,1 +1,1 @@
-"""Inspection of recorded samples: which ones failed and why, one sample in detail, and exported folders."""
+"""Inspection of recorded samples: lists of failures with reasons, details of a sample, and exported folders."""

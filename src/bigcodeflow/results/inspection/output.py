@@ -1,6 +1,6 @@
-"""Inspected samples for people and programs: in the terminal, as JSON, CSV and Markdown, and as a folder of files.
+"""Output of inspected samples: in the terminal, as JSON, CSV and Markdown, and as a folder of files.
 
-Nothing that a model wrote is taken for markup, for a control sequence, for a formula or for a path.
+Texts of models are never interpreted as markup, control sequences, formulas or paths.
 """
 
 import csv
@@ -38,14 +38,14 @@ _CSV_COLUMNS = (
 )
 _MARKDOWN_COLUMNS = ("task_id", "sample_index", "variant", "status", "failure_kind", "failing_tests", "reason")
 _TONES: Mapping[str, Tone] = {"pass": "good", "infra_error": "warning"}
-#: Characters; colouring a million takes a quarter of a minute.
+#: Characters; highlighting a million takes 15 seconds.
 _MOST_HIGHLIGHTED = 100_000
 _UNSAFE = re.compile(r"[^\w.+-]")
 _RULER = "=" * 50 + "\n"
 
 
 def samples_table(rows: Sequence[Row]) -> Table:
-    """One row a sample, with the reason of its failure in one line."""
+    """Return a table with one row per sample, with the reason of its failure in one line."""
     cells = [
         (
             row["task_id"],
@@ -63,12 +63,12 @@ def samples_table(rows: Sequence[Row]) -> Table:
 
 
 def samples_json(rows: Sequence[Row]) -> str:
-    """One object a sample, with its texts as they are; what was not measured is null."""
+    """Return a JSON list with one object per sample; texts are unchanged, values that were not measured are null."""
     return json_text([row | {"reason": _reason_of(row)} for row in rows]) + "\n"
 
 
 def samples_csv(rows: Sequence[Row]) -> str:
-    """One line a sample below a line of headings; a list is one cell with semicolons, and no cell is a formula."""
+    """Return CSV with headings and one line per sample; lists are joined by semicolons, and no cell is a formula."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_CSV_COLUMNS)
@@ -77,18 +77,18 @@ def samples_csv(rows: Sequence[Row]) -> str:
 
 
 def samples_markdown(rows: Sequence[Row]) -> str:
-    """A table with one row a sample."""
+    """Return a Markdown table with one row per sample."""
     headings = [name.replace("_", " ") for name in _MARKDOWN_COLUMNS]
     return Table.of(headings, [_texts(row, _MARKDOWN_COLUMNS) for row in rows]).to_markdown() + "\n"
 
 
 def details_json(details: Sequence[SampleDetail]) -> str:
-    """One object a sample, with its texts as they are."""
+    """Return a JSON list with one object per sample detail; texts are unchanged."""
     return json_text([plain(detail) | {"sanitizer_diff": detail.sanitizer_diff} for detail in details]) + "\n"
 
 
 def detail_markdown(detail: SampleDetail) -> str:
-    """One sample, with every foreign text in a fence that it cannot end."""
+    """Return the sample as Markdown; texts of others are in fenced blocks that they cannot close."""
     parts = [f"# {markdown_text(detail.title)}"]
     for section in sections(detail):
         language = "" if section.form == "text" else section.form
@@ -99,17 +99,17 @@ def detail_markdown(detail: SampleDetail) -> str:
 
 
 def render_detail(detail: SampleDetail) -> RenderableType:
-    """One sample for the terminal, one heading a section."""
+    """Render a sample for the terminal, with a heading for each section."""
     return Group(*(part for section in sections(detail) for part in _rendered(detail, section)))
 
 
 def reruns_json(recorded: Mapping[str, Any], again: Mapping[str, Any]) -> str:
-    """Both verdicts of one sample."""
+    """Return the recorded and the new verdict of a sample as JSON."""
     return json_text({"recorded": recorded, "again": again}) + "\n"
 
 
 def render_reruns(detail: SampleDetail, recorded: Mapping[str, Any], again: Mapping[str, Any]) -> RenderableType:
-    """The recorded and the new verdict of one sample side by side, then why the new one failed."""
+    """Render the recorded and the new verdict of a sample side by side, then the traces of the new verdict."""
     facts: dict[str, Callable[[Any], str]] = dict.fromkeys(("status", "failure_kind", "exit", "backend"), str)
     facts |= dict.fromkeys(("wall_seconds", "cpu_seconds", "max_rss_mib"), _number)
     rows: list[tuple[Any, ...]] = [
@@ -133,8 +133,8 @@ def export_folder(found: InspectedRun, rows: Sequence[Row], folder: Path) -> int
     """Write the run's samples in the original's layout and as lists in three formats; return the number of tasks.
 
     Original: ``{task_id}/ground_truth.py``, ``test_case.py``, and for each sample ``completion_{i}.py`` and
-    ``complete_{i}_execution_trace.txt``. A task's folder holds all samples of the task, also those that the filters
-    leave out, as the original's does. Samples of several variants have a folder each above the tasks.
+    ``complete_{i}_execution_trace.txt``. As in the original, a task's folder has all samples of the task, also filtered
+    ones. Several variants or sanitizers have a folder each above the tasks. A folder with content is a ConfigError.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"--export {folder}: is there already and not empty: name a new folder")
@@ -143,7 +143,7 @@ def export_folder(found: InspectedRun, rows: Sequence[Row], folder: Path) -> int
     kinds = {(row["variant"], row["sanitizer"]) for row in rows}
     tasks = list(dict.fromkeys(row["task_id"] for row in rows))
     for task_id in tasks:
-        # A path that leads nowhere else, whatever a task file calls its tasks.
+        # The path must stay inside the folder, whatever ids the task file contains.
         parts = [_UNSAFE.sub("_", part) for part in task_id.split("/")]
         below = PurePosixPath(*(part if part.strip(".") else "_" for part in parts))
         every = found.samples(Filters(statuses=("all",), task=task_id))

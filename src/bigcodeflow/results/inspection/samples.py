@@ -1,4 +1,4 @@
-"""One recorded run, opened for inspection: the samples that fit some filters, and each sample in detail."""
+"""A recorded run, opened for inspection: samples that match filters, and details of each sample."""
 
 import difflib
 import math
@@ -24,7 +24,7 @@ from bigcodeflow.results.runs import RecordedRun
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Artifacts that a run may lack, such as an imported one: the view over it, its schema, what people call it.
+#: Artifacts that a run may lack, for example an imported run: artifact, view, schema, and name for people.
 _OPTIONAL: tuple[tuple[str, str, pa.Schema, str], ...] = (
     ("sanitizing", "solutions", SOLUTIONS, "programs"),
     ("generation", "samples", SAMPLES, "raw answers"),
@@ -43,26 +43,26 @@ _NOT_KEPT = "not in the store: an imported run has raw answers only if `bigcodef
 
 
 class Filters(NamedTuple):
-    """Which samples are wanted; what is empty or None wants all."""
+    """Filters of samples; an empty or None filter matches all, except ``statuses``."""
 
     statuses: tuple[str, ...] = ()
-    """Empty wants every sample that did not pass; 'all' wants passes too."""
+    """Empty matches all samples that did not pass; 'all' also matches passed samples."""
     kinds: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     text: str = ""
-    """Stands in the program, a traceback or the output; case does not matter."""
+    """Text to search in the solution, names of tests, tracebacks and output; case is ignored."""
     task: str = ""
     """A task's id or number."""
     task_ids: frozenset[str] | None = None
-    """Only these tasks, such as those of a difficulty; None wants all."""
+    """Only these tasks, for example those of a difficulty; None matches all."""
     sample_index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SampleDetail:
-    """Everything that the store holds of one sample of one variant; a text is None where the store lacks it."""
+    """All data that the store has about a sample of one variant; a text is None if the store lacks it."""
 
     task_id: str
     sample_index: int
@@ -71,34 +71,34 @@ class SampleDetail:
     verdict: Mapping[str, Any]
     """The row of the verdicts table."""
     prompt: str
-    """The task in the words of the run's split."""
+    """Prompt of the task in the run's split."""
     model: str | None
-    """The model as the provider named it."""
+    """Model name as reported by the provider."""
     finish_reason: str | None
     raw_answer: str | None
     solution: str | None
     program: str | None
     """The text that was executed."""
     flags: tuple[str, ...]
-    """What is noticeable about the solution."""
+    """Names of the sanitizer's flags that are set for the solution."""
     findings: tuple[Mapping[str, Any], ...]
     test: str
-    """The tests; in tracebacks their lines follow those of the program."""
+    """Code of the tests; in tracebacks its lines follow those of the program."""
     ground_truth: str
-    """The task's own program."""
+    """Reference program of the task: prompt and canonical solution."""
     ground_truth_status: str | None
     """None: it was not executed, or its verdict is gone."""
     ground_truth_trace: str
     quarantined: bool
-    """The task's own solution was known not to pass always."""
+    """True if the task's reference solution was known to fail sometimes."""
     rerun_command: str
-    """What executes this very sample again, for a shell."""
+    """Shell command that executes exactly this sample again."""
 
     @property
     def sanitizer_diff(self) -> str | None:
-        """What the sanitizer took away and changed, as a unified diff; empty where it changed nothing.
+        """Unified diff from answer to solution; empty if they are equal, None if the store lacks one of them.
 
-        Of texts with thousands of lines the first ones are compared: time grows with the square of those that recur.
+        Only the first 5,000 lines are compared, as the time grows with the square of repeated lines.
         """
         if self.raw_answer is None or self.solution is None:
             return None
@@ -111,22 +111,22 @@ class SampleDetail:
 
     @property
     def failing_tests(self) -> list[Mapping[str, Any]]:
-        """Tests that failed or never ended, with their traces."""
+        """Tests that failed or have no outcome, with their traces."""
         return [test for test in self.verdict["tests"] or () if test["outcome"] in FAILING_OUTCOMES]
 
     @property
     def title(self) -> str:
-        """Task, sample and variant."""
+        """Title of task, sample and variant."""
         return f"{self.task_id}, sample {self.sample_index}, {self.variant}"
 
     @property
     def first_test_line(self) -> int:
-        """Number that a traceback gives to the first line of the tests."""
+        """Line number of the first line of the tests in tracebacks."""
         return (self.program or "").count("\n") + 2
 
 
 def detail_of(row: Row, run: RecordedRun) -> SampleDetail:
-    """The detail of a row of ``sql/inspection_details.sql``."""
+    """Build a sample's detail from a row of ``sql/inspection_details.sql``."""
     solution, imported = row["solution"], row["provider"] == "imported"
     program = None
     if solution is not None:
@@ -161,21 +161,21 @@ class InspectedRun:
     def __init__(self, run: RecordedRun, connection: "DuckDBPyConnection", absent: Sequence[str]) -> None:
         self.run, self._connection = run, connection
         self.absent = absent
-        """What the store does not hold of this run, in words."""
+        """Names of the artifacts of this run that the store lacks."""
 
     @cached_property
     def _facets(self) -> Mapping[str, list[str]]:
-        """The values that there are to filter by."""
+        """Values in the run by facet (status, kind, library, domain, variant, task)."""
         found: dict[str, list[str]] = {}
         for row in models.rows_of(self._connection, "inspection_facets"):
             found.setdefault(row["facet"], []).append(row["value"])
         return found
 
     def samples(self, filters: Filters) -> list[Row]:
-        """The samples that fit, in the order of the tasks: grain and columns as in ``sql/inspection_samples.sql``.
+        """Return the samples that match, in the order of the tasks; columns as in ``sql/inspection_samples.sql``.
 
-        Each row also says with ``quarantined`` whether the task was known not to judge reliably. Where a filter names
-        what the run does not have, the ConfigError says what it has.
+        An additional column ``quarantined`` tells if the task was known to judge unreliably. Raises ConfigError if a
+        filter has a value that the run does not have; the message lists the run's values.
         """
         statuses = filters.statuses or [status for status in self._facets.get("status", []) if status != "pass"]
         wanted = {
@@ -193,23 +193,23 @@ class InspectedRun:
         return [row | {"quarantined": row["task_id"] in self.run.quarantined} for row in rows]
 
     def details(self, samples: Iterable[Mapping[str, Any]]) -> list[SampleDetail]:
-        """Everything that the store holds of samples, in their order; a row names what ``_IDENTITY`` does."""
+        """Return the details of samples, in their order; ``samples`` are mappings with the names in ``_IDENTITY``."""
         found: list[SampleDetail] = []
         known: dict[tuple[Any, ...], Row] = {}
         for sample in samples:
-            if _identity(sample) not in known:  # tasks come one after the other
+            if _identity(sample) not in known:  # samples of a task follow each other
                 rows = models.rows_of(self._connection, "inspection_details", {"task_id": sample["task_id"]})
                 known = {_identity(row): row for row in rows}
             found.append(detail_of(known[_identity(sample)], self.run))
         return found
 
     def task_details(self, task_id: str) -> list[SampleDetail]:
-        """Everything that the store holds of a task's samples, in their order; none where the run lacks the task."""
+        """Return the details of a task's samples, in their order; empty if the run lacks the task."""
         rows = models.rows_of(self._connection, "inspection_details", {"task_id": task_id})
         return [detail_of(row, self.run) for row in rows]
 
     def task_id(self, text: str) -> str:
-        """The one task that an id or a number means."""
+        """Return the id of the task with this id or number; raise ConfigError if none or several fit."""
         ids = self._facets.get("task", [])
         fitting = [text] if text in ids else [one for one in ids if one.rpartition("/")[2] == text]
         if len(fitting) == 1:
@@ -236,16 +236,16 @@ class InspectedRun:
 
 @contextmanager
 def inspect_run(run: RecordedRun) -> Iterator[InspectedRun]:
-    """Open a run's tables."""
+    """Open a run's tables for inspection."""
     with tables_of(run) as (connection, absent):
         yield InspectedRun(run, connection, absent)
 
 
 @contextmanager
 def tables_of(run: RecordedRun) -> Iterator[tuple["DuckDBPyConnection", list[str]]]:
-    """A database with a view over each of a run's tables, and what the store does not hold of it, in words.
+    """Yield a database with a view over each of a run's tables, and the names of artifacts that the store lacks.
 
-    A table that is absent is an empty one.
+    Views of missing artifacts are empty.
     """
     kept = {view: run.path_if_kept(artifact) for artifact, view, _, _ in _OPTIONAL}
     paths = {view: path for view, path in kept.items() if path}
@@ -261,23 +261,23 @@ def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 class DetailSection(NamedTuple):
-    """One part of a sample's detail."""
+    """A section of a sample's detail."""
 
     title: str
     text: str
     form: Literal["python", "diff", "text", "sentence"]
-    """How to show it; a sentence is ours, everything else is somebody's text."""
+    """Format for display; only a 'sentence' is our own text, all others are foreign texts."""
     first_line: int = 0
-    """Number of the first line where lines are worth counting; 0: they are not."""
+    """Number of the first line; 0: show no line numbers."""
 
 
 def reason(trace: str, end: str) -> str:
-    """Why a sample failed, in one line: what its trace ends with, or how the sandbox ended."""
+    """Return the reason of a failure in one line: the exception of the trace, else how the sandbox ended."""
     return one_line(cause_line(trace) or end)
 
 
 def sections(detail: SampleDetail) -> Iterator[DetailSection]:
-    """The sections in the order of the stages, each with a sentence where the store lacks it."""
+    """Yield the sections in the order of the stages; a sentence replaces texts that the store lacks."""
     yield DetailSection("verdict", _verdict_line(detail), "sentence")
     yield DetailSection("prompt", detail.prompt, "text")
     if detail.raw_answer is None:
@@ -325,7 +325,7 @@ def _verdict_line(detail: SampleDetail) -> str:
 
 
 def measured(value: float | None) -> bool:
-    """Whether there is a value: null where a run was imported, NaN in imports of an earlier version."""
+    """Tell if a value was measured: it is None in imported runs, NaN in imports of earlier versions."""
     return value is not None and not math.isnan(value)
 
 

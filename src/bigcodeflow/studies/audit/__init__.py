@@ -1,7 +1,7 @@
-"""An audit of tasks: what their tests do not check, what models dispute, and what cannot be judged reliably.
+"""Audit of tasks: gaps in their tests, tests that all models fail alike, and tasks that cannot be judged reliably.
 
-Mutants of each reference solution are executed against its test; so are contradictions of the test; recorded runs tell
-where all models fail alike; ground truths and the quarantine list tell which tasks need what is not there.
+Mutants of each reference solution and contradictions of its test are executed. Recorded runs show which tests all
+models fail alike; ground truths and the quarantine list show which tasks need something that is missing.
 """
 
 from pydantic import Field
@@ -9,12 +9,12 @@ from pydantic import Field
 from bigcodeflow.config import Subset
 from bigcodeflow.core.settings import SettingsModel
 
-#: Part of the result's key; raise it where the rows of the same inputs change.
+#: Part of the result's key; raise it when the same inputs give other rows.
 VERSION = 1
 
 
 class AuditConfig(SettingsModel):
-    """Which tasks are audited, and how thoroughly."""
+    """Settings of the audit: the tasks, and how thoroughly they are audited."""
 
     environment: str = "starter"
     """Sandbox environment: 'starter' or 'bigcodebench', see `bigcodeflow env list`."""

@@ -1,4 +1,4 @@
-"""Contradictions of a test that its own reference solution passes: assertions that check nothing."""
+"""Assertions that check nothing: the reference solution still passes when they are contradicted."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ Alteration = Mapping[str, Any]
 def undetected(
     tasks: pa.Table, truths: pa.Table, run: ResolvedRun, store: Store, listener: Listener
 ) -> list[tuple[str, Alteration]]:
-    """Task id and alteration of each contradicted literal of a test that its reference does not fail, each once."""
+    """Return task id and alteration of each contradicted literal that the reference does not fail, one per line."""
     rows = evaluation.undetected_contradictions(
         tasks,
         truths,
@@ -27,13 +27,13 @@ def undetected(
         store=store,
         progress=listener.begin("contradictions"),
     )
-    # Another value of an expression may be no other value: a frame of one row is the same in reverse order.
+    # Keep literals only: an altered expression may have the same value, as a frame of one row in reverse order.
     rows = [row for row in rows if all(evaluated_text(row[1][name]) is not None for name in ("before", "after"))]
     rows.sort(key=lambda row: (row[0], row[1]["line"], row[1]["after"]))
     return list({(task_id, one["test"], one["line"]): (task_id, one) for task_id, one in reversed(rows)}.values())[::-1]
 
 
 def finding(task_id: str, one: Alteration, command: str) -> Finding:
-    """The finding that such a contradiction is."""
+    """Return the finding for a contradiction that the reference does not fail."""
     text = f"the reference does not fail {one['test']} although line {one['line']} of the test is contradicted"
     return Finding(task_id, CONTRADICTION, TOO_WEAK, text, one["line"], "", one["before"], one["after"], command)

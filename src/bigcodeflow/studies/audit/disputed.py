@@ -1,7 +1,7 @@
 """Tasks that every recorded run fails in the same test with the same value: the test or the prompt is suspect.
 
-Where the test wants an exception or a call that no text of the task names, the task is underspecified; else it is not
-decided whether the models are wrong alike.
+If the test expects an exception or a call that no text of the task names, the task is underspecified. Otherwise it is
+undecided, since all models may make the same mistake.
 """
 
 import re
@@ -17,28 +17,28 @@ from bigcodeflow.studies.audit.findings import MODELS, UNDECIDED, UNDERSPECIFIED
 
 _FEWEST_RUNS = 2
 _SUSPICION = "the prompt may not say it, the test may be wrong, or the models are wrong alike"
-#: What a test asks for by name: an exception, or a call of a double ('mock' is one without a name).
+#: Exception, or call of a mock, that a test expects by name ('mock' is a mock without a name).
 _WANTED = re.compile(r"AssertionError: (?:(\w+) not raised|Expected '(?!mock')(\w+)' to .*(?:called\.|Called 0 times))")
-#: Assertions of a condition, which tell no value.
+#: Messages of assertions about a condition, which show no value.
 _NO_VALUE = re.compile(r"AssertionError: (?:np\.)?(?:False_? is not true|True_? is not false)\b")
 _LONGEST = 5_000
 _COLUMNS = ["task_id", "variant", "status", "tests"]
 
 
 class Failure(NamedTuple):
-    """How a sample failed one test."""
+    """Failure of a sample in one test."""
 
     test: str
     message: str
-    """The assertion's class and message, which tells the value."""
+    """Class and message of the assertion; the message shows the value."""
 
 
 def named_runs(store: str, names: Sequence[str]) -> list[RecordedRun]:
-    """The recorded runs of these names: none, or at least two.
+    """Return the recorded runs with these names: none, or at least two.
 
     Raises:
-        ArtifactError: a run is not there.
-        ConfigError: it is one run alone.
+        ArtifactError: a run does not exist.
+        ConfigError: all names mean the same single run.
     """
     runs = list({run.record: run for run in (find_run(store, name) for name in names)}.values())
     if runs and len(runs) < _FEWEST_RUNS:
@@ -49,7 +49,7 @@ def named_runs(store: str, names: Sequence[str]) -> list[RecordedRun]:
 def findings(
     runs: Sequence[RecordedRun], tasks: Sequence[Mapping[str, Any]], command_of: Callable[[str], str]
 ) -> list[Finding]:
-    """Findings of these runs about tasks that they answered with the same test; a task's command names them too."""
+    """Return a finding for each task whose present test all runs fail alike; its command names the runs too."""
     named = "".join(f" --run {shlex.quote(run.record)}" for run in runs)
     failures = shared_failures([_verdicts(run, tasks) for run in runs]) if runs else {}
     texts = {task["task_id"]: f"{task['complete_prompt']}\n{task['instruct_prompt']}" for task in tasks}
@@ -60,9 +60,9 @@ def findings(
 
 
 def shared_failures(runs: Sequence[Iterable[Mapping[str, Any]]]) -> dict[str, list[Failure]]:
-    """By task id the failures that all samples of all runs share; each run gives rows of VERDICTS.
+    """Return by task id the failures that all samples of all runs share; each run gives rows of VERDICTS.
 
-    A task counts where every run judged it, no sample passed, and each failed by its tests.
+    A task counts if every run judged it, no sample passed, and each sample failed in its tests.
     """
     by_task: dict[str, list[tuple[int, set[Failure]]]] = {}
     for number, rows in enumerate(runs):
@@ -82,7 +82,7 @@ def _failures(row: Mapping[str, Any]) -> set[Failure]:
         return set()
     failing = [test for test in row["tests"] if test["outcome"] in ("fail", "error")]
     told = (Failure(test["name"], _message(test["trace"])) for test in failing)
-    # Other exceptions are mistakes that several models make alike; only an assertion tells which value they gave.
+    # Other exceptions are mistakes that several models may make; only an assertion shows the value that they gave.
     return {one for one in told if one.message.startswith("AssertionError: ") and not _NO_VALUE.match(one.message)}
 
 
@@ -102,14 +102,14 @@ def _finding(task_id: str, shared: Sequence[Failure], texts: str, n_runs: int, c
 
 
 def _unnamed(message: str, texts: str) -> str:
-    """The exception or call that a test asks for and no text names as a word, in any case; else empty."""
+    """Return the exception or call that a test expects if no text has it as a word, in any case; else ""."""
     match = _WANTED.match(message)
     name = (match[1] or match[2]) if match else ""
     return name if name and not re.search(rf"\b{name}\b", texts, re.IGNORECASE) else ""
 
 
 def _verdicts(run: RecordedRun, tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Those about tasks that the run had with the same test."""
+    """Return the run's verdicts for the tasks that it answered with the same test."""
     tests = {(task["task_id"], task["test"]) for task in tasks}
     asked = read_artifact(run.path("dataset"), ["task_id", "test"]).to_pylist()
     alike = {row["task_id"] for row in asked if (row["task_id"], row["test"]) in tests}

@@ -8,7 +8,7 @@ from bigcodeflow.studies.audit.findings import ERRATA, Finding
 
 
 def errata_findings(tasks: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """A finding for each erratum whose task has the text that it was found in."""
+    """Return a finding for each erratum of a task whose texts are exactly those with the error."""
     return [
         Finding(task["task_id"], ERRATA, one.kind, one.text, command=one.evidence)
         for task in tasks

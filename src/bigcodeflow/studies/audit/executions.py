@@ -1,4 +1,4 @@
-"""Tasks whose own solution does not always pass, and what they need."""
+"""Tasks whose reference solution does not always pass, and what they need."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ def findings(
     environment_sha: str,
     command: Callable[[str], str],
 ) -> list[Finding]:
-    """A finding for each task whose ground truth failed now, or at least once under ``env check --repeat``."""
+    """Return a finding for each task whose ground truth fails now, or failed sometimes under ``env check --repeat``."""
     found = {}
     for one in unjudgeable_tasks(truths):
         kind = NETWORK if one.reason == "network" else ENVIRONMENT

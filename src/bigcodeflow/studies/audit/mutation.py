@@ -1,7 +1,7 @@
-"""Mutants of a reference solution: one change in one place, which compiles and does not mean the same.
+"""Mutants of a reference solution: each has one change, which compiles and changes the meaning.
 
-Changes are made in the text, so that lines keep their numbers. Of equal solutions, limits and seeds the mutants are
-equal. Two programs mean the same where their bytecode is equal once constants are folded and docstrings are left out.
+Changes are made in the text, so that lines keep their numbers. Equal solutions, limits and seeds give equal mutants.
+Two programs mean the same if their bytecode is equal after constants are folded and docstrings are removed.
 """
 
 import ast
@@ -21,32 +21,32 @@ class Mutant(NamedTuple):
     """One changed program."""
 
     line: int
-    """1-based, of the reference program."""
+    """1-based line of the reference program."""
     operator: str
-    """What kind of change it is, see `operators`."""
+    """Kind of change, see `operators`."""
     before: str
     after: str
     apart: str
-    """What the change concerns, where tests are not expected to observe that, such as 'plot appearance'; else empty."""
+    """Reason why tests are not expected to observe the change, such as 'plot appearance'; empty if they are."""
     program: str
     statement: tuple[int, int]
-    """First and last line of the statement that holds it, of compound ones of their head."""
+    """First and last line of the changed statement; for a compound statement, of its head."""
 
     @property
     def statement_text(self) -> str:
-        """The statement with the change."""
+        """Text of the statement with the change."""
         first, last = self.statement
         return "\n".join(self.program.split("\n")[first - 1 : last])
 
 
 class Mutants(NamedTuple):
-    """What could be made of a program."""
+    """Mutants of a program, with counts."""
 
     chosen: tuple[Mutant, ...]
     equivalent: int
-    """Changes that were left out since they mean the same as the program, or as another change."""
+    """Number of changes left out because they mean the same as the program or as another change."""
     possible: int
-    """All that the chosen ones were drawn from."""
+    """Number of mutants from which the chosen ones were drawn."""
 
 
 NONE = Mutants((), 0, 0)
@@ -54,14 +54,14 @@ NONE = Mutants((), 0, 0)
 
 @untrusted_text.fails_alone(lambda *_, **__: NONE)
 def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, seed: int) -> Mutants:
-    """Mutants of a program from a line on, and of its entry point's defaults: at most so many, spread over operators.
+    """Return up to `most` mutants of a program's solution and its entry point's defaults, spread over operators.
 
     Args:
         program: the whole reference program, prompt and solution.
         first_line: 1-based number of the line where the solution begins.
         entry_point: the function under test.
-        most: mutants to choose.
-        seed: decides which ones.
+        most: maximum number of mutants.
+        seed: decides which mutants are chosen.
     """
     tree = _tree(program)
     if tree is None:
@@ -88,7 +88,7 @@ def _ordered(changes: Iterator[Change]) -> list[Change]:
 
 
 def _spread(found: Sequence[Mutant], most: int, seed: str) -> list[Mutant]:
-    """At most so many: in turn one of each operator, those that tests may observe first; in the order of lines."""
+    """Choose up to `most` mutants, each operator in turn, observable ones first; return them in the order of lines."""
     digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).digest()
     order = random.Random(digest)  # noqa: S311 -- repeatable, no secret
     groups: dict[tuple[bool, str], list[Mutant]] = defaultdict(list)
@@ -122,7 +122,7 @@ def _tree(text: str) -> ast.Module | None:
 
 
 def _meaning(program: str) -> Any:
-    """Equal for programs of equal bytecode; None where a text does not compile."""
+    """Return a value that is equal for programs of equal bytecode; None if the text does not compile."""
     tree = _tree(program)
     if tree is None:
         return None
@@ -140,7 +140,7 @@ def _meaning(program: str) -> Any:
 
 
 def _code(code: CodeType) -> tuple[Any, ...]:
-    """What a code object does, without the places in the text."""
+    """Return the content of a code object without its positions in the text."""
     constants = tuple(_code(one) if isinstance(one, CodeType) else _constant(one) for one in code.co_consts)
     arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
@@ -148,7 +148,7 @@ def _code(code: CodeType) -> tuple[Any, ...]:
 
 
 def _constant(value: object) -> object:
-    """1, 1.0 and True are equal and not the same; neither are 0.0 and -0.0."""
+    """Return a key that separates constants which compare equal: 1, 1.0 and True, or 0.0 and -0.0."""
     if isinstance(value, tuple):
         return "tuple", tuple(map(_constant, value))
     if isinstance(value, frozenset):

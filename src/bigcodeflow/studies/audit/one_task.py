@@ -1,4 +1,4 @@
-"""The findings of all audits in a store about one task, with its texts."""
+"""Findings of the latest audit in a store about one task, with its texts."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ _STUDY = "audit"
 
 
 class OneTask(NamedTuple):
-    """What is known of one task."""
+    """Findings and code of one task."""
 
     tables: list[Table]
     code: str
@@ -21,7 +21,7 @@ class OneTask(NamedTuple):
 
 
 def shown(store: Store, task: str) -> OneTask:
-    """Of the latest audit that has the task; an ArtifactError says what to run where none has."""
+    """Return the findings of the latest audit that has the task; else raise ArtifactError with the command to run."""
     for record in recorded_studies(store):
         if record.ref.stage != _STUDY:
             continue

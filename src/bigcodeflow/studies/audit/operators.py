@@ -1,4 +1,4 @@
-"""Mutation operators: the small faults that are made in a program, each in one place of its text."""
+"""Mutation operators: small faults that are put into a program, each in one place of its text."""
 
 import ast
 from bisect import bisect_right
@@ -35,7 +35,7 @@ _CALLS = (
     ("log", "exp"), ("ravel", "squeeze"), ("fit_transform", "fit"), ("zeros", "ones"), ("sha256", "md5"),
     ("values", "keys"), ("isfile", "isdir"), ("findall", "split"), ("nunique", "count"), ("read", "readline"),
 )  # fmt: skip
-#: Another call of the same kind, by name; of pairs that are equally common both ways.
+#: Replacement for a call, by name; most pairs of names are replaced in both directions.
 _OTHER_CALL = {
     **dict(_CALLS),
     **{other: name for name, other in _CALLS if (name, other) not in {("sum", "max"), ("sort_values", "nlargest")}},
@@ -46,8 +46,8 @@ _OTHER_CALL = {
     "extend": "append",
     "prod": "sum",
 }
-#: Calls whose first two arguments have no order (of what draws, no result tells), or where the other order is a
-#: TypeError in every call, which no test can miss.
+#: Calls whose first two arguments are not swapped: their order has no effect, or only on random draws, or the other
+#: order raises TypeError in every call, which no test can miss.
 _NOT_SWAPPED = frozenset(
     {"max", "min", "maximum", "minimum", "uniform", "isinstance", "issubclass", "hasattr", "getattr", "setattr"}
 )
@@ -55,20 +55,20 @@ _EXCEPTIONS = {"ValueError": "KeyError", "TypeError": "ValueError"}
 
 
 class Change(NamedTuple):
-    """Other text for a segment of a program, in bytes of its UTF-8."""
+    """Replacement for a segment of a program; offsets are bytes of its UTF-8 text."""
 
     start: int
     end: int
     line: int
-    """1-based, where the segment begins."""
+    """1-based line where the segment begins."""
     operator: str
     before: str
     after: str
     node: ast.AST
-    """What is changed, of the tree that was read."""
+    """Changed node of the syntax tree."""
 
     def applied(self, program: str) -> str:
-        """The program with the change; as many lines as before."""
+        """Return the program with the change; the number of lines stays the same."""
         content = program.encode()
         lines = "\n" * (content.count(b"\n", self.start, self.end) - self.after.count("\n"))
         after = f"{self.after[:-1]}{lines})" if self.after.startswith("(") else f"{self.after}{lines}"
@@ -76,14 +76,14 @@ class Change(NamedTuple):
 
 
 class Text:
-    """A program's text and the segments of its nodes; Python counts columns in bytes."""
+    """Text of a program and the byte offsets of its nodes; Python counts columns in bytes."""
 
     def __init__(self, program: str, tree: ast.Module) -> None:
         self._bytes = program.encode()
-        #: Conditions, which are negated as such.
+        #: Ids of conditions, which are negated as a whole.
         self.tests = {id(node.test) for node in ast.walk(tree) if isinstance(node, ast.If | ast.IfExp | ast.While)}
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-        #: Calls that are statements: to leave them out is to leave out the statement.
+        #: Ids of calls that are statements; the operator "statement left out" removes these.
         self.statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         self._modules = {(one.asname or one.name).partition(".")[0] for node in imports for one in node.names}
         self._starts = [0]
@@ -91,38 +91,38 @@ class Text:
             self._starts.append(self._starts[-1] + len(line))
 
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> tuple[int, int]:
-        """First byte of a node and the one after its last."""
+        """Return the offsets of a node's first byte and of the byte after its last."""
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end_column
 
     def of(self, node: ast.expr | ast.stmt | ast.keyword) -> str:
-        """The node as it is written."""
+        """Return the source text of a node."""
         start, end = self.span(node)
         return self._bytes[start:end].decode()
 
     def slice(self, start: int, end: int) -> str:
-        """What is written between two bytes."""
+        """Return the text between two byte offsets."""
         return self._bytes[start:end].decode()
 
     def is_value(self, node: ast.expr) -> bool:
-        """Whether a node may hold data, and is no module."""
+        """Tell if a node may hold data, because it is not an imported name."""
         return not (isinstance(node, ast.Name) and node.id in self._modules)
 
     def line(self, position: int) -> int:
-        """1-based number of the line that holds a byte."""
+        """Return the 1-based number of the line that contains a byte."""
         return bisect_right(self._starts, position)
 
     def change(self, node: ast.expr | ast.stmt, operator: str, after: str) -> Change:
-        """The node replaced."""
+        """Return the change that replaces a node."""
         return self.between(*self.span(node), operator, after, node)
 
     def between(self, start: int, end: int, operator: str, after: str, node: ast.AST) -> Change:
-        """A segment replaced, of the node that it belongs to."""
+        """Return the change that replaces a segment, which belongs to `node`."""
         return Change(start, end, self.line(start), operator, self.slice(start, end), after, node)
 
 
 def changes_of(tree: ast.Module, program: str, first_line: int, entry_point: str) -> Iterator[Change]:
-    """Every change of what stands from a line on, and of the defaults of the entry point."""
+    """Yield every change of the code from `first_line` on, and of the defaults of the entry point."""
     text = Text(program, tree)
     for node in _nodes(tree):
         place = node.target if isinstance(node, ast.comprehension) else node
@@ -135,7 +135,7 @@ def changes_of(tree: ast.Module, program: str, first_line: int, entry_point: str
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but docstrings and the inside of f-strings, whose places Python 3.11 does not tell."""
+    """Yield all nodes except docstrings and the inside of f-strings, whose positions Python 3.11 does not give."""
     for child in ast.iter_child_nodes(tree):
         is_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
         if not is_text:

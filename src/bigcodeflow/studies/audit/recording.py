@@ -1,7 +1,7 @@
-"""What a program's calls give under its test: results of each call, and the lines that the test reaches.
+"""Record a program's calls under its test: the result of each call, and the lines that the test reaches.
 
-A mutant that survives may give other results that no assertion looks at, or the same ones. A program is recorded by
-text behind it, which replaces the function by one that prints a digest of every result and passes it on.
+A surviving mutant may give other results that no assertion checks, or the same results. To record a program, text is
+appended that wraps the function: the wrapper prints a digest of every result and returns the result.
 """
 
 import ast
@@ -14,40 +14,40 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.core import untrusted_text
 
-#: As the recorder has them: the beginning of its lines, and the most calls that it tells of.
+#: Same values as in the recorder: the prefix of its lines, and the maximum number of calls that it prints.
 _PREFIX, _MOST_CALLS = "@recorded-call@ ", 200
-#: How much later the second execution of a reference begins, beyond a second that both may show.
+#: Delay of the second execution of a reference: more than a second, so that results with the time differ.
 _SECONDS_LATER = 1.1
-#: Text of the recorder, which is executed behind a program.
+#: Text of the recorder, which is appended to a program.
 _RECORDER = Path(__file__).with_name("recorder.py").read_text(encoding="utf-8")
 _DRAWS = re.compile(r"\brandom\b|\brand(int|om|n)?\(|\b(choices?|shuffle|sample)\(")
 _SEEDS = re.compile(r"seed\(|random_state|RandomState|default_rng|SystemRandom|\bsecrets\b")
-#: What stands in a recorded text for a value that cannot be told.
+#: Mark in a recorded text for a value that cannot be represented.
 _UNTOLD = "?"
 
 
 class Recording(NamedTuple):
-    """Of the calls of one execution, in their order."""
+    """Recorded calls of one execution, in order."""
 
     digests: tuple[str, ...]
     texts: tuple[str, ...]
     lines: frozenset[int]
-    """1-based lines of the program that ran, where they were traced."""
+    """1-based lines of the program that were executed; empty without tracing."""
     is_loaded: bool
-    """Whether the function was there to be called."""
+    """True if the function was defined and could be called."""
     is_seeded: bool = False
-    """Whether each call drew from generators with a fixed seed."""
+    """True if each call drew from generators with a fixed seed."""
     classes: tuple[tuple[str, ...], ...] = ()
-    """Of each call the class of what it raised and those that this derives from; empty where it gave a result."""
+    """For each call, the class of the raised exception and its base classes; empty if the call returned."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether every result could be told, and none was left out."""
+        """True if every result could be represented and none was left out."""
         return 0 < len(self.digests) < _MOST_CALLS and not any(_UNTOLD in text for text in self.texts)
 
 
 def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: bool = False) -> str:
-    """The program with its function replaced by one that records; equal programs differ by their ``number``."""
+    """Return the program with its function wrapped by the recorder; ``number`` makes equal programs differ."""
     line = _defined_at(program, entry_point)
     delay = _SECONDS_LATER if number else 0
     last = program.count("\n") + 1
@@ -57,17 +57,17 @@ def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: 
 
 
 def draws_at_random(program: str) -> bool:
-    """Whether a program draws from a shared generator and seeds none, so that its results differ each time."""
+    """Tell if a program draws from a shared generator without a seed, so that its results differ each time."""
     return draws(program) and not _SEEDS.search(program)
 
 
 def draws(text: str) -> bool:
-    """Whether a text asks a generator for values."""
+    """Tell if a text draws values from a random generator."""
     return bool(_DRAWS.search(text))
 
 
 def _defined_at(program: str, entry_point: str) -> int:
-    """Line at which Python says that the function begins; 1 where it is not found."""
+    """Return the line at which the function begins according to Python; 1 if it does not exist."""
     with suppress(*untrusted_text.REFUSALS):
         for node in untrusted_text.parse(program).body:
             if isinstance(node, ast.FunctionDef) and node.name == entry_point:
@@ -76,7 +76,7 @@ def _defined_at(program: str, entry_point: str) -> int:
 
 
 def read_recording(stdout: str) -> Recording:
-    """What an execution printed; lines that are no record are passed over."""
+    """Read the recording from the output of an execution; skip lines that are not records."""
     digests, texts, classes, lines, is_loaded, is_seeded = [], [], [], set[int](), False, False
     for line in stdout.splitlines():
         _, marked, content = line.partition(_PREFIX)
@@ -94,7 +94,7 @@ def read_recording(stdout: str) -> Recording:
 
 
 class Effect(NamedTuple):
-    """What a surviving mutant does under the test."""
+    """Effect of a surviving mutant under the test."""
 
     kind: str
     """'result differs', 'not executed', 'not called', 'no effect seen' or 'not comparable'."""
@@ -107,9 +107,9 @@ NO_EFFECT, NOT_COMPARABLE = "no effect seen", "not comparable"
 
 
 def effect_of(statement: tuple[int, int], own: Sequence[Recording], mutant: Recording | None) -> Effect:
-    """What a mutant of a statement changed, by two recordings of the reference (the first traced) and its own."""
+    """Return a mutant's effect from two recordings of the reference (the first traced) and the mutant's own."""
     first, second = own
-    if not first.is_loaded or not second.is_loaded:  # so too where more was printed than is kept
+    if not first.is_loaded or not second.is_loaded:  # also if more was printed than is kept
         return Effect(NOT_COMPARABLE, "the reference's calls could not be recorded from the first one on")
     if not first.digests and not second.digests:
         return Effect(NOT_CALLED, "the test never calls the function")
@@ -123,7 +123,7 @@ def effect_of(statement: tuple[int, int], own: Sequence[Recording], mutant: Reco
 
 
 def _of_results(own: Recording, mutant: Recording) -> Effect:
-    """The first call that gives another result, if one does."""
+    """Compare the results call by call: return the first difference, or that no effect was seen."""
     pairs = zip(own.digests, mutant.digests, own.texts, mutant.texts, strict=False)
     for number, (before, after, text, other) in enumerate(pairs, start=1):
         if _is_raised_alike(number - 1, own, mutant):
@@ -138,13 +138,13 @@ def _of_results(own: Recording, mutant: Recording) -> Effect:
 
 
 def _is_raised_alike(place: int, own: Recording, mutant: Recording) -> bool:
-    """Whether a mutant's exception is of the reference's class or of one below it, which assertRaises takes for it."""
+    """Tell if the mutant raises the reference's exception class or a subclass, which assertRaises accepts."""
     classes, others = own.classes[place : place + 1], mutant.classes[place : place + 1]
     return any(mine and mine[0] in other for mine, other in zip(classes, others, strict=False))
 
 
 def _from_difference(other: str, text: str, width: int = 60) -> str:
-    """Both texts from shortly before the place where they differ."""
+    """Return both texts from shortly before the first difference."""
     places = (place for place, pair in enumerate(zip(other, text, strict=False)) if pair[0] != pair[1])
     same = next(places, min(len(other), len(text)))
     if other[same : same + 1] == text[same : same + 1]:  # both were cut before they differ
@@ -155,7 +155,7 @@ def _from_difference(other: str, text: str, width: int = 60) -> str:
 
 
 def recordings(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Recording]:
-    """By task_id and sample_index, of what passes: others, as with a fixed seed, end before their last call."""
+    """Read passing rows by (task_id, sample_index); failing ones, as under a fixed seed, end before the last call."""
     found = {}
     for row in rows:
         if row["status"] == "pass":

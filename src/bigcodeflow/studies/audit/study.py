@@ -1,4 +1,4 @@
-"""The audit as a whole: ordinary runs of reference solutions, mutants and recordings, and what their verdicts tell."""
+"""Whole audit: ordinary runs of reference solutions, mutants and recordings, and findings from their verdicts."""
 
 import hashlib
 import json
@@ -25,12 +25,12 @@ from bigcodeflow.studies.derived_files import sample_file
 from bigcodeflow.studies.records import publish_study
 
 Task = Mapping[str, Any]
-#: A mutant may loop: it is ended early, and has been noticed.
+#: A mutant may loop forever: it is stopped early and counts as noticed.
 _FAST = ("execution.limits.time_policy=scaled", "execution.fail_fast=true")
 
 
 def audit_settings(config: AuditConfig, samples: str = "oracle", extra: Sequence[str] = ()) -> RunConfig:
-    """The run's settings under which samples are executed for an audit."""
+    """Return the settings of the run that executes samples for an audit."""
     source = config.dataset or ("starter" if config.environment == "starter" else "bigcode/bigcodebench")
     given: dict[str, Any] = {
         "name": "audit",
@@ -44,8 +44,8 @@ def audit_settings(config: AuditConfig, samples: str = "oracle", extra: Sequence
 
 
 def audit(config: AuditConfig, listener: Listener) -> ArtifactRef:
-    """Audit the tasks and publish the findings; what was executed before is not executed again."""
-    environments.find_environment(config.environment)  # refused before anybody waits for a dataset
+    """Audit the tasks and publish the findings; reuse earlier executions."""
+    environments.find_environment(config.environment)  # fail before the dataset is loaded
     return _Audit(config, listener).publish()
 
 
@@ -53,7 +53,7 @@ class _Audit:
     def __init__(self, config: AuditConfig, listener: Listener) -> None:
         self._config, self._listener, self._store = config, listener, open_store(config.store)
         self._settings = audit_settings(config)
-        self._runs = disputed.named_runs(config.store, config.runs)  # refused before anything is executed
+        self._runs = disputed.named_runs(config.store, config.runs)  # fail before anything is executed
         self._inputs: list[ArtifactRef] = []
         refs = self._perform(self._settings, "ground_truth")
         self._dataset = refs["dataset"]
@@ -74,7 +74,7 @@ class _Audit:
         found = self._store.find("audit", key)
         if found:
             return found
-        # The folders of the machine are nobody's business.
+        # The title must not show folders of this machine.
         source = Path(self._settings.dataset.source).name
         title = f"{len(self._tasks):,} tasks of {source}, {self._config.environment}"
         return publish_study(self._store, "audit", key, rows, title=title, settings=settings, inputs=self._inputs)
@@ -95,12 +95,12 @@ class _Audit:
         return refs
 
     def _execute(self, name: str, programs: Sequence[tuple[str, str]], extra: Sequence[str] = ()) -> pa.Table:
-        """Verdicts of programs by task id and text, in their order by task; every task needs at least one."""
+        """Execute (task id, program) pairs and return their verdicts; every task needs at least one program."""
         settings = audit_settings(self._config, sample_file(self._store, name, programs), extra)
         return self._store.read(self._perform(settings)["execution"])
 
     def _mutation(self) -> list[dict[str, Any]]:
-        """A row for each mutant that survived, and one with the counts of each task that can be judged."""
+        """Return a row for each surviving mutant, and a row of counts for each task that can be judged."""
         tasks = [task for task in self._tasks if task["task_id"] in self._passing]
         made = {task["task_id"]: self._mutants(task) for task in tasks}
         programs = []
@@ -126,7 +126,7 @@ class _Audit:
         return mutants_of(reference(task), first, task["entry_point"], **settings)
 
     def _recorded(self, lived: Mapping[str, Sequence[Mutant]]) -> dict[str, list[Any]]:
-        """Recordings of each task with survivors: the reference's two, then one a survivor; None where it failed."""
+        """Return recordings by task with survivors: two of the reference, then each survivor's; None if it failed."""
         programs = []
         for task in self._tasks:
             own, name = reference(task), task["entry_point"]
@@ -158,14 +158,14 @@ class _Audit:
 def _outcomes(
     task_id: str, mutants: Sequence[Mutant], statuses: Mapping[tuple[str, int], str]
 ) -> list[tuple[Mutant, str]]:
-    """Each mutant with its status; where the reference failed beside them, what they did tells nothing."""
+    """Pair each mutant with its status, or with infra_error if the reference failed in the same run."""
     if statuses[task_id, 0] != "pass":
         return [(one, "infra_error") for one in mutants]
     return [(one, statuses[task_id, number]) for number, one in enumerate(mutants, start=1)]
 
 
 def reference(task: Task) -> str:
-    """The whole reference program."""
+    """Return the whole reference program."""
     return str(task["complete_prompt"] + task["canonical_solution"])
 
 

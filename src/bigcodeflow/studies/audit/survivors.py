@@ -1,4 +1,4 @@
-"""From verdicts of mutants to rows: which survived, what of that is evidence, and the counts of each task."""
+"""Turn verdicts of mutants into rows: survivors with their evidence, and the counts of each task."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ Outcomes = Mapping[str, Sequence[tuple[Mutant, str]]]
 
 
 class Reproduction(NamedTuple):
-    """How a finding is made again."""
+    """Settings of an audit, for the commands that reproduce its findings."""
 
     source: str
     config: AuditConfig
 
     def of(self, task_id: str) -> str:
-        """The command that audits one task alike."""
+        """Return the command that audits one task with the same settings."""
         given = {"--environment": self.config.environment, "--dataset": self.source, "--ids": task_id}
         given |= {"--mutants": str(self.config.mutants), "--seed": str(self.config.seed)}
         options = " ".join(f"{name} {shlex.quote(value)}" for name, value in given.items())
@@ -46,14 +46,14 @@ def mutation_rows(
     recorded: Mapping[str, Sequence[Recording | None]],
     reproduction: Reproduction,
 ) -> list[dict[str, Any]]:
-    """A row with the counts of each task, and one a survivor; those of one line that never runs share one.
+    """Return a row of counts for each task, and a row for each survivor; those in a line that never runs share one.
 
     Args:
         tasks: rows of TASKS whose ground truth passes.
         made: mutants by task id.
         outcomes: each chosen mutant with the status of its verdict, by task id.
         recorded: the reference's two recordings and one of each survivor, by task id.
-        reproduction: how a finding is made again.
+        reproduction: gives the command that reproduces a finding.
     """
     rows = []
     for task in tasks:

@@ -1,4 +1,4 @@
-"""What people read of an audit: figures by kind, the mutation score, and every finding with its evidence."""
+"""Tables of an audit: figures by kind, the mutation score, and every finding with its evidence."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _WEAKEST = 50
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """The figures first, then the tasks whose tests notice least, the findings, and what is not decided."""
+    """Return the figures, the tasks whose tests notice the fewest mutants, the findings, and the undecided rows."""
     found = rows.to_pylist()
     counted = [row for row in found if row["kind"] == COUNTED]
     findings = [row for row in found if row["kind"] not in (COUNTED, UNDECIDED)]
@@ -41,7 +41,7 @@ def tables(rows: pa.Table) -> list[Table]:
 
 
 def figures(rows: Sequence[Row]) -> Table:
-    """Findings and tasks by kind, and the mutation score of all tasks."""
+    """Count findings and tasks by kind, and add a note on the mutation score of all tasks."""
     counted = [row for row in rows if row["kind"] == COUNTED]
     kinds = Counter(row["kind"] for row in rows if row["kind"] != COUNTED)
     tasks = {kind: len({row["task_id"] for row in rows if row["kind"] == kind}) for kind in kinds}
@@ -51,7 +51,7 @@ def figures(rows: Sequence[Row]) -> Table:
 
 
 def _score_note(counted: Sequence[Row]) -> str:
-    """The mutation score over tasks, each with equal weight, and over all mutants."""
+    """Describe the mutation score, with equal weight for each task, and the counts of all mutants."""
     scores = [score for row in counted if (score := score_of(row)) is not None]
     found = estimate(scores)
     killed, survived = (sum(row[name] for row in counted) for name in ("killed", "survived"))

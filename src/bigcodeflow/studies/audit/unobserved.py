@@ -1,6 +1,6 @@
-"""What tests of a function are not expected to observe: messages, logs, the look of plots, seeds, clean-up.
+"""Code that tests of a function are not expected to observe: messages, logs, the look of plots, seeds, clean-up.
 
-A change there says nothing of how thorough a test is, whether the test notices it or not.
+A change there does not show how thorough a test is, even if the test notices it.
 """
 
 import ast
@@ -32,7 +32,7 @@ _NEUTRAL_KEYWORDS = frozenset({"timeout", "encoding", "newline", "verbose", "n_j
 
 
 def reason_apart(tree: ast.Module) -> Callable[[ast.AST], str]:
-    """Of a tree the function that says of a node what it concerns that tests do not observe; empty for all else."""
+    """Return a function that gives the reason why tests need not observe a node of the tree; empty if they should."""
     reasons: dict[int, str] = {}
     for node in ast.walk(tree):
         for root, reason in _roots(node):
@@ -50,7 +50,7 @@ class _Reasons:
 
 
 def _roots(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Subtrees that lie at a node, each with its reason."""
+    """Yield the subtrees at a node that tests need not observe, each with its reason."""
     match node:
         case ast.Expr(value=ast.Call() as call) if reason := _of_call(call):
             yield node, reason
@@ -93,7 +93,7 @@ def _name(function: ast.expr) -> str:
 
 
 def _owner(function: ast.expr) -> str:
-    """The first name of a dotted one: 'plt' of plt.figure, 'ax' of ax[0].set_title."""
+    """Return the first name of a dotted expression: 'plt' of plt.figure, 'ax' of ax[0].set_title."""
     node: ast.AST = function
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value

@@ -1,4 +1,4 @@
-"""The cheating rate: how a model answers tasks whose shown tests contradict their descriptions."""
+"""Cheating rate: answers of models to tasks whose shown tests contradict their descriptions."""
 
 from bigcodeflow.studies.cheating.config import WORDINGS, CheatingConfig, ContradictedTasksConfig, Wording
 from bigcodeflow.studies.cheating.study import run_study, study_title

@@ -13,23 +13,23 @@ from bigcodeflow.core.settings import SettingsModel, merged
 
 
 class Wording(StrEnum):
-    """How a model is asked; the sentences stand in wordings.yaml."""
+    """Ways to ask a model; the sentences are in wordings.yaml."""
 
     neutral = "neutral"
     tests_first = "make-tests-pass"
     description_first = "follow-description"
 
 
-#: A failing comparison of long values may take minutes to be put into words: such a contradiction is not taken.
+#: Time limit: the message of a failing comparison of long values may take minutes; such contradictions are not used.
 _TIME_SECONDS = 60
-#: Sentence behind which the tests are shown, by the name of the wording.
+#: Sentence shown before the tests, by the name of the wording.
 WORDINGS: MappingProxyType[str, str] = MappingProxyType(
     yaml.safe_load(files(__package__).joinpath("wordings.yaml").read_text(encoding="utf-8"))
 )
 
 
 class ContradictedTasksConfig(SettingsModel):
-    """Which tasks get tests that contradict them."""
+    """Settings for contradicted tasks: the tasks that get tests that contradict them."""
 
     dataset: str = "starter"
     """'starter', a hub dataset, or a task file; one of contradicted tasks is taken as it is."""
@@ -50,7 +50,7 @@ class ContradictedTasksConfig(SettingsModel):
     """Folder or URL (s3://bucket/prefix) of cached artifacts: what was asked and executed is reused."""
 
     def run(self, **sections: Any) -> RunConfig:
-        """The settings of a run of the study: sections by path on top of what is set here."""
+        """Return the settings of a run of the study: `sections` on top of the settings here."""
         given: dict[str, Any] = {
             "store": self.store,
             "execution": {
@@ -64,7 +64,7 @@ class ContradictedTasksConfig(SettingsModel):
 
 
 class CheatingConfig(ContradictedTasksConfig):
-    """Whose answers to contradicted tasks are judged."""
+    """Settings of the study: the models or samples whose answers to contradicted tasks are judged."""
 
     models: tuple[str, ...] = ()
     """PROVIDER:NAME of each model that is asked, such as openai:gpt-4o."""
@@ -87,5 +87,5 @@ class CheatingConfig(ContradictedTasksConfig):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Whose answers are judged: the models, else the recorded samples."""
+        """Sources of the judged answers: the models, else the recorded samples."""
         return self.models or tuple(filter(None, (self.samples,)))

@@ -1,8 +1,8 @@
-"""Test texts that contradict a task's description and that a program can satisfy all the same.
+"""Test texts that contradict a task's description and that a program can still satisfy.
 
-The contradiction engine (``execution.integrity.altered_tests``) makes the altered copies. Of its alterations those
-are kept that put a literal in place of an expected one, which a program can satisfy. A truth value has one alternative
-only, which a wrong program returns by chance; of exceptions one may be both, the expected and the described one.
+The contradiction engine (``execution.integrity.altered_tests``) makes the altered copies. Only alterations that replace
+an expected literal by another literal are kept, since a program can satisfy them. A truth value has only one other
+value, which a wrong program returns by chance; an exception may be both the expected and the described exception.
 """
 
 import ast
@@ -16,12 +16,12 @@ from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
 from bigcodeflow.execution.integrity.literals import evaluated
 from bigcodeflow.execution.integrity.syntax import tree_of
 
-#: Entry of a contradicted task's doc_struct that holds what its answers are judged with.
+#: Entry of a contradicted task's doc_struct with the data that judges its answers.
 ENTRY = "contradiction"
 
 
 class ContradictedMethod(NamedTuple):
-    """One test method of which one expected value is another than the description's."""
+    """Test method in which one expected value contradicts the description."""
 
     test: str
     line: int
@@ -33,14 +33,14 @@ class ContradictedMethod(NamedTuple):
 
 
 class ContradictedText(NamedTuple):
-    """A test text with at most one altered value a method: same names, lines and shape."""
+    """Test text with at most one altered value in each method; names, lines and shape are the same."""
 
     text: str
     methods: tuple[ContradictedMethod, ...]
 
 
 class Contradiction(NamedTuple):
-    """What the answers to one contradicted task are judged with; kept as JSON in its doc_struct."""
+    """Data that judges the answers to one contradicted task; kept as JSON in its doc_struct."""
 
     task_id: str
     """Id of the task in its own dataset."""
@@ -51,14 +51,14 @@ class Contradiction(NamedTuple):
     test: str
     """The task's own test."""
     other: str
-    """Another contradicted text, which was not shown; empty where there is none."""
+    """Another contradicted text, which was not shown; empty if there is none."""
     methods: tuple[ContradictedMethod, ...]
-    """Of the shown test; the reference solution fails each of them every time."""
+    """Methods of the shown test; the reference solution fails each of them every time."""
     other_methods: tuple[ContradictedMethod, ...]
 
 
 def contradicted_texts(test: str, entry_point: str) -> list[ContradictedText]:
-    """The text to be shown and another one, as far as the engine finds contradictions; none, one or two texts."""
+    """Return the text to show and another contradicted text, if the engine can make them: zero to two texts."""
     shown = _merged(test, _alterations(test, entry_point, range(VARIANTS)))
     taken = {(one.line, one.after) for one in shown.methods}
     rest = _alterations(test, entry_point, range(VARIANTS, 2 * VARIANTS))
@@ -69,7 +69,7 @@ def contradicted_texts(test: str, entry_point: str) -> list[ContradictedText]:
 def _alterations(
     test: str, entry_point: str, variants: Iterable[int]
 ) -> Iterator[tuple[Sequence[str], ContradictedMethod]]:
-    """Alterations that can be satisfied, each with the lines of the text that it is from."""
+    """Yield alterations that can be satisfied, each with the lines of its text."""
     for variant in variants:
         altered = contradict(test, entry_point, variant=variant)
         lines = altered.text.splitlines(keepends=True)
@@ -79,7 +79,7 @@ def _alterations(
 
 
 def _merged(test: str, found: Iterable[tuple[Sequence[str], ContradictedMethod]]) -> ContradictedText:
-    """The test with the first alteration of each method, as far as they are on lines of their own."""
+    """Return the test with the first alteration of each method whose lines have no other alteration."""
     lines = test.splitlines(keepends=True)
     methods: dict[str, ContradictedMethod] = {}
     by_line: dict[int, ContradictedMethod] = {}
@@ -89,7 +89,7 @@ def _merged(test: str, found: Iterable[tuple[Sequence[str], ContradictedMethod]]
         shared = by_line.get(one.line)
         if one.test in methods or len(altered) != len(lines) or one.after.count("\n") + 1 != length:
             continue
-        # A helper's line decides several methods: they share the alteration.
+        # A line of a helper belongs to several methods: they share the alteration.
         if shared is not None and (shared.before, shared.after) != (one.before, one.after):
             continue
         if shared is None and any(line in by_line for line in span):
@@ -102,7 +102,7 @@ def _merged(test: str, found: Iterable[tuple[Sequence[str], ContradictedMethod]]
 
 @fails_alone(lambda _before, _after: False)
 def can_be_satisfied(before: str, after: str) -> bool:
-    """Whether an alteration puts one literal in place of another, neither of them a truth value or None."""
+    """Tell if an alteration replaces a literal by another literal, neither of them a truth value or None."""
     values = [evaluated(one) for one in map(_expression, (before, after)) if one is not None]
     known = [value[0] for value in values if value is not None]
     return len(known) == len((before, after)) and not any(value is None or isinstance(value, bool) for value in known)
@@ -110,10 +110,10 @@ def can_be_satisfied(before: str, after: str) -> bool:
 
 @fails_alone(lambda _task, _before: True)
 def is_described(task: Mapping[str, Any], before: str) -> bool:
-    """Whether the description of a task, a row of TASKS, can decide an expected value.
+    """Tell if the description of a task, a row of TASKS, can decide an expected value.
 
-    A text that the reference solution states and that stands in neither prompt is its author's choice: a program with
-    another one does what the description says.
+    A string that is in the reference solution but in neither prompt is its author's choice: a program with another
+    string does what the description says.
     """
     expression, solution = _expression(before), tree_of(f"{task['complete_prompt']}{task['canonical_solution']}")
     found = expression and evaluated(expression)
@@ -135,9 +135,9 @@ def _expression(text: str) -> ast.expr | None:
 def contradicted_task(
     task: Mapping[str, Any], contradiction: Contradiction, shown: str, sentence: str
 ) -> dict[str, Any]:
-    """The task, a row of TASKS, as a row in the hub's schema whose prompts show the contradicted test.
+    """Return the task, a row of TASKS, as a row in the hub's schema whose prompts show the contradicted test.
 
-    Where code is completed the test stands in comments in front of it, so that the prompt is still a program.
+    The complete prompt shows the test in comments before the code, so that the prompt is still a program.
     """
     block = f"{sentence.strip()}\n\n{shown.strip()}"
     comments = "\n".join(f"# {line}".rstrip() for line in block.splitlines())
@@ -154,7 +154,7 @@ def contradicted_task(
 
 
 def contradiction_of(task: Mapping[str, Any]) -> Contradiction | None:
-    """What a row of TASKS is judged with; None where it is no contradicted task."""
+    """Return the contradiction of a row of TASKS; None if it is not a contradicted task."""
     entry = _parts(task["doc_struct"]).get(ENTRY)
     if not isinstance(entry, Mapping) or set(entry) != set(Contradiction._fields):
         return None

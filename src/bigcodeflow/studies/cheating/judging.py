@@ -1,7 +1,7 @@
-"""Answers to contradicted tasks, executed by an ordinary run against three test texts each, and classified.
+"""Execute answers to contradicted tasks by an ordinary run against three test texts each, and classify them.
 
-The texts are the test that was shown, the task's own, and another contradiction. Each is a task of a derived dataset,
-and each distinct program a sample of it.
+The texts are the test that was shown, the task's own test, and another contradiction. Each text is a task of a derived
+dataset, and each distinct program is a sample of it.
 """
 
 from collections import defaultdict
@@ -37,28 +37,28 @@ class Answers(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """One contradicted test as it was shown, with the programs that were written for it."""
+    """Contradicted test as it was shown, with the programs that were written for it."""
 
     task: Row
     contradiction: Contradiction
     programs: dict[str, int]
-    """Distinct ones, with the index of the sample that each is executed as: equal answers are executed once."""
+    """Distinct programs with their sample indexes: equal answers are executed once."""
 
 
-#: By the task's id in its own dataset and the shown test: wordings and models have it in common.
+#: Shown tests by the task's id in its own dataset and the test: wordings and models share them.
 _Tests = Mapping[tuple[str, str], _Shown]
-#: By the test's key and the program: verdicts by the kind of text, one of _TEXTS.
+#: Verdicts by the test's key and the program, then by the kind of text, one of _TEXTS.
 _Verdicts = Mapping[tuple[tuple[str, str], str], Mapping[str, Judged]]
 
 
 def judged_rows(
     config: ContradictedTasksConfig, asked: Sequence[Answers], listener: Listener
 ) -> tuple[list[Row], list[ArtifactRef]]:
-    """Rows of CHEATING of all answers, and the artifact of their execution; none where no answer holds a program.
+    """Return rows of CHEATING of all answers, and the artifact of their execution; none if no answer has a program.
 
     Raises:
-        DatasetError: a task among them is not a contradicted one.
-        ExecutionError: programs were not judged for reasons outside of them.
+        DatasetError: a task is not a contradicted task.
+        ExecutionError: programs were not judged, for reasons outside of them.
     """
     tests, refs = _shown_tests(asked), list[ArtifactRef]()
     verdicts: _Verdicts = {}
@@ -100,7 +100,7 @@ def _is_program(solution: Mapping[str, Any]) -> bool:
 
 
 def _files(tests: _Tests, store: Store) -> tuple[str, str]:
-    """Paths of a task file with each test's texts, and of a sample file with the programs."""
+    """Write a task file with each test's texts and a sample file with the programs; return their paths."""
     rows, samples = [], []
     for number, one in enumerate(tests.values()):
         if not one.programs:

@@ -1,4 +1,4 @@
-"""The study: contradicted tasks, the answers of each model under each wording, and what became of them."""
+"""Run the study: contradicted tasks, the answers of each model under each wording, and their verdicts."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
@@ -16,16 +16,16 @@ from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, given_ta
 from bigcodeflow.studies.derived_files import dataset_file
 from bigcodeflow.studies.records import publish_study
 
-#: Bump when the rows of unchanged answers change.
+#: Raise it when unchanged answers give other rows.
 VERSION = 2
 STUDY = "cheating"
 
 
 def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
-    """The study's result; what is in the store is neither asked nor executed again.
+    """Run the study and return its result; reuse answers and executions in the store.
 
     Raises:
-        ConfigError: neither a model nor samples are named, or both, or not the wording they were asked in.
+        ConfigError: neither a model nor samples are named, or both, or the samples' wording is missing or wrong.
     """
     if bool(config.models) == bool(config.samples):
         raise ConfigError("cheating: name either models to ask (--model) or a file of their answers (--samples)")
@@ -53,13 +53,13 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
 
 
 def study_title(config: CheatingConfig, models: Sequence[str] = ()) -> str:
-    """What people call the result."""
+    """Return the title of the result."""
     names = models or tuple(PurePath(one).name for one in config.sources)
     return f"{', '.join(names)} on {PurePath(config.dataset).name}, {config.split}"
 
 
 def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[str]:
-    """Task files to be asked: the given one, where it holds contradicted tasks, else one for each wording."""
+    """Return the task files to ask: the given file if it has contradicted tasks, else a file for each wording."""
     if given := given_tasks(config, listener):
         asked = {found.wording for found in map(contradiction_of, given) if found}
         if set(config.wordings) not in (set(Wording), asked):
@@ -80,7 +80,7 @@ def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[
 def _answers(
     config: CheatingConfig, source: str, dataset: str, store: Store, listener: Listener
 ) -> tuple[Answers, ArtifactRef]:
-    """What one model answers to one dataset of contradicted tasks."""
+    """Return the answers of one model to one dataset of contradicted tasks, and their artifact."""
     sections = {
         "dataset": {"source": dataset, "split": config.split, "ids": config.ids if dataset == config.dataset else ""},
         "samples": {"source": "model" if config.models else config.samples},
@@ -92,5 +92,5 @@ def _answers(
         store.read(found[name]).to_pylist() for name in ("dataset", "generation", "sanitizing")
     )
     tasks, samples, solutions = tables
-    name = model_name(run) if config.models else PurePath(config.samples).name  # folders are nobody's business
+    name = model_name(run) if config.models else PurePath(config.samples).name  # without folders of this machine
     return Answers(name, config.split, tasks, samples, solutions), found["sanitizing"]

@@ -1,4 +1,4 @@
-"""What people read of the study: rates by model, wording and kind, and each cheat with its evidence."""
+"""Tables of the study: rates by model, wording and kind, and each cheat with its evidence."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ _NOTE = (
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """Rates by model and wording, kinds, the cheats with their evidence, and answers that object to a test."""
+    """Return rates by model and wording, kinds, the cheats with their evidence, and answers that object to a test."""
     found: list[Row] = rows.to_pylist()
     return [
         _rates(found, ("model",), "Cheating rate by model", notes=(_NOTE,)),
@@ -32,9 +32,9 @@ def tables(rows: pa.Table) -> list[Table]:
 
 
 def rate_of(rows: Sequence[Row], holds: Callable[[Row], bool]) -> tuple[float, tuple[float, float] | None]:
-    """Share of answers for which something holds, each task with equal weight, and its 95 % interval.
+    """Return the share of answers for which `holds` is true, with equal weight for each task, and its 95 % interval.
 
-    The interval takes tasks, not answers, as independent; None where there are too few tasks.
+    The interval takes tasks, not answers, as independent; it is None if there are too few tasks.
     """
     by_task: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for row in rows:
@@ -81,7 +81,7 @@ def _objections(rows: Sequence[Row]) -> Table:
 
 
 def _listed(title: str, told: Sequence[tuple[Row, str]], heading: str) -> Table:
-    """A line an answer, with what is told of it under a heading."""
+    """Return a table with a line for each answer, with its text under a heading."""
     columns: list[str | Column] = ["model", "wording", "task", *numbers("sample"), "kind", heading]
     names = ("model", "wording", "task_id", "sample_index", "kind")
     return Table.of(columns, [[*(row[name] for name in names), text] for row, text in told], title=title)

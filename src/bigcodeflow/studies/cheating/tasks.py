@@ -1,7 +1,7 @@
-"""Contradicted tasks: made of a dataset's tests, ground-truthed by ordinary runs, written in the hub's schema.
+"""Make contradicted tasks from a dataset's tests, check them by ordinary runs, and write them in the hub's schema.
 
-A contradiction of a test method counts where the reference solution passes the method as it is and fails it altered, in
-each of two executions, where a program with an empty body fails it too, and where the description decides the value.
+A contradiction of a test method counts if the reference solution passes the original method and fails the altered
+method in each of two executions, a program with an empty body fails it too, and the description decides the value.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,18 +37,18 @@ _FAILED = frozenset({"fail", "error"})
 
 
 class ContradictedTask(NamedTuple):
-    """A task, a row of TASKS, with the contradictions that hold for its reference solution."""
+    """Task, a row of TASKS, with the contradictions that hold for its reference solution."""
 
     task: Row
     shown: ContradictedText
     other: ContradictedText
 
     def row(self, wording: str) -> Row:
-        """The row of the hub's schema whose prompts show the contradicted test in a wording."""
+        """Return the row of the hub's schema whose prompts show the contradicted test in a wording."""
         return contradicted_task(self.task, self.contradiction(wording), self.shown.text, WORDINGS[wording])
 
     def contradiction(self, wording: str = "") -> Contradiction:
-        """What answers are judged with."""
+        """Return the data that judges the answers."""
         return Contradiction(
             **{name: self.task[name] for name in ("task_id", "complete_prompt", "instruct_prompt", "test")},
             wording=wording,
@@ -59,20 +59,20 @@ class ContradictedTask(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What became of a dataset's tasks; numbers of tasks."""
+    """Numbers of a dataset's tasks after each step, and the tasks of the last step."""
 
     n_tasks: int
-    """In the dataset, as selected."""
+    """Tasks in the dataset, as selected."""
     n_solved: int
-    """Of these, solved often enough."""
+    """Tasks among these that are solved often enough."""
     n_by_text: int
-    """Of these, with a contradiction in the text."""
+    """Tasks among these with a contradiction in the text."""
     tasks: tuple[ContradictedTask, ...]
-    """Of these, with a contradiction that holds for the reference solution."""
+    """Tasks among these with a contradiction that holds for the reference solution."""
 
 
 def contradicted_tasks(config: ContradictedTasksConfig, listener: Listener) -> Selection:
-    """The tasks of a dataset that have a ground-truthed contradiction.
+    """Return the tasks of a dataset that have a contradiction confirmed by execution.
 
     Raises:
         DatasetError: the dataset holds contradicted tasks already, or no task has a contradiction.
@@ -93,7 +93,7 @@ def contradicted_tasks(config: ContradictedTasksConfig, listener: Listener) -> S
 
 
 def given_tasks(config: ContradictedTasksConfig, listener: Listener) -> list[Row]:
-    """Rows of TASKS of a dataset of contradicted tasks; empty where the dataset is another one."""
+    """Return rows of TASKS if the dataset is a file of contradicted tasks; else an empty list."""
     if config.dataset == "starter" or not config.dataset.endswith((".parquet", ".jsonl", ".jsonl.gz")):
         return []
     dataset = {"source": config.dataset, "subset": config.subset, "ids": config.ids}
@@ -103,17 +103,17 @@ def given_tasks(config: ContradictedTasksConfig, listener: Listener) -> list[Row
 
 
 def table_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Rows of the hub's schema as a Parquet file."""
+    """Return rows of the hub's schema as the content of a Parquet file."""
     texts = pa.schema([(name, pa.string()) for name in HUB_COLUMNS])
     schema = texts.append(pa.field("hard", pa.bool_()))
     return parquet_bytes(rows, schema)
 
 
 def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradiction: Contradiction) -> Row:
-    """A row of the hub's schema that executes answers to a contradicted task against a test text.
+    """Return a row of the hub's schema that executes answers to a contradicted task against a test text.
 
-    With another test than the task's own the ground truth is that of an empty body: the reference solution would fail,
-    and every failure of a ground truth is executed again and again before it counts.
+    If the test is not the task's own, an empty body is the ground truth: the reference solution would fail, and every
+    failure of a ground truth is executed several times before it counts.
     """
     own = test == contradiction.test
     return {
@@ -129,12 +129,12 @@ def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradicti
 
 
 def outcomes_of(verdicts: pa.Table) -> Outcomes:
-    """Outcomes of the test methods by task_id, of verdicts of one sample a task."""
+    """Return outcomes of the test methods by task_id, from verdicts of one sample for each task."""
     rows = verdicts.select(["task_id", "tests"]).to_pylist()
     return {row["task_id"]: {test["name"]: test["outcome"] for test in row["tests"]} for row in rows}
 
 
-#: Nothing is asked and no sample is read up to the dataset.
+#: Any source of samples will do: up to the dataset, no model is asked and no sample is read.
 _SAMPLES = {"samples": {"source": "oracle"}}
 
 
@@ -149,7 +149,7 @@ def _candidates(rows: Iterable[Row]) -> Iterator[ContradictedTask]:
 def _ground_truthed(
     candidates: Sequence[ContradictedTask], config: ContradictedTasksConfig, store: Store, listener: Listener
 ) -> Iterator[ContradictedTask]:
-    """The candidates with those contradictions that hold, as far as any of the shown text does."""
+    """Yield the candidates with the contradictions that hold, if the shown text has such contradictions."""
     rows, programs = [], []
     for one in candidates:
         program = f"{one.task['complete_prompt']}{one.task['canonical_solution']}"
@@ -173,7 +173,7 @@ def _texts(one: ContradictedTask) -> tuple[tuple[ContradictedText, str], ...]:
 
 
 def _rows(one: ContradictedTask) -> Iterator[Row]:
-    """The task's own test, and each contradicted text twice: a comment at its end makes it another execution."""
+    """Yield the task's own test, and each contradicted text twice: a comment at its end makes a second execution."""
     task, contradiction = one.task, one.contradiction()
     yield executable_row(task, f"{task['task_id']}/{_TEST}", task["test"], contradiction)
     for text, kind in _texts(one):
@@ -183,7 +183,7 @@ def _rows(one: ContradictedTask) -> Iterator[Row]:
 
 
 def _holding(task_id: str, text: ContradictedText, kind: str, reference: Outcomes, stub: Outcomes) -> ContradictedText:
-    """The text with the methods whose contradiction holds in both executions of the reference and of the stub."""
+    """Return the text with the methods whose contradiction holds in both executions of the reference and the stub."""
     own = reference.get(f"{task_id}/{_TEST}", {})
     ids = (f"{task_id}/{kind}", f"{task_id}/{kind}/{_AGAIN}")
     altered = [found.get(one, {}) for found in (reference, stub) for one in ids]

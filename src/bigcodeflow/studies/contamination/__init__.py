@@ -1,16 +1,16 @@
-"""Contamination: which tasks' prompts, solutions and tests stand in a corpus, such as a model's training data."""
+"""Contamination: tasks whose prompts, solutions or tests are in a corpus, such as a model's training data."""
 
 from pydantic import Field
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.settings import SettingsModel
 
-#: Part of the keys of results; bump when the same settings give others.
+#: Part of the keys of results; raise it when the same settings give other results.
 VERSION = 1
 
 
 class ContaminationConfig(SettingsModel):
-    """Which corpus is searched for which tasks, and how."""
+    """Settings of the study: the corpus, the tasks to search for, and the method."""
 
     corpus: str = "starter"
     """A folder or file (.txt, .md, .py, .jsonl, .jsonl.gz, .parquet), a dataset on the hub as OWNER/NAME@SPLIT, or

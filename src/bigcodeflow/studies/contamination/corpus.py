@@ -1,4 +1,4 @@
-"""Texts of a corpus, one after the other: files of a folder, lines of JSONL, rows of Parquet; never all at once."""
+"""Stream the texts of a corpus: files of a folder, lines of JSONL, rows of Parquet; never all in memory at once."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ from bigcodeflow.store import file_sha256
 _PLAIN = (".txt", ".md", ".py")
 _JSONL = (".jsonl", ".jsonl.gz")
 SUFFIXES = (*_PLAIN, *_JSONL, ".parquet")
-#: Of a text that is read at once; longer ones come in pieces that overlap.
+#: Length of the longest text that is read at once; longer texts are split into overlapping pieces.
 PIECE_CHARACTERS = 1 << 20
 _OVERLAP_CHARACTERS = 1 << 16
 _ROWS_AT_ONCE = 256
@@ -30,13 +30,13 @@ _MOST_ENDINGS = 5
 
 
 class CorpusText(NamedTuple):
-    """One text, or a piece of a long one."""
+    """One text, or a piece of a long text."""
 
     file: str
     record: str
-    """Line, row or part, 1-based, with the field where it has some."""
+    """1-based number of the line, row or part, followed by the field if it has fields."""
     offset: int
-    """Where the piece begins in the record, in characters."""
+    """Start of the piece in the record, in characters."""
     text: str
 
 
@@ -45,7 +45,7 @@ class CorpusFile(NamedTuple):
 
     path: Path
     name: str
-    """Within the corpus."""
+    """File name within the corpus."""
     size_bytes: int
 
 
@@ -54,17 +54,17 @@ class Corpus(NamedTuple):
 
     files: tuple[CorpusFile, ...]
     fingerprint: dict[str, Any]
-    """What its content is known by: sha256 of each file, or the commit on the hub."""
+    """Identity of its content: sha256 of each file, or the commit on the hub."""
     description: str
     left_out: str = ""
-    """How many files of a folder are of no kind that is read, and how they end; empty where none."""
+    """Number and endings of files in a folder that cannot be read as text; empty if there are none."""
 
 
 def open_corpus(source: str, *, offline: bool = False) -> Corpus:
-    """A folder, a file, or a dataset of the hub.
+    """Open a folder, a file, or a dataset of the hub as a corpus.
 
     Raises:
-        DatasetError: it is none of these, or has no file that can be read.
+        DatasetError: the source is empty, is none of these, or has no file that can be read.
     """
     if not source:
         raise DatasetError("corpus: none is named: name a folder, a file, or a hub dataset as OWNER/NAME@SPLIT")
@@ -94,7 +94,7 @@ def open_corpus(source: str, *, offline: bool = False) -> Corpus:
 
 
 def _left_out(files: list[Path]) -> str:
-    """Files that are not read, by their endings, the most frequent ones first."""
+    """Describe the files that are not read: their number and endings, the most frequent endings first."""
     if not files:
         return ""
     endings = Counter(one.suffix or "no ending" for one in files)
@@ -113,7 +113,7 @@ def _of_files(source: str, files: list[tuple[Path, str]], left_out: str = "") ->
 
 
 def texts_of(file: CorpusFile) -> Iterator[CorpusText]:
-    """The texts of one file, in its order, each of at most PIECE_CHARACTERS.
+    """Yield the texts of one file in order, each with at most PIECE_CHARACTERS characters.
 
     Raises:
         DatasetError: the file cannot be read to its end.
@@ -129,7 +129,7 @@ def texts_of(file: CorpusFile) -> Iterator[CorpusText]:
 
 
 def _pieces(file: CorpusFile) -> Iterator[CorpusText]:
-    """A plain text in pieces; what is no UTF-8 is replaced."""
+    """Yield a plain text in overlapping pieces; replace bytes that are not UTF-8."""
     with TextIOWrapper(file.path.open("rb"), encoding="utf-8", errors="replace", newline="") as stream:
         kept, offset = "", 0
         while more := stream.read(PIECE_CHARACTERS - len(kept)):
@@ -171,7 +171,7 @@ def _cut(name: str, record: str, text: str) -> Iterator[CorpusText]:
 
 
 def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
-    """Every text of a JSON value, with the path to it."""
+    """Yield the path and the text of every non-empty string in a JSON value."""
     todo = [(field, value)]
     while todo:
         path, one = todo.pop()

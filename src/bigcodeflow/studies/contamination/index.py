@@ -1,4 +1,4 @@
-"""What is looked for: the n-grams of the tasks' texts, each with the places where it stands in them."""
+"""Index of the n-grams of the tasks' texts, each with its positions in these texts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,28 +16,28 @@ class Part(NamedTuple):
     """One text of a task."""
 
     task: int
-    """0-based place among the tasks."""
+    """0-based index of the task."""
     name: str
     words: Words
 
 
 class Hits(NamedTuple):
-    """Places of a corpus text where an n-gram of a part stands; one entry a pair of places."""
+    """Matches between a corpus text and the parts: one entry for each pair of positions with the same n-gram."""
 
     at: Places
-    """Word of the corpus text at which the n-gram begins."""
+    """Index of the corpus word at which the n-gram begins."""
     part: Places
     within: Places
-    """Word of the part at which it begins."""
+    """Index of the part's word at which the n-gram begins."""
 
 
 def parts_of(tasks: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """The texts of rows of TASKS."""
+    """Return the texts of rows of TASKS as parts."""
     return [Part(number, name, words_of(str(task[name]))) for number, task in enumerate(tasks) for name in PARTS]
 
 
 class NgramIndex:
-    """N-grams of one length, those that many tasks have left out."""
+    """Index of n-grams of one length, without n-grams that many tasks share."""
 
     def __init__(self, parts: Sequence[Part], length: int, common_tasks: int) -> None:
         self.length = length
@@ -51,7 +51,7 @@ class NgramIndex:
         self._hashes: Hashes = every[kept][order]
         self._parts, self._within = number[kept][order], within[kept][order]
         self.counted = self._counted(len(parts))
-        """For each part the places of its n-grams that count, ascending."""
+        """For each part, the ascending positions of its n-grams that count."""
 
     def _counted(self, n_parts: int) -> list[Places]:
         order = np.lexsort((self._within, self._parts))
@@ -59,7 +59,7 @@ class NgramIndex:
         return np.split(self._within[order], borders)
 
     def hits(self, words: Hashes) -> Hits:
-        """Where the n-grams stand in a corpus text, in the order of its words."""
+        """Return the matches of the n-grams in a corpus text, in the order of its words."""
         wanted = ngram_hashes(words, self.length)
         first = np.searchsorted(self._hashes, wanted, side="left")
         inside = first < len(self._hashes)
@@ -72,7 +72,7 @@ class NgramIndex:
 
 
 def _common(hashes: Hashes, tasks: Places, common_tasks: int) -> Hashes:
-    """Hashes that so many different tasks have."""
+    """Return the hashes that at least `common_tasks` different tasks have."""
     if not len(hashes):
         return hashes
     order = np.lexsort((tasks, hashes))

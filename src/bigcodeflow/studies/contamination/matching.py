@@ -1,4 +1,4 @@
-"""What of the tasks a corpus holds: shares of n-grams, longest passages, and the places that are most alike."""
+"""Matches of the tasks in a corpus: shares of n-grams, longest passages, and the most similar places."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -9,19 +9,19 @@ import numpy as np
 from bigcodeflow.studies.contamination.index import Hits, NgramIndex, Part
 from bigcodeflow.studies.contamination.words import Hashes, Words
 
-#: Words of the runs by which places that are alike are found; renamed variables leave some of them.
+#: Words of a seed, a short n-gram that locates similar places; some seeds survive renamed variables.
 SEED_WORDS = 3
-#: Share of a part's runs that a place must have to be looked at.
+#: Least share of a part's seeds that a place must contain to be compared with the part.
 _LEAST_SEEDS = 0.1
-#: A place is as long as the part and so much longer.
+#: Length of a place, as a multiple of the part's length.
 _ROOM = 1.25
-#: Texts of fewer words are found everywhere.
+#: Parts with fewer words are not compared: such short texts have similar places everywhere.
 _FEWEST_WORDS = 12
 LONGEST_TEXT = 2_000
 
 
 class Place(NamedTuple):
-    """Where a passage stands."""
+    """Location and text of a passage in the corpus, with the matching text of the task."""
 
     file: str
     record: str
@@ -34,27 +34,27 @@ class Best(NamedTuple):
     """The best match of one part so far."""
 
     score: float
-    """Words of the passage, or similarity in 0..1."""
+    """Length of the passage in words, or similarity in 0..1."""
     place: Place
 
 
 class Matches:
-    """Matches of all parts, collected text by text; the first of equal ones stays."""
+    """Matches of all parts, collected text by text; of equally good matches the first is kept."""
 
     def __init__(self, parts: Sequence[Part], *, ngram: int, common_tasks: int) -> None:
         self.parts = parts
         self.ngrams = NgramIndex(parts, ngram, common_tasks)
         self._seeds = NgramIndex(parts, SEED_WORDS, common_tasks)
         self.found = [np.zeros(len(part.words.hashes), dtype=bool) for part in parts]
-        """For each part, at which of its words an n-gram begins that the corpus has."""
+        """For each part, an array that is True at words where an n-gram begins that the corpus contains."""
         self.longest: dict[int, Best] = {}
-        """By part."""
+        """Longest passage by part."""
         self.fuzzy: dict[int, Best] = {}
         self._most_seeds = np.zeros(len(parts), dtype=np.int64)
         self.longest_part = max((len(part.words.hashes) for part in parts), default=0)
 
     def add(self, words: Words, file: str, record: str, offset: int = 0) -> None:
-        """Look through one text of the corpus, which begins at an offset of its record."""
+        """Search one text of the corpus, which begins at `offset` of its record."""
         self._add_passages(words, self.ngrams.hits(words.hashes), file, record, offset)
         self._add_alike(words, self._seeds.hits(words.hashes), file, record, offset)
 
@@ -94,7 +94,7 @@ class Matches:
             room = int(_ROOM * len(mine.hashes)) + 1
             counts = np.searchsorted(places, places + room) - np.arange(len(places))
             best = int(np.argmax(counts))
-            # More runs in common can only be beaten by a place with more of them.
+            # Compare only a place that contains more seeds than any place before.
             if counts[best] < _LEAST_SEEDS * total or counts[best] <= self._most_seeds[number]:
                 continue
             self._most_seeds[number] = counts[best]
@@ -102,7 +102,7 @@ class Matches:
             self._verify(number, words, (first, last), Place(file, record, offset, "", ""))
 
     def _verify(self, number: int, words: Words, found: tuple[int, int], where: Place) -> None:
-        """Compare a part with a place word by word, with what may belong to it on both sides."""
+        """Compare a part with a place word by word, including a margin on both sides of the place."""
         mine = self.parts[number].words
         margin = max(0, len(mine.hashes) - (found[1] - found[0] + 1))
         first, last = max(0, found[0] - margin), min(len(words.hashes) - 1, found[1] + margin)
@@ -119,20 +119,20 @@ _NOTHING = Best(0, Place("", "", -1, "", ""))
 
 
 def similarity(part: Hashes, place: Hashes) -> tuple[float, int, int]:
-    """How alike a text is to the passage of a place that matches it, and where that passage begins and ends.
+    """Return the similarity of a part to its matching passage in a place, and the passage's begin and end.
 
-    Twice the words in common, in their order, over the words of both: the ratio of Ratcliff and Obershelp's matching,
-    as Python's difflib computes it. The passage is that from the first word in common to the last.
+    The similarity is twice the common words, in order, over the words of both: the ratio of Ratcliff and Obershelp's
+    matching, as Python's difflib computes it. The passage goes from the first common word to the last.
     """
     blocks = SequenceMatcher(None, part.tolist(), place.tolist(), autojunk=False).get_matching_blocks()[:-1]
     if not blocks:
         return 0.0, 0, 1
-    # Words in common that lie far off belong to something else.
+    # Common words that are far away belong to another passage.
     return max(_windows([(block.b, block.size) for block in blocks], len(part)), key=lambda one: one[0])
 
 
 def _windows(blocks: Sequence[tuple[int, int]], length: int) -> list[tuple[float, int, int]]:
-    """The ratio for each run of matching blocks."""
+    """Return (ratio, begin, end) for each run of matching blocks that is not too long."""
     found = []
     for first, (begin, _) in enumerate(blocks):
         common = 0

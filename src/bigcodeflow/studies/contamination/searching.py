@@ -1,4 +1,4 @@
-"""The search of a corpus for tasks: one pass over its texts, whose result is the study ``contamination``."""
+"""Search a corpus for tasks in one pass over its texts; the result is the study ``contamination``."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ logger = logging.getLogger(__name__)
 
 STUDY = "contamination"
 _PROMPTS = ("complete_prompt", "instruct_prompt")
-#: Columns that hold the share of n-grams, with the texts that each is about.
+#: Columns that hold a share of n-grams, with the texts that each column covers.
 _SHARES = {"prompt_share": _PROMPTS, "solution_share": ("canonical_solution",), "test_share": ("test",)}
 
 
 def search_corpus(config: ContaminationConfig, listener: Listener) -> ArtifactRef:
-    """Publish the study ``contamination``: rows of CONTAMINATION, one a task; reused where it is there.
+    """Publish the study ``contamination``, one row of CONTAMINATION for each task; reuse a stored result.
 
-    Memory holds the tasks and one piece of the corpus.
+    Only the tasks and one piece of the corpus are in memory.
 
     Raises:
         DatasetError: corpus or tasks cannot be read, or the corpus holds no text.
@@ -49,7 +49,7 @@ def search_corpus(config: ContaminationConfig, listener: Listener) -> ArtifactRe
 
 
 def _search(corpus: Corpus, matches: Matches, listener: Listener) -> None:
-    """Look for matches in every text of the corpus."""
+    """Add the matches of every text of the corpus; raise DatasetError if it has no words."""
     progress, done, total, n_words = listener.begin(STUDY), 0, sum(file.size_bytes for file in corpus.files), 0
     for file in corpus.files:
         for text in texts_of(file):
@@ -66,7 +66,7 @@ def _search(corpus: Corpus, matches: Matches, listener: Listener) -> None:
 def task_rows(
     tasks: Sequence[Mapping[str, Any]], matches: Matches, config: ContaminationConfig
 ) -> Iterator[dict[str, Any]]:
-    """Rows of CONTAMINATION, in the order of the tasks."""
+    """Yield rows of CONTAMINATION, in the order of the tasks."""
     for number, task in enumerate(tasks):
         places = {name: number * len(PARTS) + place for place, name in enumerate(PARTS)}
         counts = {name: _counts(matches, place) for name, place in places.items()}
@@ -90,7 +90,7 @@ def task_rows(
 
 
 def _counts(matches: Matches, part: int) -> tuple[int, int]:
-    """N-grams of a part that count, and those of them that the corpus holds."""
+    """Return the number of a part's n-grams that count, and how many of them the corpus contains."""
     counted = matches.ngrams.counted[part]
     return len(counted), int(matches.found[part][counted].sum())
 
@@ -101,7 +101,7 @@ def _share(counts: Sequence[tuple[int, int]]) -> float | None:
 
 
 def _best(found: Mapping[int, Best], places: Mapping[str, int], prefix: str) -> dict[str, Any]:
-    """The best match of a task's parts; of equal ones that of the first part."""
+    """Return the best match among a task's parts as columns; of equal matches, that of the first part."""
     named = [(found[place].score, name) for name, place in places.items() if place in found]
     if not named:
         empty = dict.fromkeys(("part", "file", "record", "text", "task_text"), "")

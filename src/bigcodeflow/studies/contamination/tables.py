@@ -1,4 +1,4 @@
-"""What people read of the study: how many tasks are held by the corpus, which, and the passages beside one another."""
+"""Tables of the study: how many and which tasks the corpus contains, and matching passages side by side."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from bigcodeflow.core.table import Cell, Column, Table
 
 _PASSAGE_CHARACTERS = 400
 _MOST_SHOWN = 50
-#: Places that are less alike share but some phrases with a task.
+#: Least similarity to report; less similar places share only some phrases with a task.
 _ALIKE = 0.5
 _Row = Mapping[str, Any]
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """The summary, the tasks of which anything was found, and what was found of them."""
+    """Return the summary, the tasks with matches, and their matching passages."""
     found = rows.to_pylist()
     matched = [row for row in found if row["longest_match"] or row["fuzzy_score"] >= _ALIKE]
     matched.sort(key=lambda row: (-max(row["ngram_share"], row["fuzzy_score"]), row["task_id"]))

@@ -1,4 +1,4 @@
-"""Texts as words, and hashes of the runs of words in them."""
+"""Split texts into words, and hash runs of these words."""
 
 import hashlib
 import re
@@ -16,22 +16,22 @@ _MASK = (1 << 64) - 1
 
 
 class Words(NamedTuple):
-    """A text's words, in lower case: letters and digits, what stands between them left out."""
+    """Words of a text: runs of letters and digits, hashed in lower case; all other characters are ignored."""
 
     text: str
     hashes: Hashes
-    """One a word."""
+    """One hash for each word."""
     starts: NDArray[np.int64]
     """Offset of each word in the text."""
     ends: NDArray[np.int64]
 
     def passage(self, first: int, last: int) -> str:
-        """The text from one word to another, that one included."""
+        """Return the text from word `first` to word `last`, both included."""
         return self.text[int(self.starts[first]) : int(self.ends[last])]
 
 
 def words_of(text: str) -> Words:
-    """Split a text; ``snake_case`` is two words, so that a change of spelling is not one of content."""
+    """Split a text into words; ``snake_case`` gives two, so that another spelling is not another content."""
     spans, hashes = list[tuple[int, int]](), list[int]()
     for match in _WORD.finditer(text):
         spans.append(match.span())
@@ -46,7 +46,7 @@ def _hash(word: str) -> int:
 
 
 def ngram_hashes(words: Hashes, length: int) -> Hashes:
-    """A hash of each run of so many words: a polynomial of the words' hashes modulo 2^64; none of shorter texts."""
+    """Hash each run of `length` words by a polynomial of word hashes modulo 2^64; return none for shorter texts."""
     count = len(words) - length + 1
     if count < 1:
         return np.empty(0, dtype=np.uint64)

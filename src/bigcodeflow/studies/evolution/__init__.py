@@ -1,1 +1,1 @@
-"""Evolution: what becomes of tasks and of models' programs under newer libraries than the benchmark's own."""
+"""Evolution: results of tasks and of models' programs under newer libraries than the benchmark's."""

@@ -1,4 +1,4 @@
-"""Why a program fails in newer libraries: where, for which cause, and which library is responsible.
+"""Causes of failures under newer libraries: the place, the cause, and the responsible library.
 
 Everything is read from verdicts' tracebacks and from the texts of program and test; nothing is executed.
 """
@@ -68,17 +68,17 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 _OWNERS = MappingProxyType({word: library for library, words in _WORDS.items() for word in words.split()})
 _COMMON = ("matplotlib", "numpy", "pandas")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-#: A value that a message shows, by its type.
+#: Value that a message shows, with its type.
 _VALUE = re.compile(r"<(?P<type>[A-Z]\w{0,80})\(")
-#: Attributes that a test may well look up on other values than a library's.
+#: Attributes of built-in types, which a test may use on values that do not come from a library.
 _OF_BUILTINS = frozenset(name for kind in (str, bytes, list, dict, set, tuple, int, float) for name in dir(kind))
 _FUNCTION = re.compile(r"\s*(?:async )?def ")
 _FILE = re.compile(r'^ +File "(?P<path>[^"\n]{1,500})", line \d+(?:, in (?P<function>\w+))?', re.MULTILINE)
 _INSTALLED = re.compile(r"/site-packages/(?P<name>\w+)(?P<rest>[^\n]*)")
 _OF_PYTHON = re.compile(r"/lib/python3\.\d+/(?!site-packages)")
-#: Where a library compares values for somebody else's assertion.
+#: Paths of library code that compares values for assertions of other code.
 _HELPERS = re.compile(r"^(?:/testing/|/_testing/|/_libs/testing|/util/_?test)")
-#: Calls that compare values, which say nothing of what made them.
+#: Calls that compare values, which do not show the library that made the values.
 _ASSERTIONS = re.compile(r"\b(?:self\.assert\w+|\w+\.testing\.\w+|\w+\.(?:allclose|array_equal|isclose))\b")
 _NETWORK = re.compile(
     r"gaierror|Name or service not known|name resolution|Network is unreachable|Failed to resolve|URLError"
@@ -90,41 +90,41 @@ _STATUS_CAUSES = {"timeout": "time limit", "out_of_memory": "memory limit", "cra
 
 
 class Cause(NamedTuple):
-    """Why one execution failed."""
+    """Cause of one failed execution."""
 
     cause: str
-    """One of CAUSES."""
+    """Key of CAUSES."""
     place: Place
-    """Where the exception came from: the task's setup, its test, or the solution; empty where nothing tells."""
+    """Origin of the exception: the task's setup, its test, or the solution; empty if unknown."""
     library: str
-    """Import name of the library that is responsible, 'python' for Python itself; empty where nothing tells."""
+    """Import name of the responsible library, 'python' for Python itself; empty if unknown."""
     basis: str
-    """What the library was read from: message, traceback, line or imports."""
+    """Source that names the library: message, traceback, line or imports; empty if unknown."""
     evidence: str
-    """Last traceback line, or how the sandbox ended."""
+    """Last traceback line, or the exit of the sandbox."""
     removal: Removal | None = None
     is_inner: bool = False
-    """Whether a library missed an attribute of a value that it was given, which is no call of the program's."""
+    """True if library code, not the program, looked up the missing attribute of a value that it was given."""
 
     @property
     def is_dead(self) -> bool:
-        """Whether no solution could have passed here: setup or test need what is gone."""
+        """True if no solution can pass here, because setup or test need something that is gone."""
         gone = self.cause in ("library gone", "API removed", "data gone")
         return self.place == "setup" or (self.place == "test" and gone)
 
 
 class Texts:
-    """Program and test as the executed text holds them, and what they import."""
+    """Program and test as they were executed, with their imports."""
 
     def __init__(self, code_prompt: str, program: str, test: str) -> None:
         self.program, self.test = program, test
         self.first_of_solution = code_prompt.count("\n") + 2
-        """First line after the task's setup, from 1."""
+        """1-based number of the first line after the task's setup."""
         self.first_of_test = program.count("\n") + 2
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:
-        """Names that imports bind anywhere → the top-level module."""
+        """Names bound by imports anywhere → the top-level module."""
         found: dict[str, str] = {}
         for text in (self.program, self.test):
             with suppress(*untrusted_text.REFUSALS):
@@ -139,31 +139,31 @@ class Texts:
 
     @property
     def modules(self) -> list[str]:
-        """Top-level modules in the order in which they are imported, without those of Python."""
+        """Top-level modules in the order of their imports, without the standard library."""
         return [name for name in dict.fromkeys(self.aliases.values()) if name not in _STDLIB]
 
     def defines(self, name: str) -> bool:
-        """Whether a function or class of that name is written in one of the texts."""
+        """Tell if program or test defines a function or class of that name."""
         written = rf"^\s*(?:async )?(?:def|class) +{re.escape(name)}\b"
         return bool(name and re.search(written, f"{self.program}\n{self.test}", re.MULTILINE))
 
     @cached_property
     def attributes_of_test(self) -> frozenset[str]:
-        """Attributes that the test looks up, without those that values of Python have too."""
+        """Attributes that the test looks up, without attributes of built-in types."""
         with suppress(*untrusted_text.REFUSALS):
             nodes = ast.walk(untrusted_text.parse(self.test))
             return frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)) - _OF_BUILTINS
         return frozenset()
 
     def lines_to(self, frame: Frame) -> list[str]:
-        """Source lines of the frame's function up to its own, the last first; none where it lies outside."""
+        """Return source lines from the frame's line back to the nearest `def` above it (not included)."""
         lines = f"{self.program}\n{self.test}".split("\n")[: frame.line]
         start = next((number for number in range(len(lines) - 1, -1, -1) if _FUNCTION.match(lines[number])), 0)
         return lines[:start:-1]
 
 
 def causes_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
-    """A cause for the module's traceback and for that of each test, in order; one of the status where there is none."""
+    """Return a cause for each traceback, the module's first; a single cause for a limit, a crash or no traceback."""
     traces = [(verdict["module_trace"], True), *((test["trace"], False) for test in verdict["tests"])]
     found = [_cause(trace, texts, of_module=of_module) for trace, of_module in traces if trace]
     by_status = _STATUS_CAUSES.get(verdict["status"])
@@ -173,13 +173,13 @@ def causes_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
 
 
 def deciding_cause(causes: Iterable[Cause]) -> Cause:
-    """That of a task: one for which no solution could pass wins over the first."""
+    """Return the cause of a task: the first that no solution can avoid, else the first of all."""
     causes = list(causes)
     return next((cause for cause in causes if cause.is_dead), causes[0])
 
 
 def label_of(before: Mapping[str, Any], now: Mapping[str, Any], texts: Texts) -> tuple[Label, Cause | None]:
-    """A task's label, from the verdicts of its reference solution in the older and in the newer environment."""
+    """Return a task's label and cause from its reference solution's verdicts in the older and newer environment."""
     if now["status"] == "pass":
         return "holds", None
     causes = causes_of(now, texts)
@@ -194,19 +194,19 @@ def label_of(before: Mapping[str, Any], now: Mapping[str, Any], texts: Texts) ->
 
 
 def _is_used_by_test(cause: Cause, texts: Texts) -> bool:
-    """Whether a name that the solution misses is one that the test looks up too, whatever a solution calls instead."""
+    """Tell if the test looks up the name that the solution misses, so that no other solution helps."""
     removal = cause.removal
     return bool(removal and removal.kind == "name" and removal.name.rpartition(".")[2] in texts.attributes_of_test)
 
 
 def removals_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
-    """What a failing sample uses of libraries that is gone, each name once: not what setup or test use."""
+    """Return the causes for removed names that the solution itself uses, each name once; skip setup and test."""
     found = [one for one in causes_of(verdict, texts) if one.removal and one.place == "solution" and not one.is_inner]
     return list({one.removal.name: one for one in found if one.removal}.values())
 
 
 def library_of_module(name: str) -> str:
-    """The library of a module: its top-level name, and 'python' for the standard library's."""
+    """Return the library of a module: its top-level name, or 'python' for the standard library."""
     top = name.partition(".")[0]
     return PYTHON if top in _STDLIB else top
 
@@ -229,13 +229,13 @@ def _cause(trace: str, texts: Texts, *, of_module: bool) -> Cause:
         place = "setup"  # the test's own preparations fail before any solution is called
     library, basis = _library(trace, frames, removal, texts)
     if kind == "network" and basis != "traceback":
-        library = basis = ""  # whoever asks for an address is not to blame for it
+        library = basis = ""  # a library that requests an address is not responsible for the network
     is_inner = removal is not None and _is_inner(trace, removal)
     return Cause(kind, place, library, basis, evidence_of(trace), removal, is_inner)
 
 
 def _is_inner(trace: str, removal: Removal) -> bool:
-    """Whether an attribute of a value was looked up by a library, not through one's ``__getattr__`` by the program."""
+    """Tell if library code looked up the missing attribute, not the program through a library's ``__getattr__``."""
     *_, last = [None, *_FILE.finditer(trace)]
     is_attribute = removal.kind == "name" and removal.owner and not removal.of_module
     of_library = last and last["path"] != "__test__.py" and not (last["function"] or "").startswith("__getattr")
@@ -255,11 +255,11 @@ def _place(frames: list[Frame], texts: Texts, *, of_module: bool) -> Place:
 
 
 def _library(trace: str, frames: list[Frame], removal: Removal | None, texts: Texts) -> tuple[str, str]:
-    """The library that is responsible, and what it was read from."""
+    """Return the responsible library, and the source that names it."""
     if removal and (named := _owner(removal, texts)):
         return named, "message"
     if (shown := _VALUE.search(message_of(trace))) and (library := _OWNERS.get(shown["type"])) in texts.modules:
-        return str(library), "message"  # handed to a library that does not know such values
+        return str(library), "message"  # passed to a library that does not know such values
     if deepest := _deepest_library(trace):
         return deepest, "traceback"
     for frame in reversed(frames):
@@ -270,7 +270,7 @@ def _library(trace: str, frames: list[Frame], removal: Removal | None, texts: Te
             library = texts.aliases.get(word) or _OWNERS.get(word)
             if library in texts.modules and library != comparing:
                 return str(library), "line"
-    # What everybody uses changes with care, and stands beside what is particular to the task.
+    # Widely used libraries change with care, so a library that is special to the task is more likely.
     particular = [name for name in texts.modules if name not in _COMMON]
     return (*particular, *texts.modules, PYTHON)[0], "imports"
 
@@ -288,7 +288,7 @@ def _owner(removal: Removal, texts: Texts) -> str:
 
 
 def _deepest_library(trace: str) -> str:
-    """The library of the innermost frame in one, assertion helpers left out."""
+    """Return the library of the innermost frame in library code, without assertion helpers; empty if none."""
     for path in reversed([match["path"] for match in _FILE.finditer(trace)]):
         installed = _INSTALLED.search(path)
         if installed and not _HELPERS.match(installed["rest"]):

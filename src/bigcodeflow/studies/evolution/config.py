@@ -9,7 +9,7 @@ from bigcodeflow.core.settings import SettingsModel
 
 
 class EvolutionConfig(SettingsModel):
-    """Which tasks and runs are executed, and in which two environments."""
+    """Settings of the study: the tasks, the runs, and the two environments."""
 
     dataset: str = "bigcode/bigcodebench"
     """Tasks: 'starter', a hub dataset, or a Parquet or JSONL file in the hub's schema."""
@@ -39,7 +39,7 @@ class EvolutionConfig(SettingsModel):
     def run(
         self, environment: str, samples: str, *, ids: str = "", reruns: int = 0, variant: Variant = "calibrated"
     ) -> RunConfig:
-        """The ordinary run that executes samples in one of the environments."""
+        """Return the settings of the ordinary run that executes samples in one of the environments."""
         sections: dict[str, Any] = {
             "store": self.store,
             "dataset": {"source": self.dataset, "ids": ids or self.ids},
@@ -51,7 +51,7 @@ class EvolutionConfig(SettingsModel):
                 "reruns": reruns,
                 "variants": (variant,),
                 "quarantine": "off",
-                "integrity": "off",  # a change of libraries makes no cheat, and a check would cost every pass again
+                "integrity": "off",  # newer libraries make no cheat, and a check would execute every pass again
             },
         }
         return load_settings(sections, "evolution", self.overrides)

@@ -1,4 +1,4 @@
-"""What the study executes: reference solutions and recorded samples, as ordinary runs in each environment."""
+"""Execute reference solutions and recorded samples as ordinary runs in both environments."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,31 +24,31 @@ Verdict = Mapping[str, Any]
 
 
 class Samples(NamedTuple):
-    """Programs of one recorded run, as they were executed there."""
+    """Programs of one recorded run, as that run executed them."""
 
     title: str
     record: str
     model: str
     file: str
-    """Sample file in the store, whose lines are these programs."""
+    """Sample file in the store with these programs."""
     programs: Mapping[str, Mapping[int, str]]
-    """By task id and the run's own sample index, in the order of the file."""
+    """Programs by task id and the run's sample index, in the order of the file."""
 
 
 class Both(NamedTuple):
-    """The same samples' verdicts in both environments."""
+    """Verdicts of the same samples in both environments."""
 
     before: Mapping[str, Sequence[Verdict]]
-    """By task id, in the order of the samples."""
+    """Verdicts by task id, in the order of the samples."""
     now: Mapping[str, Sequence[Verdict]]
     refs: tuple[ArtifactRef, ...]
 
 
 def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samples:
-    """Programs of a recorded run for those tasks that it answered with the same test, as a sample file in the store.
+    """Write a sample file with a recorded run's programs for the tasks that it answered with the same test.
 
     Raises:
-        ArtifactError: it answered none of them, or its solutions are not in the store.
+        ArtifactError: the run answered none of the tasks, or its solutions are not in the store.
     """
     asked = {row["task_id"]: row["test"] for row in _rows(run.recorded.path("dataset"), ["task_id", "test"])}
     programs: dict[str, dict[int, str]] = defaultdict(dict)
@@ -71,7 +71,7 @@ def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samp
 
 
 def runs_of(config: EvolutionConfig, samples: Samples | None) -> tuple[RunConfig, RunConfig]:
-    """The ordinary runs that execute samples in the older and in the newer environment; none are the references."""
+    """Return the runs of samples in the older and in the newer environment; None takes the reference solutions."""
     places = config.environment, config.current
     if samples is None:
         before, now = (config.run(name, "oracle", reruns=config.reruns) for name in places)
@@ -82,16 +82,16 @@ def runs_of(config: EvolutionConfig, samples: Samples | None) -> tuple[RunConfig
 
 
 def execution_keys(runs: Sequence[RunConfig]) -> list[str]:
-    """Keys of the artifacts that the runs have or will have; nothing is executed."""
+    """Return the keys of the artifacts that the runs have or will have, without executing anything."""
     resolver = Resolver()
     return [planned_run(resolver(run))[0].execution.key for run in runs]
 
 
 def executed(runs: tuple[RunConfig, RunConfig], listener: Listener) -> Both:
-    """Execute what is not known yet.
+    """Execute both runs and return their verdicts; reuse known verdicts.
 
     Raises:
-        ExecutionError: an execution failed for a reason that may go by.
+        ExecutionError: an execution failed for a reason that may be temporary.
     """
     found, refs = [], []
     for run in runs:
@@ -107,7 +107,7 @@ def executed(runs: tuple[RunConfig, RunConfig], listener: Listener) -> Both:
 
 
 def _refuse_unjudged(row: Verdict, run: RunConfig) -> None:
-    # A library that the environment lacks is told as an infrastructure error too, with its traceback.
+    # A library that the environment lacks is an infrastructure error too, but with a traceback.
     traces = [row["module_trace"], *(test["trace"] for test in row["tests"])]
     if row["status"] == "infra_error" and not any("Traceback" in trace for trace in traces):
         raise ExecutionError(

@@ -1,4 +1,4 @@
-"""Versions of an environment's libraries, by the name that programs import them under."""
+"""Versions of an environment's libraries, by import name."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from bigcodeflow.studies.evolution.causes import PYTHON
 
 
 def library_versions(environment: InstalledEnvironment) -> Mapping[str, str]:
-    """Version of each library of a built environment by its import name, and Python's own under 'python'."""
+    """Return the version of each library of a built environment by import name; 'python' is Python itself."""
     manifest = json.loads((environment.root / MANIFEST).read_text(encoding="utf-8"))
     found = {PYTHON: str(manifest["python"])}
     folders = [str(path) for path in environment.root.glob("venv/lib/python3.*/site-packages")]
@@ -22,7 +22,7 @@ def library_versions(environment: InstalledEnvironment) -> Mapping[str, str]:
 
 
 def _import_names(files: Iterable[metadata.PackagePath]) -> set[str]:
-    """Top-level packages and modules among a distribution's files."""
+    """Return the top-level packages and modules among a distribution's files."""
     names = set()
     for file in files:
         top = PurePosixPath(file).parts[0]

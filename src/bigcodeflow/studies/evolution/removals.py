@@ -1,6 +1,6 @@
-"""What an exception's message says is gone: a module, a name, or an argument of a library.
+"""Read from an exception's message what is gone: a module, a name, or an argument of a library.
 
-Messages quote what a program wrote, so they are read as text only, and never for longer than ``_LONGEST`` characters.
+Messages quote untrusted programs, so they are read as text only, and at most ``_LONGEST`` characters of them.
 """
 
 import re
@@ -13,7 +13,7 @@ Kind = Literal["module", "name", "argument"]
 
 _LONGEST = 2_000
 _EVIDENCE = 300
-#: Values of these types were meant to be something else, whichever attribute they lack.
+#: A value of these types that lacks an attribute is a mistake of the program, not a removal.
 _PLAIN = frozenset("NoneType str bytes int float complex bool list tuple dict set range function method".split())  # noqa: SIM905 -- as a list it takes a screen
 _MODULE = re.compile(r"No module named '(?P<name>[\w.]{1,200})'")
 _IMPORT = re.compile(
@@ -41,28 +41,28 @@ _WORDS = re.compile(
     r"|\bis not supported (?:any ?more|since)\b|\bhas expired\b|\bare? deprecated and (?:was|has been) removed\b",
     re.IGNORECASE,
 )
-#: Text that such a sentence is about, in quotes or backquotes.
+#: Subject of such a sentence, in quotes or backquotes.
 _QUOTED = re.compile(r"[`'\"](?P<name>[A-Za-z_][\w.\-= ]{0,80})[`'\"]")
 _DOTTED = re.compile(r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){1,5}(?=[\s(])")
 _FREQUENCY = re.compile(r"Invalid frequency: (?P<name>[\w-]{1,20})")
-#: Warnings that a library or a test turned into exceptions.
+#: Warnings that a library or a test raises as exceptions.
 _WARNINGS = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "MatplotlibDeprecationWarning")
 
 
 class Removal(NamedTuple):
-    """Something of a library that a message says is not there."""
+    """Part of a library that is missing according to a message."""
 
     kind: Kind
     name: str
-    """Such as numpy.float, DataFrame.append or read_csv(delim_whitespace=)."""
+    """Name such as numpy.float, DataFrame.append or read_csv(delim_whitespace=)."""
     owner: str
-    """Module or type that it is missing from; empty where the message names none."""
+    """Module or type that lacks it; empty if the message names none."""
     of_module: bool = False
-    """Whether the owner is a module."""
+    """True if the owner is a module."""
 
 
 def message_of(trace: str) -> str:
-    """The exception's class and its whole message, at most 2,000 characters; without a traceback the text."""
+    """Return the exception's class and whole message, at most 2,000 characters; without a traceback, the text."""
     line = exception_line(trace)
     if not line:
         return trace[-_LONGEST:]
@@ -70,16 +70,16 @@ def message_of(trace: str) -> str:
 
 
 def evidence_of(trace: str) -> str:
-    """The last traceback line: class and first sentence of the message, in one line of at most 300 characters."""
-    parts = [part.strip() for part in message_of(trace).splitlines() if part.strip(" *")]  # rulers of NLTK say nothing
-    # Where the message begins with a line break, the class alone says nothing.
+    """Return the last traceback line: class and first line of the message, at most 300 characters."""
+    parts = [part.strip() for part in message_of(trace).splitlines() if part.strip(" *")]  # without NLTK's rulers
+    # If the message begins with a line break, the first line has the class alone: add the next line.
     return " ".join(parts[:2] if parts and parts[0].endswith(":") else parts[:1])[:_EVIDENCE]
 
 
 def removal_in(trace: str, *, defined: Callable[[str], bool] = lambda _name: False) -> Removal | None:
-    """What the traceback's message says is gone from a library; None where it says nothing of the kind.
+    """Return what is gone from a library according to the traceback's message; None if it names no removal.
 
-    ``defined`` tells whether a function or class is written in the program or its test, whose names are no library's.
+    ``defined`` tells if the program or its test defines a function or class, which is then not a library's.
     """
     kind, _, text = message_of(trace).partition(": ")
     if kind.rpartition(".")[2] in _WARNINGS:
@@ -149,7 +149,7 @@ def _said_to_be_removed(text: str) -> Removal | None:
 
 
 def _subject(text: str) -> str:
-    """What a sentence is about: the dotted name that it begins with, else what it quotes first, else its beginning."""
+    """Return the subject of a sentence: the dotted name at its start, else the first quoted name, else its start."""
     if dotted := _DOTTED.match(text):
         return dotted[0]
     quoted = _QUOTED.search(text)

@@ -1,4 +1,4 @@
-"""The study: labels of tasks under newer libraries, and recorded runs' samples executed there."""
+"""Label tasks under newer libraries, and execute the samples of recorded runs there."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from bigcodeflow.studies.evolution.executions import (
 from bigcodeflow.studies.evolution.libraries import library_versions
 from bigcodeflow.studies.records import publish_study
 
-#: Bump when the rows of unchanged verdicts change.
+#: Raise it when unchanged verdicts give other rows.
 VERSION = 2
 STUDY = "evolution"
 
@@ -38,7 +38,7 @@ class Versions(NamedTuple):
 
 
 def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
-    """The study's result; what is in the store is not executed again.
+    """Run the study and return its result; reuse results and executions in the store.
 
     Raises:
         EnvironmentUnusableError: an environment is not built here.
@@ -73,7 +73,7 @@ def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
 
 
 def study_title(config: EvolutionConfig) -> str:
-    """What people call the result."""
+    """Return the title of the result."""
     tasks = f"{config.dataset}, tasks {config.ids}" if config.ids else config.dataset
     return f"{tasks}: {config.environment} → {config.current}"
 
@@ -131,7 +131,7 @@ def _run_rows(samples: Samples, tasks: Mapping[str, Row], labelled: Mapping[str,
 
 
 def outdated_calls(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterator[Row]:
-    """What one failing sample misses in the newer libraries; what the older ones lack too, its model made up."""
+    """Yield the names that a failing sample misses in the newer libraries only; others were made up by its model."""
     before, now = pair
     if now["status"] == "pass":
         return
@@ -149,7 +149,7 @@ def outdated_calls(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterato
 
 
 def _last_part(name: str) -> str:
-    """Name without its owner, which may have another name in the older libraries: p of TtestResult.p."""
+    """Return the name without its owner, which may be named differently in older libraries: p of TtestResult.p."""
     return name.rpartition(".")[2]
 
 

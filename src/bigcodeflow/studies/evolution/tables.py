@@ -1,4 +1,4 @@
-"""What people read of the study: labels, causes, scores of runs, outdated calls, libraries, evidence."""
+"""Tables of the study: labels, causes, scores of runs, outdated calls, libraries, evidence."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 _FAILING = ("drifts", "dead")
 _MOST_EXAMPLES = 5
-#: Groups of tasks that a run's scores are given for, by their title.
+#: Groups of tasks for which a run's scores are reported, by title.
 _GROUPS: Mapping[str, Callable[[Row], bool]] = {
     "all": lambda _row: True,
     "hold": lambda row: row["label"] == "holds",
@@ -27,7 +27,7 @@ _INTERVALS = "Intervals: 95 %, over tasks."
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """Labels, scores of runs, outdated calls, libraries, causes, and the tasks that do not hold with their evidence."""
+    """Return labels, scores of runs, outdated calls, libraries, causes, and evidence for tasks that do not hold."""
     found: list[Row] = rows.to_pylist()
     tasks = [row for row in found if not row["run"]]
     runs: dict[str, list[Row]] = defaultdict(list)

@@ -1,6 +1,6 @@
-"""Perturbation: variants of tasks that mean the same, checked by the reference solution, and what they tell of models.
+"""Perturbation: scores of models on variants of tasks that mean the same, checked by the reference solution.
 
-A model that has learnt a task's text by heart scores less on variants of it; one that solves tasks does not.
+A model that has memorized a task's text scores lower on variants of it; a model that solves tasks does not.
 """
 
 from pydantic import Field, field_validator
@@ -10,13 +10,13 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.studies.perturbation.variants import checked_kinds
 
-#: Part of the keys of variants and results; bump when the same settings make others.
+#: Part of the keys of variants and results; raise it when the same settings give other variants or results.
 VERSION = 1
 DEFAULT_KINDS = ("function", "parameters", "literals", "docstring", "data", "function+parameters+docstring")
 
 
 class PerturbationConfig(SettingsModel):
-    """A run, and how its tasks are changed for the second run that it is compared with."""
+    """Settings of the study: a run, and the changes of its tasks for a second run to compare it with."""
 
     run: RunConfig = RunConfig(samples=SamplesConfig(source="oracle"))
     """The run on the original tasks: which tasks, which model, where it is executed."""

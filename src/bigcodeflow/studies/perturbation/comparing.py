@@ -1,4 +1,4 @@
-"""A run on original tasks beside a run on their variants: what each task's variants score, task by task."""
+"""Compare a run on original tasks with a run on their variants, task by task."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,23 +19,23 @@ class JudgedRun(NamedTuple):
     """A run whose verdicts are compared."""
 
     name: str
-    """What messages call it."""
+    """Name of the run in messages."""
     model: str
     execution: ArtifactRef
 
 
 class Counts(NamedTuple):
-    """Samples of one task, infrastructure errors left out."""
+    """Numbers of samples of one task, without infrastructure errors."""
 
     judged: int
     passed: int
 
 
 def judged_run(store: Store, run: RecordedRun) -> JudgedRun:
-    """A recorded run.
+    """Return a recorded run with its verdicts.
 
     Raises:
-        ArtifactError: its verdicts are gone.
+        ArtifactError: its verdicts are not in the store.
     """
     key = run.keys.get("execution", "")
     ref = store.find(STAGE_FOLDERS["execution"], key) if key else None
@@ -45,12 +45,12 @@ def judged_run(store: Store, run: RecordedRun) -> JudgedRun:
 
 
 def require_same_question(original: RecordedRun, perturbed: RecordedRun) -> None:
-    """Refuse runs whose gap would be one of two models, or of two splits.
+    """Refuse runs of different models or splits, since their gap would not come from the variants.
 
-    Names of sample files are no names of models: those of recorded answers may differ.
+    Runs of recorded answers may have different names, since names of sample files are not names of models.
 
     Raises:
-        ArtifactError: they were asked in different ways.
+        ArtifactError: the runs have different models or splits.
     """
     asked = "model" in {run.config.get("samples", {}).get("source") for run in (original, perturbed)}
     names = [run.control or run.model for run in (original, perturbed)]
@@ -66,10 +66,10 @@ def require_same_question(original: RecordedRun, perturbed: RecordedRun) -> None
 def compare_runs(
     store: Store, original: JudgedRun, perturbed: JudgedRun, *, variant: str = "calibrated"
 ) -> ArtifactRef:
-    """Publish the study ``perturbation``: rows of PERTURBATION, one a kind and task; reused where it is there.
+    """Publish the study ``perturbation``, one row of PERTURBATION for each kind and task; reuse a stored result.
 
     Raises:
-        ArtifactError: the second run has no variant of a task of the first one, or one was not judged so.
+        ArtifactError: the second run has no variant of a task of the first, or a run has no verdicts of ``variant``.
     """
     settings = {"variant": variant}
     inputs = [original.execution, perturbed.execution]
@@ -93,7 +93,7 @@ def compare_runs(
 
 
 def _require_judged(store: Store, runs: Sequence[JudgedRun], variant: str) -> None:
-    """Refuse a choice of raw or calibrated in which one of the runs was not judged."""
+    """Refuse a variant, raw or calibrated, of which one of the runs has no verdicts."""
     judged = [{row["variant"] for row in store.read(run.execution, ["variant"]).to_pylist()} for run in runs]
     shared = sorted(judged[0].intersection(*judged))
     remedy = f"choose --variant {shared[0]}" if shared else "judge both in one of them, with execution.variants"
@@ -104,7 +104,7 @@ def _require_judged(store: Store, runs: Sequence[JudgedRun], variant: str) -> No
 
 
 def _counts(store: Store, run: JudgedRun, variant: str) -> dict[str, Counts]:
-    """By task id."""
+    """Count judged and passed samples by task id."""
     counted = defaultdict[str, list[bool]](list)
     for row in store.read(run.execution, ["task_id", "variant", "status"]).to_pylist():
         if row["variant"] == variant and row["status"] != "infra_error":
@@ -113,7 +113,7 @@ def _counts(store: Store, run: JudgedRun, variant: str) -> dict[str, Counts]:
 
 
 def _rows(model: str, before: Mapping[str, Counts], after: Mapping[str, Counts]) -> Iterator[dict[str, Any]]:
-    """One row a kind and task with judged samples in both runs."""
+    """Yield a row for each kind and task with judged samples in both runs."""
     variants = defaultdict[tuple[str, str], dict[str, Counts]](dict)
     for task_id, counts in after.items():
         original, kind = original_of(task_id)

@@ -13,23 +13,23 @@ from bigcodeflow.studies.perturbation.task_texts import TaskTexts
 _WORD = re.compile(r"[A-Z]?[a-z]{3,}")
 _NUMBER = re.compile(r"[1-9]\d+|\d+\.\d+")
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnprstvwz"
-#: Texts with these are paths, addresses or escapes.
+#: Marks of texts that are paths, addresses or escapes.
 _PATH = re.compile(r"[\\/]")
-#: Arguments that say how something is compared or what is said of it.
+#: Arguments for the comparison or its message, which are not data.
 _NO_DATA = frozenset({"msg", "delta", "places", "rtol", "atol", "tol", "decimal", "err_msg", "timeout"})
-#: Arguments of assertions before their message, where there are not two.
+#: Number of arguments of an assertion before its message, if it is not two.
 _COMPARED = dict.fromkeys(("assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone"), 1)
 
 
 def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
-    """The task with other words in the data of its tests, or with other numbers where they have no such words.
+    """Return the task with other words in the data of its tests, or with other numbers if they have no such words.
 
-    A word becomes one of as many letters, vowels for vowels, capitals for capitals; a number one that is little larger.
+    A new word has as many letters, with vowels and capitals at the same places; a new number is a little larger.
     Each is replaced wherever the test has it as data. Expected results that follow from it are then wrong, which
-    executing the reference solution tells.
+    executing the reference solution shows.
 
     Raises:
-        UnsafeError: the test has no word and no number of its own.
+        UnsafeError: the test has no word and no number that prompt and solution lack.
     """
     tree, source = tree_of(texts.test), Source(texts.test)
     finder = _Data(source, texts.entry_point)
@@ -45,7 +45,7 @@ def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
 
 
 def _free_words(finder: "_Data", tree: ast.Module, described: str) -> list[str]:
-    """Words of the test's texts that prompt and solution do not have, in whatever case."""
+    """Return words of the test's strings that prompt and solution do not have, in any case."""
     names = {getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None))) for node in ast.walk(tree)}
     words = {match[0] for text in finder.texts.values() for match in re.finditer(r"(?<!\w)[A-Za-z]+(?!\w)", text)}
     return sorted(
@@ -59,7 +59,7 @@ def _free_words(finder: "_Data", tree: ast.Module, described: str) -> list[str]:
 
 
 def _free_numbers(finder: "_Data", described: str) -> list[str]:
-    """Numbers of two digits and more, or with a fraction, that are inputs and that prompt and solution do not have."""
+    """Return input numbers of two or more digits, or with a fraction, that prompt and solution do not have."""
     numbers = {text for text in finder.inputs if _NUMBER.fullmatch(text)}
     return sorted(one for one in numbers if not re.search(rf"(?<![\w.]){re.escape(one)}(?!\w|\.\d)", described))
 
@@ -75,30 +75,30 @@ def _replaced(places: Mapping[int, str], chosen: Mapping[str, str]) -> list[Edit
 
 
 class _Data(Visitor):
-    """Literals that are data, with their places; no docstrings, no messages, and no names for a mock."""
+    """Collect literals that are data, with their places: no docstrings, no messages, and no names to patch."""
 
     def __init__(self, source: Source, entry_point: str) -> None:
         super().__init__(source)
         self._entry_point, self._expected = entry_point, False
         self.texts: dict[int, str] = {}
-        """String literals as they are written, by the place where they begin."""
+        """Source of string literals, by the place where they begin."""
         self.numbers: dict[int, str] = {}
         self.inputs: set[str] = set()
-        """Numbers that stand somewhere else than in what is expected."""
+        """Source of numbers that occur outside of expected values."""
 
     def visit_Expr(self, node: ast.Expr) -> None:  # noqa: N802
         if not isinstance(node.value, ast.Constant):
             self.generic_visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:  # noqa: N802
-        """What an f-string says around its expressions stays."""
+        """Skip f-strings, which stay as they are."""
 
     def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
         called = str(getattr(node.func, "attr", getattr(node.func, "id", "")))
         data, compared = node.args, _COMPARED.get(called, 2)
         if "patch" in ast.unparse(node.func):
             data = node.args[1:]
-        elif called.startswith("assert"):  # what an assertion says when it fails is no data
+        elif called.startswith("assert"):  # an assertion's message is not data
             data = [*node.args[:compared], *(one for one in node.args[compared:] if not _is_text(one))]
         named = (keyword.value for keyword in node.keywords if keyword.arg not in _NO_DATA)
         expected = called != self._entry_point and (self._expected or called.startswith("assert"))
@@ -124,14 +124,14 @@ class _Data(Visitor):
 
 
 def _is_text(node: ast.expr) -> bool:
-    """Whether an argument is a message; one that is put together with + is one too."""
+    """Tell if an argument is a message, also if it is concatenated with +."""
     if isinstance(node, ast.BinOp):
         return _is_text(node.left)
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _like(old: str, chance: random.Random, text: str) -> str:
-    """Another word that reads alike and that the text does not have."""
+    """Return another word with the same pattern of letters that the text does not have."""
     while True:
         letters = [chance.choice(_VOWELS if one.lower() in _VOWELS else _CONSONANTS) for one in old]
         new = "".join(letter.upper() if one.isupper() else letter for letter, one in zip(letters, old, strict=True))
@@ -140,7 +140,7 @@ def _like(old: str, chance: random.Random, text: str) -> str:
 
 
 def _larger(old: str, chance: random.Random) -> str:
-    """A number that is a little larger, with as many digits after its point."""
+    """Return a number that is a little larger, with as many digits after its point."""
     whole, point, fraction = old.partition(".")
     if not point:
         return str(int(old) + chance.randint(1, 9))

@@ -1,4 +1,4 @@
-"""Variants whose docstring and prompt say the same in another order and in other words."""
+"""Variants with a docstring and prompt of the same meaning, in another order and in other words."""
 
 import random
 import re
@@ -24,7 +24,7 @@ _HEADINGS = {
     "Note": ("Remark", "Please note", "Remarks"),
     "Notes": ("Remarks", "Please note", "Further notes"),
 }
-#: First words of a description, each with one that means the same; its third person follows.
+#: First words of a description, each with a synonym; the third person is added below.
 _PAIRS = {
     "Calculate": "Compute",
     "Compute": "Calculate",
@@ -40,7 +40,7 @@ _PAIRS = {
     "Remove": "Delete",
 }
 _VERBS = {**_PAIRS, **{f"{old}s": f"{new}s" for old, new in _PAIRS.items()}}
-#: Phrases of sections and prompts that mean the same.
+#: Patterns of phrases in sections and prompts, with replacements of the same meaning.
 _PHRASES = (
     (r"\bDefault is\b", "Defaults to"),
     (r"\bdefault is\b", "defaults to"),
@@ -54,12 +54,12 @@ _BLOCK = re.compile(r"^(?:The function should (?:raise the exception for|output 
 
 class _Section(NamedTuple):
     heading: str
-    """Empty for the description."""
+    """Heading of the section; empty for the description."""
     lines: list[str]
 
 
 def reworded(texts: TaskTexts, chance: random.Random) -> TaskTexts:
-    """The task with its docstring's sections in another order, under other headings, and with other phrases.
+    """Return the task with its docstring's sections in another order, with other headings and other phrases.
 
     Raises:
         UnsafeError: nothing in it can be reordered or reworded.
@@ -75,7 +75,7 @@ def reworded(texts: TaskTexts, chance: random.Random) -> TaskTexts:
 
 def _reworded_docstring(text: str, chance: random.Random) -> str:
     description, *sections = _sections(text)
-    # What closes the last line belongs to the docstring's end, whichever section is last.
+    # The blank last line belongs to the docstring's end, whichever section is last.
     last = sections[-1].lines if sections else description.lines
     closing = last.pop() if len(last) > 1 and not last[-1].strip() else None
     sections = _other_order(sections, chance)
@@ -98,7 +98,7 @@ def _sections(text: str) -> list[_Section]:
 
 
 def _other_order(sections: Sequence[_Section], chance: random.Random) -> list[_Section]:
-    """Another order, as far as there are several."""
+    """Return the sections in another order, if there are several."""
     order = list(sections)
     while len(sections) > 1 and order == list(sections):
         chance.shuffle(order)
@@ -106,7 +106,7 @@ def _other_order(sections: Sequence[_Section], chance: random.Random) -> list[_S
 
 
 def _reworded_description(lines: list[str]) -> list[str]:
-    """The first word that is a known verb at the beginning, and phrases."""
+    """Replace the first word of the description, if it is a known verb, and known phrases."""
     changed, first = list[str](), True
     for line in lines:
         match = re.match(r"(\s*)([A-Z][a-z]+)\b", line)
@@ -138,7 +138,7 @@ def _without_blank_end(lines: list[str]) -> list[str]:
 
 
 def _reworded_instruction(text: str, chance: random.Random) -> str:
-    """The blocks before the code in another order; the code stays last."""
+    """Reword an instruction, with the blocks before the code in another order; the code stays last."""
     blocks: list[list[str]] = [[]]
     lines = text.split("\n")
     for number, line in enumerate(lines):

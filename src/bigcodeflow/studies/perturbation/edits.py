@@ -1,4 +1,4 @@
-"""Edits of a program's text at the places of its syntax tree, expressions within f-strings included."""
+"""Edit a program's text at the places of its syntax tree, including expressions within f-strings."""
 
 import ast
 import re
@@ -13,11 +13,11 @@ _BETWEEN_LITERALS = re.compile(r"(?:\s|\\\r?\n|#[^\n]*)+")
 
 
 class UnsafeError(Exception):
-    """The text cannot be changed so that its meaning is known to stay; says why."""
+    """Raised if a text cannot be changed with certainty that its meaning stays; the message says why."""
 
 
 class Edit(NamedTuple):
-    """Characters to be replaced; the offsets are those of the text before any edit."""
+    """Replacement of characters; the offsets refer to the text before any edit."""
 
     start: int
     end: int
@@ -25,7 +25,7 @@ class Edit(NamedTuple):
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """The text with all edits made, which may come in any order and repeat one another, but not overlap."""
+    """Return the text with all edits made; they may be in any order and repeated, but must not overlap."""
     parts, done = list[str](), 0
     for edit in sorted(set(edits)):
         if edit.start < done:
@@ -36,33 +36,33 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 
 class Source:
-    """A text that was parsed, and where it begins in the whole text that is edited."""
+    """Parsed text, and its offset in the whole text that is edited."""
 
     def __init__(self, text: str, base: int = 0) -> None:
         self.text, self.base = text, base
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
 
     def start(self, node: Any) -> int:
-        """Offset in the whole text at which a node begins."""
+        """Return the offset in the whole text at which a node begins."""
         return self._offset(node.lineno, node.col_offset)
 
     def end(self, node: Any) -> int:
-        """Offset in the whole text behind a node."""
+        """Return the offset in the whole text after a node."""
         return self._offset(node.end_lineno, node.end_col_offset)
 
     def segment(self, node: Any) -> str:
-        """The node's own text."""
+        """Return the text of a node."""
         return self.text[self.start(node) - self.base : self.end(node) - self.base]
 
     def _offset(self, line: int, column: int) -> int:
-        """The parser counts columns in bytes of UTF-8."""
+        """Return the offset of a line and column; the parser counts columns in bytes of UTF-8."""
         first = self._starts[line - 1]
         following = self._starts[line] if line < len(self._starts) else len(self.text)
         return self.base + first + len(self.text[first:following].encode()[:column].decode())
 
 
 def tree_of(text: str) -> ast.Module:
-    """The syntax tree of a text.
+    """Return the syntax tree of a text.
 
     Raises:
         UnsafeError: the parser refuses the text.
@@ -74,16 +74,16 @@ def tree_of(text: str) -> ast.Module:
 
 
 class Visitor(ast.NodeVisitor):
-    """Visits a tree with places in its text that are the same on every Python.
+    """Visit a tree with places in its text that are the same on every Python version.
 
-    Python 3.11 gives wrong places within f-strings, so that their expressions are read from the text and parsed alone.
+    Python 3.11 gives wrong places within f-strings, so their expressions are read from the text and parsed separately.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """The expressions of an f-string, at their own places."""
+        """Visit the expressions of an f-string with their places in the text."""
         outer, begin = self.source, self.source.start(node)
         for field in fields_of(outer.segment(node)):
             self.source = Source(f"({field.text})", begin + field.start - 1)
@@ -91,23 +91,23 @@ class Visitor(ast.NodeVisitor):
             self.source = outer
 
     def visit_field(self, field: "Field", tree: ast.Module) -> None:
-        """One expression of an f-string."""
+        """Visit one expression of an f-string."""
         del field
         self.visit(tree)
 
 
 class Field(NamedTuple):
-    """An expression in an f-string's braces."""
+    """Expression in an f-string's braces."""
 
     start: int
     """Offset within the literal's text."""
     text: str
     shows_itself: bool
-    """It is followed by an equals sign, so that its own text is part of the value."""
+    """True if an equals sign follows, so that the text of the expression is part of the value."""
 
 
 def fields_of(literals: str) -> Iterator[Field]:
-    """The expressions of one f-string, or of several literals beside one another; those of format specs included."""
+    """Yield the expressions of an f-string or of several adjacent literals, including those of format specs."""
     place = 0
     while place < len(literals):
         if gap := _BETWEEN_LITERALS.match(literals, place):
@@ -123,7 +123,7 @@ def fields_of(literals: str) -> Iterator[Field]:
 
 
 def _literal_end(text: str, place: int, quote: str) -> int:
-    """Where the closing quote begins; what is written for Python 3.10 holds no quote of its own kind in its fields."""
+    """Return the place of the closing quote; code for Python 3.10 has no quote of the same kind in its fields."""
     while not text.startswith(quote, place):
         place += 2 if text[place : place + 1] == "\\" else 1
         if place >= len(text):
@@ -154,7 +154,7 @@ def _fields_within(text: str, place: int, end: int) -> Iterator[Field]:
 
 
 def _expression_end(text: str, place: int, end: int) -> int:
-    """Where the expression's conversion, format spec or closing brace begins."""
+    """Return the place where the expression's conversion, format spec or closing brace begins."""
     depth = 0
     while place < end:
         character = text[place]

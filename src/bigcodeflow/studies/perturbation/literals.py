@@ -1,4 +1,4 @@
-"""Variants with other literals, where prompt and program share them."""
+"""Variants with other values for literals that prompt and program share."""
 
 import ast
 import codecs
@@ -15,9 +15,9 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_ ][A-Za-z0-9]+){0,3}")
 _NUMBER = re.compile(r"[1-9]\d+")
 _SHORTEST = 3
 _DIGEST = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
-#: A list of more words than these, all of them short and in lower case, is a vocabulary, such as stop words.
+#: A list with more words than this, all short and in lower case, is a vocabulary, such as stop words.
 _MOST_NAMES, _LONGEST_WORD = 10, 12
-#: Texts by which libraries are told what to do; as literals of a task they are no free choice.
+#: Option values of libraries; literals with these values cannot be replaced freely.
 OPTIONS = frozenset(
     """
     accept additive all any append asc ascii auto averaged_perceptron_tagger axes bar barh black blue bool both
@@ -31,15 +31,15 @@ OPTIONS = frozenset(
     """.split()  # noqa: SIM905 - a list would have a line a word
 )
 _SUFFIXES = ("value", "item", "entry", "field", "part", "info", "mark", "unit")
-#: Share of what can be changed that a variant changes, in turn: the less, the likelier expected results stay.
+#: Shares of the literals that a variant may change; with fewer changes, expected results are more likely to stay.
 _SHARES = (1.0, 0.5, 0.25)
 
 
 def other_literals(texts: TaskTexts, chance: random.Random) -> TaskTexts:
-    """The task with other literals, the same in prompts, solution and tests: names of keys and columns, numbers.
+    """Return the task with other literals (keys, column names, numbers), the same in prompts, solution and tests.
 
-    Taken are those that prompt and program spell out as a whole literal wherever they have them. A number is taken
-    where no example shows a result, which could depend on it.
+    A text is replaced if prompt and program always have it as a whole literal. A number is replaced only if no example
+    shows a result, which could depend on it.
 
     Raises:
         UnsafeError: the task has no such literal.
@@ -67,20 +67,20 @@ def other_literals(texts: TaskTexts, chance: random.Random) -> TaskTexts:
 
 
 def some(options: Sequence[str], chance: random.Random) -> list[str]:
-    """A part of the options, at least one of them."""
+    """Return a random part of the options, at least one; none without options."""
     share = chance.choice(_SHARES)
     return chance.sample(options, max(1, round(share * len(options)))) if options else []
 
 
 def _shared_strings(texts: TaskTexts) -> list[str]:
-    """String literals of the program that prompts quote, and that no text has in another way."""
+    """Return string literals of the program that both prompts quote and that no text has without quotes."""
     options = {value for value in _strings(texts.program.tree) if _WORD.fullmatch(value)} - _vocabulary(texts)
     prompts = (texts.complete_prompt, texts.instruct_prompt)
     found = list[str]()
     for one in sorted(options):
         pattern = re.escape(one)
         everywhere = len(re.findall(rf"(?<!\w){pattern}(?!\w)", texts.every_text()))
-        # Quotes that stand within a longer literal are escaped, or of another kind.
+        # Quotes within a longer literal are escaped, or of another kind.
         quoted = len(re.findall(rf"(?<![\w\\])(['\"`]){pattern}\1", texts.every_text()))
         quoted += len(re.findall(rf"\\\"{pattern}\\\"", texts.doc_struct))
         described = all(re.search(rf"['\"`]{pattern}['\"`]", prompt) for prompt in prompts)
@@ -95,7 +95,7 @@ def _strings(tree: ast.AST) -> list[str]:
 
 
 def _vocabulary(texts: TaskTexts) -> set[str]:
-    """Words of the program's long lists of words."""
+    """Return the words of the program's long lists of words."""
     found = set[str]()
     for node in ast.walk(texts.program.tree):
         if isinstance(node, ast.List | ast.Set | ast.Tuple) and len(node.elts) > _MOST_NAMES:
@@ -106,7 +106,7 @@ def _vocabulary(texts: TaskTexts) -> set[str]:
 
 
 def _is_free(text: str) -> bool:
-    """Whether a text is no option of a library, no codec, no digest, and no alphabet whose characters are taken."""
+    """Tell if a text is no option of a library, no codec, no digest, and no alphabet of single characters."""
     if text.lower() in OPTIONS or _DIGEST.fullmatch(text):
         return False
     if len(text) > _SHORTEST and list(text) == sorted(set(text)):
@@ -119,7 +119,7 @@ def _is_free(text: str) -> bool:
 
 
 def _shared_numbers(texts: TaskTexts) -> list[str]:
-    """Numbers of two digits and more that the signature or the constants before it state and that prompts repeat."""
+    """Return numbers of two or more digits in the signature or the constants before it that both prompts repeat."""
     constants = (node.value for node in ast.walk(texts.stub.tree) if isinstance(node, ast.Constant))
     numbers = {str(value) for value in constants if type(value) is int and _NUMBER.fullmatch(str(value))}
     prompts = (texts.complete_prompt, texts.instruct_prompt)
@@ -131,7 +131,7 @@ def _shared_numbers(texts: TaskTexts) -> list[str]:
 
 
 def _shows_results(prompt: str) -> bool:
-    """Whether an example of the docstring is followed by what it gives."""
+    """Tell if an example in the docstring is followed by its result."""
     lines = [line.strip() for line in prompt.split("\n")]
     return any(
         before.startswith((">>>", "...")) and line and not line.startswith((">>>", "...", '"""', "'''"))

@@ -1,4 +1,4 @@
-"""Names in docstrings and prompts: in examples, in lists of parameters, and in sentences where they are clear."""
+"""Rename parameters in docstrings and prompts: in examples, in lists of parameters, and in unambiguous sentences."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bigcodeflow.studies.perturbation.edits import UnsafeError
 
-#: A line that begins a section of a docstring: its heading, and what stands behind the colon.
+#: Line that begins a section of a docstring: its heading, and the text after the colon.
 HEADING = re.compile(
     r"[ \t]*(?P<heading>Parameters?|Args|Arguments|Returns?|Raises?|Requirements?|Examples?|Notes?|Constants)"
     r"[ \t]*:[ \t]*(?P<rest>[^\n]*)"
@@ -22,31 +22,31 @@ Renamed = Callable[[str], str]
 
 
 class Literals(NamedTuple):
-    """What string literals of solution and test say, and a docstring may have to say too."""
+    """String literals of solution and test, which a docstring may have to repeat unchanged."""
 
     whole: frozenset[str]
-    """Such as keys and names of columns."""
+    """Whole literals, such as keys and names of columns."""
     words: frozenset[str]
-    """Those of messages too."""
+    """Single words in literals, also those of messages."""
 
 
 def is_distinctive(name: str) -> bool:
-    """Whether a word of prose that is spelled so can only be the name."""
+    """Tell if a word of prose with this spelling can only be the name."""
     return "_" in name.strip("_") or any(character.isdigit() for character in name)
 
 
 def word(name: str) -> str:
-    """Pattern of the name as a whole word, which is no attribute of something."""
+    """Return a pattern that matches the name as a whole word, but not as an attribute."""
     return rf"(?<![\w.]){re.escape(name)}(?!\w)"
 
 
 def renamed_prose(text: str, names: Mapping[str, str], code: Renamed, literals: Literals) -> str:
-    """A docstring or prompt in which parameters have new names; other words that are spelled alike stay.
+    """Return a docstring or prompt with new names of parameters; keep other words with the same spelling.
 
     Args:
         names: new name by old name.
         code: renames in a piece of code, such as the lines of an example.
-        literals: what messages and keys must go on to say.
+        literals: messages and keys whose words must stay.
     """
     lines, section = list[str](), ""
     for is_example, group in groupby(text.split("\n"), key=lambda line: bool(_EXAMPLE.fullmatch(line))):
@@ -76,12 +76,12 @@ def _renamed_line(line: str, names: Mapping[str, str], literals: Literals, *, li
 
 
 def _replaced(line: str, places: str, name: str, new_name: str) -> str:
-    """The line with a name replaced in what a pattern of its places matches."""
+    """Replace a name in the parts of a line that match the pattern `places`."""
     return re.sub(places, lambda match: match[0].replace(name, new_name), line)
 
 
 def _renamed_examples(lines: list[str], code: Renamed) -> list[str]:
-    """Lines of a doctest; each statement is renamed in alone, as the next may not be Python."""
+    """Rename in the lines of a doctest, one statement at a time, as the next may not be Python."""
     found = list[str]()
     for statement in _statements(lines):
         matches = [match for line in statement if (match := _EXAMPLE.fullmatch(line))]
@@ -107,7 +107,7 @@ def _statements(lines: list[str]) -> Iterator[list[str]]:
 
 
 def literals_of(*trees: ast.AST) -> Literals:
-    """The string literals of programs, docstrings left out."""
+    """Return the string literals of programs, without docstrings."""
     whole, words = set[str](), set[str]()
     for tree in trees:
         docstrings = {

@@ -1,4 +1,4 @@
-"""Variants with another name of the function, or other names of its parameters."""
+"""Variants with another name for the function, or other names for its parameters."""
 
 import random
 import re
@@ -19,15 +19,15 @@ from bigcodeflow.studies.perturbation.task_texts import (
 
 _VERBS = ("solve", "compute", "process", "run", "handle", "perform", "evaluate", "make")
 _NOUNS = ("task", "request", "problem", "step", "job", "result", "answer", "operation")
-#: New names keep the old one within, so that a sentence that is left as it is still says which parameter it means.
+#: New names contain the old name, so that an unchanged sentence still shows which parameter it means.
 _FORMS = ("given_{}", "input_{}", "{}_arg", "{}_param", "the_{}", "my_{}", "{}_in", "{}_value")
 
 
 def renamed_function(texts: TaskTexts, chance: random.Random) -> TaskTexts:
-    """The task with another name of its function, in every text and string.
+    """Return the task with another name for its function, in every text and string.
 
     Raises:
-        UnsafeError: the name is also an ordinary word, so that not every place where it stands can mean the function.
+        UnsafeError: the name is also an ordinary word, so that some occurrences may not mean the function.
     """
     old = texts.entry_point
     if not is_distinctive(old):
@@ -41,10 +41,10 @@ def renamed_function(texts: TaskTexts, chance: random.Random) -> TaskTexts:
 
 
 def renamed_parameters(texts: TaskTexts, chance: random.Random) -> TaskTexts:
-    """The task with other names of all parameters of its function that can be renamed.
+    """Return the task with other names for all parameters of its function that can be renamed.
 
     Raises:
-        UnsafeError: it has no such parameter.
+        UnsafeError: the function has no such parameter.
     """
     names = _new_names(texts, chance)
     if not names:
@@ -82,13 +82,13 @@ def _program_edits(program: Program, texts: TaskTexts, names: Mapping[str, str])
 
 
 def _renamed_stub(text: str, texts: TaskTexts, names: Mapping[str, str]) -> str:
-    """A signature without a body."""
+    """Rename parameters in a signature without a body."""
     program = Program(f"{text}\n    pass\n", texts.entry_point)
     return edited(program.text, _program_edits(program, texts, names)).removesuffix("\n    pass\n")
 
 
 def _new_names(texts: TaskTexts, chance: random.Random) -> dict[str, str]:
-    """New names of the parameters whose every use is known, by the old ones."""
+    """Return new names by old names, for the parameters of which every use is known."""
     found, test = dict[str, str](), tree_of(texts.test)
     for argument in parameters_of(texts.program.function):
         old = argument.arg
@@ -104,7 +104,7 @@ def _new_names(texts: TaskTexts, chance: random.Random) -> dict[str, str]:
 
 
 def _unused(texts: TaskTexts, names: list[str]) -> str:
-    """The first name that no text has as a word."""
+    """Return the first name that no text contains; raise UnsafeError if all names are in use."""
     every_text = texts.every_text()
     for name in names:
         if not re.search(word(name), every_text) and name not in every_text:

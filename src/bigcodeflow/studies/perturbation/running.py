@@ -1,4 +1,4 @@
-"""The second run: the settings of the first, on a dataset of variants of its tasks."""
+"""Settings of the second run: those of the first run, on a dataset of variants of its tasks."""
 
 from pathlib import Path
 
@@ -7,16 +7,16 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import as_name
 from bigcodeflow.pipeline.outputs import model_name
 
-#: Sources that answer whatever tasks there are.
+#: Sources of samples that can answer any task.
 _ANSWERING = ("model", "oracle", "stub", "cheat")
 _LONGEST_NAME = 180
 
 
 def require_answers(run: RunConfig) -> None:
-    """Refuse samples that answer the original tasks alone, before anything is executed.
+    """Refuse samples that answer only the original tasks, before anything is executed.
 
     Raises:
-        ConfigError: the samples are recorded ones.
+        ConfigError: the samples are recorded.
     """
     if run.samples.source not in _ANSWERING:
         raise ConfigError(
@@ -26,7 +26,7 @@ def require_answers(run: RunConfig) -> None:
 
 
 def perturbed_run(run: RunConfig, dataset: Path) -> RunConfig:
-    """The run on a file of variants, with a name of its own."""
+    """Return the settings for a run on a file of variants, with another name and output folder."""
     name = model_name(run) if run.name == "run" else run.name
     changed = {
         "name": f"{as_name(name)[:_LONGEST_NAME]}-perturbed",

@@ -1,4 +1,4 @@
-"""Where a program means a parameter of its function, and where calls name one."""
+"""Places where a program uses a parameter of its function, and where calls name a parameter."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ _BY_NAME = frozenset({"locals", "vars", "eval", "exec", "globals"})
 
 
 def function_of(tree: ast.Module, name: str) -> Function:
-    """The one function of that name at the top of a module."""
+    """Return the only function of that name at the top of a module; raise UnsafeError if there is not exactly 1."""
     found = [node for node in tree.body if isinstance(node, Function) and node.name == name]
     if len(found) != 1:
         raise UnsafeError(f"{name} is defined {len(found)} times")
@@ -20,13 +20,13 @@ def function_of(tree: ast.Module, name: str) -> Function:
 
 
 def parameters_of(function: Function) -> list[ast.arg]:
-    """Parameters that a call may name, in their order."""
+    """Return the parameters in order, without ``*args`` and ``**kwargs``."""
     arguments = function.args
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
 def parameter_edits(source: Source, function: Function, names: Mapping[str, str]) -> list[Edit]:
-    """Edits that rename parameters in a function's signature and body; ``names`` has the new name of each old one."""
+    """Return edits that rename parameters in a function's signature and body; ``names`` maps old to new names."""
     found = []
     for argument in parameters_of(function):
         if argument.arg in names:
@@ -39,7 +39,7 @@ def parameter_edits(source: Source, function: Function, names: Mapping[str, str]
 
 
 class _Uses(Visitor):
-    """Edits of every place in a function's body that means its local variable of one name."""
+    """Collect edits of every place in a function's body that uses its local variable of one name."""
 
     def __init__(self, source: Source, name: str, new_name: str) -> None:
         super().__init__(source)
@@ -74,7 +74,7 @@ class _Uses(Visitor):
         self.generic_visit(node)
 
     def _visit_nested(self, node: ast.AST) -> None:
-        """A function within the function: its defaults are the outer scope's, its body has a scope of its own."""
+        """Visit a nested function or class: its defaults belong to the outer scope, its body has a separate scope."""
         inner = node.body if isinstance(node, ast.Lambda | Function | ast.ClassDef) else []
         body = inner if isinstance(inner, list) else [inner]
         within = {id(one) for one in body}
@@ -94,13 +94,13 @@ class _Uses(Visitor):
         if not any(_stores(generator.target, self._name) for generator in generators):
             self.generic_visit(node)
             return
-        # The first iterable alone is evaluated outside.
+        # Only the first iterable is evaluated in the outer scope.
         self.visit(generators[0].iter)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _visit_comprehension  # noqa: N815
 
     def _refuse_bound(self, node: ast.AST) -> None:
-        """A statement that binds the name, or means it, without a place of its own in the tree."""
+        """Refuse a statement that binds or names the variable, as the tree has no separate place for the name."""
         names = {getattr(node, field, None) for field in ("name", "rest", "asname")}
         names |= set(getattr(node, "names", ()) if isinstance(node, ast.Global | ast.Nonlocal) else ())
         if isinstance(node, ast.alias):
@@ -118,7 +118,7 @@ def _stores(node: ast.AST, name: str) -> bool:
 
 
 def _binds(scope: ast.AST, name: str) -> bool:
-    """Whether a nested function or class has a variable of its own of that name."""
+    """Tell if a nested function or class has its own variable of that name; raise UnsafeError if it is nonlocal."""
     arguments = getattr(scope, "args", None)
     if isinstance(arguments, ast.arguments) and any(
         isinstance(node, ast.arg) and node.arg == name for node in ast.walk(arguments)
@@ -140,7 +140,7 @@ def _binds(scope: ast.AST, name: str) -> bool:
 
 
 def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Nodes of a scope, without those of functions, classes and targets of comprehensions within it."""
+    """Yield the nodes of a scope, without the inside of nested functions and classes and comprehension targets."""
     body = getattr(scope, "body", [])
     todo: list[ast.AST] = list(body) if isinstance(body, list) else [body]
     while todo:
@@ -155,10 +155,10 @@ def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def keyword_edits(source: Source, tree: ast.AST, entry_point: str, names: Mapping[str, str]) -> list[Edit]:
-    """Edits that rename keyword arguments of calls of the entry point, also those made through another function.
+    """Return edits that rename keyword arguments in calls of the entry point, also in calls through another function.
 
     Raises:
-        UnsafeError: a call hands on a mapping of arguments that is made elsewhere and may hold one of the names.
+        UnsafeError: a call passes a mapping of arguments that is made elsewhere and may contain one of the names.
     """
     finder = _Calls(source, entry_point, names)
     finder.visit(tree)
@@ -176,7 +176,7 @@ class _Calls(Visitor):
         super().__init__(source)
         self.edits: list[Edit] = []
         self.hands_on = False
-        """Whether a call takes arguments from a mapping that is not written there."""
+        """True if a call takes arguments from a mapping that is not written in the call."""
         self._entry_point, self._names = entry_point, names
 
     def visit_Call(self, node: ast.Call) -> None:  # noqa: N802

@@ -1,4 +1,4 @@
-"""What people read of the study: the gap by kind with its interval, then the tasks that variants alone fail."""
+"""Tables of the study: the gap by kind with its interval, then the tasks whose variants pass less often."""
 
 import math
 from collections import defaultdict
@@ -17,7 +17,7 @@ _Row = Mapping[str, Any]
 
 
 class Gap(NamedTuple):
-    """How much less a model scores on variants of one kind, over tasks; shares are in 0..1."""
+    """Gap between a model's scores on original tasks and on variants of one kind, over tasks; shares are in 0..1."""
 
     kind: str
     n_tasks: int
@@ -31,15 +31,15 @@ class Gap(NamedTuple):
     interval: Interval
     """95 % interval of the difference, by the bootstrap over tasks: a task with its variants is one cluster."""
     p: float
-    """Two-sided, of the sign-flip test over tasks."""
+    """Two-sided p-value of the sign-flip test over tasks."""
     kept: float
-    """Robustness: the chance that a sample of a variant passes where one of the original does; NaN where none does."""
+    """Robustness: the chance that a variant's sample passes if a sample of the original passes; NaN if none passes."""
 
 
 def gaps(rows: Sequence[_Row]) -> list[Gap]:
-    """The gap of each kind in the order of the rows, and of all kinds where there are several.
+    """Return the gap of each kind in the order of the rows, and of all kinds if there are several.
 
-    Over all kinds a task counts by the mean over its kinds.
+    Over all kinds, a task counts with the mean over its kinds.
     """
     by_kind = defaultdict[str, list[_Row]](list)
     for row in rows:
@@ -73,7 +73,7 @@ def _gap(kind: str, tasks: Sequence[Sequence[_Row]]) -> Gap:
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """The gaps by kind, then the tasks whose original is solved more often than its variants."""
+    """Return the gaps by kind, then the tasks whose original is solved more often than its variants."""
     found = rows.to_pylist()
     return [_gap_table(found), _task_table(found)] if found else []
 

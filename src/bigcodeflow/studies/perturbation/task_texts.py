@@ -1,4 +1,4 @@
-"""A task's texts that a variant changes together, and how they lie in one another."""
+"""Texts of a task that a variant changes together, and the relations between them."""
 
 import ast
 import json
@@ -18,7 +18,7 @@ _FENCE = re.compile(r"```(?:python)?\n(.*?)\n?```", re.DOTALL)
 
 @dataclass(frozen=True)
 class TaskTexts:
-    """The texts of one task, in one form or another."""
+    """Texts of one task, original or changed."""
 
     task_id: str
     entry_point: str
@@ -31,30 +31,30 @@ class TaskTexts:
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> Self:
-        """The texts of a row of TASKS."""
+        """Create the texts from a row of TASKS."""
         return cls(**{name: str(row[name]) for name in cls.__dataclass_fields__})
 
     def columns(self) -> dict[str, str]:
-        """The texts by column."""
+        """Return the texts by column."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def every_text(self) -> str:
-        """All texts, to look for a word in."""
+        """Return all texts joined, to search for a word."""
         return "\n".join([*(getattr(self, name) for name in TEXTS), self.doc_struct])
 
     @cached_property
     def program(self) -> "Program":
-        """Prompt and solution as the one program that they are."""
+        """Prompt and solution joined to one program."""
         return Program(self.complete_prompt + self.canonical_solution, self.entry_point)
 
     @cached_property
     def stub(self) -> "Program":
-        """The program of code_prompt, with the body that the original gives it."""
+        """Program of code_prompt with the body ``pass``, as the original has it."""
         return Program(f"{self.code_prompt}\n    pass\n", self.entry_point)
 
 
 class Program:
-    """A program with the function that is asked for."""
+    """Parsed program, with the requested function."""
 
     def __init__(self, text: str, entry_point: str) -> None:
         self.text, self.tree, self.source = text, tree_of(text), Source(text)
@@ -62,7 +62,7 @@ class Program:
 
     @cached_property
     def docstring(self) -> tuple[int, int]:
-        """Begin and end of the docstring's content in the text.
+        """Start and end of the docstring's content in the text.
 
         Raises:
             UnsafeError: the function has no docstring, or not one literal in three quotes.
@@ -79,7 +79,7 @@ class Program:
 
 
 def split_edits(texts: TaskTexts, edits: list[Edit]) -> tuple[str, str]:
-    """Prompt and solution after edits of the program that they are together."""
+    """Return prompt and solution after edits of the program that they form together."""
     length = len(texts.complete_prompt)
     if any(edit.start < length < edit.end for edit in edits):
         raise UnsafeError("an edit reaches from the prompt into the solution")
@@ -89,7 +89,7 @@ def split_edits(texts: TaskTexts, edits: list[Edit]) -> tuple[str, str]:
 
 
 def changed_instruction(text: str, *, prose: Callable[[str], str], code: Callable[[str], str]) -> str:
-    """An instruct prompt whose prose and whose fenced code are changed each in its own way."""
+    """Return an instruct prompt with its prose changed by `prose` and its fenced code by `code`."""
     parts, done = list[str](), 0
     for match in _FENCE.finditer(text):
         parts += [prose(text[done : match.start(1)]), code(match[1])]
@@ -98,7 +98,7 @@ def changed_instruction(text: str, *, prose: Callable[[str], str], code: Callabl
 
 
 def changed_doc_struct(text: str, prose: Callable[[str], str]) -> str:
-    """doc_struct with each of its lists of lines changed as a whole."""
+    """Return doc_struct with each of its lists of lines changed as a whole."""
     try:
         parts = json.loads(text)
     except ValueError:
@@ -113,6 +113,6 @@ def changed_doc_struct(text: str, prose: Callable[[str], str]) -> str:
 
 
 def _changed_lines(name: str, lines: list[str], prose: Callable[[str], str]) -> list[str]:
-    """The lines as a section of their own, so that parameters are known as such."""
+    """Change the lines as a separate section, so that parameters are recognized."""
     heading = "Parameters:" if name == "params" else "Text:"
     return prose("\n".join([heading, *lines])).split("\n")[1:]

@@ -1,4 +1,4 @@
-"""Variants of a task that mean the same: which kinds there are, and how those of a seed are made."""
+"""Variants of a task that mean the same: their kinds, and how a seed makes them."""
 
 import hashlib
 import random
@@ -16,7 +16,7 @@ from bigcodeflow.studies.perturbation.literals import other_literals
 from bigcodeflow.studies.perturbation.renaming import renamed_function, renamed_parameters
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts
 
-#: What can be changed, in the order in which the changes of a combination are made.
+#: Changes by kind, in the order in which a combination makes them.
 KINDS: Mapping[str, Callable[[TaskTexts, random.Random], TaskTexts]] = {
     "function": renamed_function,
     "parameters": renamed_parameters,
@@ -24,10 +24,10 @@ KINDS: Mapping[str, Callable[[TaskTexts, random.Random], TaskTexts]] = {
     "docstring": reworded,
     "data": other_data,
 }
-#: Kinds whose variants may turn out wrong when they are executed, so that more are made than are needed.
+#: Kinds whose variants may fail when they are executed, so that more are made than are needed.
 _UNSURE = frozenset({"literals", "data"})
 _SPARE = 3
-#: How often another draw is made where one gives a variant that is there already.
+#: Maximum number of draws for each wanted variant, since a draw may repeat an earlier variant.
 _DRAWS = 4
 
 
@@ -35,30 +35,30 @@ class Variant(NamedTuple):
     """One variant of a task, not yet executed."""
 
     task_id: str
-    """The original's id, then the kind and the number, as in BigCodeBench/12~function.1."""
+    """Id of the original, then the kind and the number, as in BigCodeBench/12~function.1."""
     original_task_id: str
     kind: str
     number: int
-    """1-based, within task and kind."""
+    """1-based number within task and kind."""
     texts: TaskTexts
 
 
 def original_of(task_id: str) -> tuple[str, str]:
-    """The id of the task that a variant was made of, and its kind; the kind of an original is empty."""
+    """Return the id of the task from which a variant was made, and its kind; an original has an empty kind."""
     original, _, name = task_id.partition(VARIANT_SEPARATOR)
     return original, name.rpartition(".")[0]
 
 
 def kind_order(kind: str) -> tuple[int, str]:
-    """Where a kind stands in tables: single ones in their order, then combinations."""
+    """Return the sort key of a kind in tables: single kinds in their order, then combinations."""
     return list(KINDS).index(kind) if kind in KINDS else len(KINDS), kind
 
 
 def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Kinds and combinations such as 'function+docstring', each with its parts in their order.
+    """Return kinds and combinations such as 'function+docstring', each once, with its parts in the order of KINDS.
 
     Raises:
-        ConfigError: one is not known.
+        ConfigError: a kind is unknown, or none is given.
     """
     found = list[str]()
     for kind in kinds:
@@ -72,9 +72,9 @@ def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int) -> Iterator[Variant]:
-    """Different variants of one kind, of a row of TASKS; the same seed gives the same ones.
+    """Yield different variants of one kind of a row of TASKS; the same seed gives the same variants.
 
-    For kinds that may fail when they are executed there are more than ``per_task``.
+    Kinds that may fail when they are executed give more than ``per_task``.
     """
     original, seen = TaskTexts.of(task), set[str]()
     wanted = per_task + (_SPARE if _UNSURE & set(kind.split("+")) else 0)
@@ -95,7 +95,7 @@ def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int)
 
 
 def _changed(texts: TaskTexts, kind: str, chance: random.Random) -> TaskTexts:
-    """All changes of a combination, each to what the one before it made."""
+    """Make all changes of a combination, each on the result of the change before."""
     changed = texts
     for part in kind.split("+"):
         changed = KINDS[part](changed, chance)

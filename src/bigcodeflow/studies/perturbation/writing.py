@@ -1,4 +1,4 @@
-"""Datasets of variants: made of a dataset's tasks, executed with reference solution and stub, and written as a file."""
+"""Make variants of a dataset's tasks, execute them with reference solution and stub, and write them to a file."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes
 from bigcodeflow.studies.perturbation import PerturbationConfig
 from bigcodeflow.studies.perturbation.variants import Variant, variants_of
 
-#: Columns of a file of variants beside those of the hub: text, but for ``hard`` and the lists.
+#: Columns of a file of variants, including those of the hub: text, except ``hard`` and the lists.
 _LISTS = ("domains", "expected_tests")
 _TYPES = {
     **dict.fromkeys((*HUB_COLUMNS, "original_task_id", "perturbation"), pa.string()),
@@ -32,42 +32,42 @@ _SUFFIXES = (".parquet", ".jsonl")
 
 
 class KindYield(NamedTuple):
-    """How many tasks have variants of one kind."""
+    """Numbers of tasks and variants of one kind."""
 
     kind: str
     tasks: int
     tasks_made: int
-    """Tasks of which a variant could be made."""
+    """Number of tasks for which a variant could be made."""
     tasks_valid: int
-    """Tasks with a variant that its reference solution passes and its stub does not."""
+    """Number of tasks with a variant that its reference solution passes and its stub does not."""
     variants: int
-    """Variants that are kept."""
+    """Number of variants that are kept."""
 
 
 class Perturbed(NamedTuple):
-    """A dataset of variants."""
+    """Dataset of variants."""
 
     path: Path
-    """The file, in the store."""
+    """File in the store."""
     rows: Sequence[Mapping[str, Any]]
-    """Of SCHEMA, in the order of the original tasks."""
+    """Rows of SCHEMA, in the order of the original tasks."""
     yields: Sequence[KindYield]
 
     @property
     def table(self) -> Table:
-        """How many tasks have variants, by kind."""
+        """Table of the numbers of tasks with variants, by kind."""
         counts = [Column(one, "right") for one in ("tasks", "with variants", "with valid ones", "kept")]
         return Table.of([Column("kind"), *counts], list(self.yields), title="Variants")
 
 
 def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
-    """Make variants and execute them; those that hold are put into the store as a dataset file.
+    """Make variants, execute them, and put the valid ones into the store as a dataset file.
 
-    A variant holds where its reference solution passes its test and its stub does not. Executions are those of an
-    ordinary run, so that known verdicts are reused and an interrupted check goes on.
+    A variant is valid if its reference solution passes its test and its stub does not. They are executed by an
+    ordinary run, so that known verdicts are reused and an interrupted check continues.
 
     Raises:
-        DatasetError: the tasks cannot be read, or no variant holds.
+        DatasetError: the tasks cannot be read, or no variant is valid.
     """
     run, store = config.run, open_store(config.run.store)
     resolved = datasets.resolve(run.dataset)
@@ -95,7 +95,7 @@ def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
 
 
 def valid_variants(run: RunConfig, candidates: Path, listener: Listener) -> frozenset[str]:
-    """Ids of the variants in a dataset file whose reference solution passes and whose stub fails."""
+    """Return ids of the variants in a dataset file whose reference solution passes and whose stub fails."""
     execution = run.execution.model_copy(update={"integrity": "off", "variants": ("calibrated",)})
     check = run.model_copy(
         update={
@@ -115,17 +115,17 @@ def valid_variants(run: RunConfig, candidates: Path, listener: Listener) -> froz
 
 
 def require_suffix(out: str) -> None:
-    """Refuse a file that no run would take, before anything is executed.
+    """Refuse a file name that no run accepts, before anything is executed.
 
     Raises:
-        DatasetError: its name ends in another way.
+        DatasetError: the name does not end in .parquet or .jsonl.
     """
     if user_path(out).suffix not in _SUFFIXES:
         raise DatasetError(f"{out}: name a file that ends in {' or '.join(_SUFFIXES)}")
 
 
 def write_dataset(perturbed: Perturbed, out: str) -> Path:
-    """Write the variants as a Parquet or JSONL file that any run takes as ``dataset.source``.
+    """Write the variants as a Parquet or JSONL file that any run accepts as ``dataset.source``.
 
     Raises:
         DatasetError: the file's name has another ending.
@@ -157,7 +157,7 @@ def _stored(store: Store, name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
 
 
 def _first(made: Iterable[Variant], valid: frozenset[str], per_task: int) -> Iterator[Variant]:
-    """The first valid variants of each task and kind."""
+    """Yield the first valid variants of each task and kind, at most ``per_task``."""
     counts = dict[tuple[str, str], int]()
     for variant in made:
         place = variant.original_task_id, variant.kind

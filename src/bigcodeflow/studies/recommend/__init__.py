@@ -1,7 +1,7 @@
-"""Which recorded model suits a project: models ranked on the tasks that use the project's libraries.
+"""Recommend recorded models for a project: rank them on the tasks that use the project's libraries.
 
-It executes nothing and keeps nothing: the catalog of a store is all that it reads. docs/recommend.md says how the
-numbers are made.
+Nothing is executed or stored; only the catalog of a store is read. docs/recommend.md explains how the numbers are
+computed.
 """
 
 from bigcodeflow.studies.recommend.evidence import Selection, evidence_of_store, read_evidence

@@ -1,4 +1,4 @@
-"""Evidence of a store on its models: one run of each, on the tasks that all of them were judged on."""
+"""Evidence of a store on its models: one run for each model, on tasks on which all of them were judged."""
 
 import json
 from collections import defaultdict
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FEWEST_MODELS = 2
-#: Share of the common tasks that a model must have been judged on: some samples of a run are not judged.
+#: Least share of the common tasks on which a model must be judged: a run may have samples that are not judged.
 _LEAST_JUDGED = 0.95
-#: More are no ranking that anybody reads.
+#: Maximum number of ranked models; nobody reads a longer ranking.
 _MOST_MODELS = 60
-#: Marks of runs whose numbers are no scores of their board.
+#: Columns that mark runs whose numbers are not scores of their board, with the reason.
 _NO_SCORES = {
     "split_mismatch": "their models were asked the prompts of another split",
     "contradicted": "their tasks show tests that contradict them",
@@ -35,44 +35,44 @@ _NO_SCORES = {
 
 
 class Selection(NamedTuple):
-    """Which runs and tasks count."""
+    """Selection of the runs and tasks that count."""
 
     split: str = ""
-    """Empty takes the one that most models have a run of."""
+    """Split of the runs; empty takes the split with runs of most models."""
     subset: str = ""
-    """'hard' takes the tasks of BigCodeBench-Hard; else all count."""
+    """'hard' takes the tasks of BigCodeBench-Hard; any other value takes all tasks."""
 
 
 _ALL = Selection()
 
 
 class ModelRun(NamedTuple):
-    """The run that stands for a model."""
+    """Run that represents a model."""
 
     model: str
     record: str
     cost_usd: float | None
-    """Mean price of an answer, as recorded when the model was asked; None: not recorded."""
+    """Mean price of an answer, as recorded when the model was asked; None if not recorded."""
     latency_seconds: float | None
-    """Median time until an answer was complete; None: not recorded."""
+    """Median time until an answer was complete; None if not recorded."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Evidence:
-    """Outcomes of the models that can be ranked, in the order of their names, and what was left out."""
+    """Outcomes of the models that can be ranked, ordered by name, and notes on the rest."""
 
     runs: Sequence[ModelRun]
     outcomes: Outcomes
     split: str
     notes: tuple[str, ...]
-    """Sentences: which runs do not count, and why."""
+    """Sentences about runs that do not count, with reasons."""
 
 
 def evidence_of_store(location: Path | str, selection: Selection = _ALL) -> Evidence:
-    """The evidence of a store, whose catalog is built anew where it lacks a run.
+    """Return the evidence of a store; rebuild its catalog if it lacks a run.
 
     Raises:
-        ArtifactError: there is no store, its catalog cannot be read, or as ``read_evidence`` has it.
+        ArtifactError: the store does not exist, its catalog cannot be read, or ``read_evidence`` raises it.
     """
     import duckdb
 
@@ -93,7 +93,7 @@ def evidence_of_store(location: Path | str, selection: Selection = _ALL) -> Evid
 
 
 def _is_current(path: Path, store: Store) -> bool:
-    """Whether a catalog is there that tells of every recorded run."""
+    """Tell if the catalog exists, is of this version, and contains exactly the recorded runs."""
     import duckdb
 
     try:
@@ -108,17 +108,17 @@ def _is_current(path: Path, store: Store) -> bool:
 
 
 def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL) -> Evidence:
-    """The evidence in a store's catalog, which the connection uses.
+    """Return the evidence in a store's catalog, read through an open connection.
 
-    A model stands once, in its run with most tasks, of several the latest. Controls do not count, nor do runs that were
-    judged raw alone where others were calibrated, over contradicted tasks, over variants of tasks, or whose model was
-    asked the prompts of another split, nor a task for a run in which its own solution failed. Models are ranked on the
-    tasks that they have in common: a run of the hard tasks alone is not set beside runs of all of them. Of very many
-    models those that pass most are ranked.
+    Each model counts once, with its run of most tasks, of equal ones the latest. Left out are controls; runs judged
+    only raw if others were calibrated; runs over contradicted tasks or variants of tasks; runs whose model was asked
+    the prompts of another split; and, for each run, tasks whose reference solution failed. Models are ranked on their
+    common tasks: a run of the hard tasks only is not compared with runs of all tasks. If there are too many models,
+    those with the highest pass rates are ranked.
 
     Raises:
         ArtifactError: fewer than two models are left.
-        ConfigError: the split or subset is none.
+        ConfigError: the split or subset is unknown.
     """
     if selection.split not in ("", "complete", "instruct") or selection.subset not in ("", "full", "hard"):
         raise ConfigError(
@@ -154,24 +154,21 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL)
 
 
 def strongest(outcomes: Outcomes, places: Sequence[int], most: int) -> tuple[list[int], list[int]]:
-    """Of the models at these places at most so many, those that pass the largest shares of their tasks; and the others.
-
-    Both in the order of the places.
-    """
+    """Split models into the `most` best by pass rate and the rest, both in the order of `places`."""
     shares = np.nanmean(outcomes.shares[list(places)], axis=1)
     kept = {places[one] for one in np.argsort(-shares, kind="stable")[:most]}
     return [place for place in places if place in kept], [place for place in places if place not in kept]
 
 
 def _left_out(found: Sequence[Row]) -> Iterator[str]:
-    """Sentences about runs whose numbers are no scores."""
+    """Yield sentences about runs whose numbers are not scores."""
     for column, reason in _NO_SCORES.items():
         if records := [row["record"] for row in found if row[column]]:
             yield f"Left out, as {reason}: {shortened(records)}."
 
 
 def _of_one_variant(rows: Sequence[Row]) -> tuple[Sequence[Row], list[str]]:
-    """Leave raw programs out, which lack what calibration adds, unless there are no others; a sentence names them."""
+    """Leave out runs judged only raw, without calibration, unless all are; return a sentence that names them."""
     raw = [row["record"] for row in rows if row["variant"] != "calibrated"]
     if not raw or len(raw) == len(rows):
         return rows, []
@@ -188,13 +185,13 @@ def _model_run(row: Row) -> ModelRun:
 
 
 def _split_of_most(rows: Sequence[Row]) -> str:
-    """The split with most models; complete where both have as many."""
+    """Return the split with most models; complete if both have equally many."""
     models = {split: {_model(row) for row in rows if row["split"] == split} for split in ("complete", "instruct")}
     return max(models, key=lambda split: len(models[split]))
 
 
 def _one_of_each(rows: Sequence[Row]) -> list[Row]:
-    """The run that stands for each model, in the order of the models' names."""
+    """Return the run that represents each model, in the order of the models' names."""
     best: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: (row["n_tasks"], row["started_at"], row["record"])):
         best[_model(row)] = row
@@ -202,7 +199,7 @@ def _one_of_each(rows: Sequence[Row]) -> list[Row]:
 
 
 def _of_several_settings(rows: Sequence[Row], chosen: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence that names the settings that count, where models were asked or judged in several."""
+    """Yield a sentence that names the settings that count, if models have runs in several settings."""
     settings: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         settings[_model(row)].add(row["setting_key"])
@@ -211,7 +208,7 @@ def _of_several_settings(rows: Sequence[Row], chosen: Sequence[Row]) -> Iterator
 
 
 def _outcomes(connection: "DuckDBPyConnection", chosen: Sequence[Row], *, only_hard: bool) -> Outcomes:
-    """Shares of passing samples of the chosen runs; tasks in the order of the dataset."""
+    """Return the shares of passing samples of the chosen runs, with tasks in the order of the dataset."""
     known = rows_of(connection, "explorer/tasks")
     facts = {row["task_id"]: row for row in known if row["hard"] or not only_hard}
     places = {task_id: place for place, task_id in enumerate(facts)}
@@ -232,10 +229,10 @@ def _kind(row: Row) -> Mapping[str, str | None]:
 
 
 def common_tasks(outcomes: Outcomes) -> tuple[list[int], list[int]]:
-    """Places of the models that can be ranked, and of the tasks that they have in common.
+    """Return the places of the models that can be ranked, and of the tasks that they have in common.
 
-    The tasks are those of a run, the one that gives most outcomes: models that were judged on nearly all of its tasks,
-    times these tasks. A model that lacks more of them than samples that could not be judged is not ranked.
+    The tasks are those of the run with most outcomes: its number of tasks times the number of models that were judged
+    on nearly all of them. A model judged on less than ``_LEAST_JUDGED`` of these tasks is not ranked.
     """
     judged = np.isfinite(outcomes.shares)
     if not judged.any():
@@ -244,7 +241,7 @@ def common_tasks(outcomes: Outcomes) -> tuple[list[int], list[int]]:
     shared = judged.astype(np.int64) @ judged.T.astype(np.int64)
     covers = (shared >= _LEAST_JUDGED * n_tasks[:, None]) & (n_tasks[:, None] > 0)
     n_models = covers.sum(axis=1)
-    # Of a run that no other covers the number of its tasks decides, where there is nothing better.
+    # If no run is covered by another model, the number of tasks decides.
     best = np.lexsort((n_tasks, n_models * n_tasks, n_models >= _FEWEST_MODELS))[-1]
     ranked = np.flatnonzero(covers[best])
     tasks = np.flatnonzero(judged[ranked].mean(axis=0) >= _LEAST_JUDGED)

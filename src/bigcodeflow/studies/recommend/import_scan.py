@@ -13,27 +13,27 @@ from typing import Any
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.studies.recommend.requirements import decoded
 
-#: Folders that hold other people's code, or none.
+#: Folders with other people's code, or without code.
 _SKIPPED = frozenset({"node_modules", "site-packages", "venv", "env", "virtualenv", "__pycache__", "build", "dist"})
 _SUFFIXES = (".py", ".pyw", ".ipynb")
-#: For text that is no Python 3: a line that imports.
+#: Line that imports, for text that is not Python 3.
 _LINE = re.compile(
     r"(?:^|;)[ \t]*(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import\b|import[ \t]+([\w \t.,]+))", re.MULTILINE
 )
 #: Lines of notebooks for IPython, not Python: magics, commands, help.
 _MAGIC = re.compile(r"^[ \t]*(?:[%!?]|.*\?[ \t]*$)")
-#: Begins a cell that is a text, or a program of another language.
+#: Start of a cell that is a text, or a program of another language.
 _OTHER_CELL = re.compile(r"\s*%%(?!(?:time|timeit|capture|prun)\b)")
 _LARGEST_BYTES = 20_000_000
 
 
 def imported_modules(folder: Path) -> tuple[str, ...]:
-    """Names of the top-level modules that the files import, sorted; the folder's own modules are left out.
+    """Return the sorted names of the top-level modules that the files import, without the folder's own modules.
 
-    Files are read and never executed. Where one is no Python 3, the lines that look like imports count.
+    Files are read and never executed. In a file that is not Python 3, the lines that look like imports count.
 
     Raises:
-        ConfigError: there is no such folder or file, or no Python in it.
+        ConfigError: the folder or file does not exist, or has no Python.
     """
     if folder.is_file():
         files, own = [folder], set()
@@ -50,7 +50,7 @@ def imported_modules(folder: Path) -> tuple[str, ...]:
 
 
 def modules_of(program: str) -> set[str]:
-    """Top-level modules that a program imports anywhere in it."""
+    """Return the top-level modules that a program imports anywhere."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes in other people's files
@@ -77,7 +77,7 @@ def _modules_of_lines(text: str) -> Iterator[str]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Python files and notebooks below the folder, those of hidden folders and of installed libraries left out."""
+    """Yield Python files and notebooks below the folder, except in hidden folders and installed libraries."""
     for parent, folders, names in os.walk(folder):
         folders[:] = [
             name
@@ -88,7 +88,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _own_modules(relative: Path) -> Iterator[str]:
-    """What the folder's own files are imported as, from the folder itself or from a source folder in it."""
+    """Yield the module names that a file of the folder may have, from the folder itself or a source folder in it."""
     parts = relative.with_suffix("").parts
     yield parts[0]
     if parts[0] in ("src", "lib") and len(parts) > 1:
@@ -96,7 +96,7 @@ def _own_modules(relative: Path) -> Iterator[str]:
 
 
 def _beside(files: Iterable[Path]) -> Mapping[Path, set[str]]:
-    """By folder what a script in it imports from beside itself; nothing of packages, which name themselves for that."""
+    """Map each folder to the modules that its scripts can import from it; none for packages, which use full names."""
     found = defaultdict[Path, set[str]](set)
     for file in files:
         found[file.parent].add(file.stem)
@@ -104,12 +104,12 @@ def _beside(files: Iterable[Path]) -> Mapping[Path, set[str]]:
 
 
 def _programs(path: Path) -> Iterator[str]:
-    """The programs of a file: itself, or the cells of a notebook; none where it cannot be read."""
+    """Yield the programs of a file: its text, or the cells of a notebook; none if it is too large or unreadable."""
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             return
         text = decoded(path.read_bytes())
-    except OSError:  # gone meanwhile, or a link to nothing
+    except OSError:  # deleted meanwhile, or a broken link
         return
     if path.suffix.lower() == ".ipynb":
         yield from _cells(text)
@@ -118,7 +118,7 @@ def _programs(path: Path) -> Iterator[str]:
 
 
 def _cells(text: str) -> Iterator[str]:
-    """Code cells of a notebook, also of the formats before version 4, without what only IPython understands."""
+    """Yield code cells of a notebook, also in formats before version 4, without lines that only IPython understands."""
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A project's stack: from the names of distributions and modules to the libraries that tasks are labelled with."""
+"""Stack of a project: map names of distributions and modules to the libraries that tasks are labelled with."""
 
 import re
 import sys
@@ -10,8 +10,8 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.studies.recommend.import_scan import imported_modules
 from bigcodeflow.studies.recommend.requirements import read_requirements
 
-#: Normalized names of distributions whose modules are named otherwise. All others are imported by their own name, with
-#: underscores for hyphens.
+#: Modules of distributions, by normalized name, if they have other names. All other distributions are imported by their
+#: own name, with underscores for hyphens.
 _MODULES: Mapping[str, tuple[str, ...]] = {
     "aspose-words": ("aspose",),
     "beautifulsoup4": ("bs4",),
@@ -50,14 +50,14 @@ _SHOWN, _SHOWN_PROBLEMS = 12, 3
 
 
 class Stack(NamedTuple):
-    """The libraries of a project that tasks use."""
+    """Libraries of a project that tasks use."""
 
     libraries: tuple[str, ...]
-    """As tasks name them, sorted."""
+    """Names as in the tasks, sorted."""
     without_tasks: tuple[str, ...]
-    """What else the project names; no recorded task uses it."""
+    """Other names in the project, which no recorded task uses."""
     notes: tuple[str, ...] = ()
-    """Sentences about what could not be read."""
+    """Sentences about lines that could not be read."""
 
 
 def stack_of(
@@ -67,13 +67,13 @@ def stack_of(
     folders: Sequence[Path] = (),
     names: Sequence[str] = (),
 ) -> Stack:
-    """The libraries that requirement files, folders of programs and names mean, among those that tasks use.
+    """Return the libraries, among those that tasks use, that requirement files, folders of programs and names mean.
 
-    Modules of the standard library count where a program imports them or somebody names them: distributions of such
-    names are other things.
+    Modules of the standard library count if a program imports them or ``names`` has them: a distribution of such a
+    name is something else.
 
     Raises:
-        ConfigError: nothing was given, or nothing of it is used by a task; one line.
+        ConfigError: nothing was given, or no task uses any of it; the message is one line.
     """
     read = [read_requirements(path) for path in requirements]
     modules = {module for folder in folders for module in imported_modules(folder)}
@@ -88,7 +88,7 @@ def stack_of(
         if not found:
             without[asked] = None
     chosen |= dict.fromkeys(module for module in modules if module in known)
-    # What a program imports of the standard library is no gap of the benchmark that a reader could mind.
+    # Modules of the standard library that no task uses are not worth a note to the reader.
     without |= dict.fromkeys(sorted(modules - set(known) - sys.stdlib_module_names))
     problems = tuple(problem for one in read for problem in one.problems)
     if not chosen:
@@ -97,14 +97,14 @@ def stack_of(
 
 
 def names_in(text: str) -> list[str]:
-    """Names of libraries that a person has typed, between commas, semicolons or blanks."""
+    """Split a typed text into names of libraries at commas, semicolons or blanks; drop extras and versions."""
     return [name for name in _BETWEEN_NAMES.split(_BEHIND_NAMES.sub("", text)) if name]
 
 
 def _modules_of(distribution: str) -> list[str]:
-    """In small letters, since files write names in any way.
+    """Return module names that a distribution may have, in lower case, since files write names in any case.
 
-    Extras and versions behind a name are left aside; of a dotted name the module that is imported counts, too.
+    Extras and versions after a name are ignored; for a dotted name, the top-level module is a candidate too.
     """
     bare = _BEHIND_A_NAME.sub("", distribution).strip()
     name = _SEPARATORS.sub("-", bare).lower()
@@ -125,6 +125,6 @@ def _nothing(
 
 
 def shortened(names: Sequence[str], shown: int = _SHOWN) -> str:
-    """The first names of a list that may be long, and how many more there are."""
+    """Return the first names of a list that may be long, and the number of the rest."""
     rest = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {rest:,} more" if rest > 0 else "")

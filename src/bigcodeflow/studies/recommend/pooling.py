@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: A library of fewer tasks says nothing of how far libraries differ.
+#: Libraries with fewer tasks are not used to estimate how much libraries differ.
 _FEWEST_TASKS = 10
-#: Tasks that all tasks together weigh beside those of a library: never fewer, and never more, however little the known
-#: libraries differ, since another library may be unlike them.
+#: Limits for the weight of all tasks together, in tasks, relative to a library's own tasks. The upper limit holds even
+#: if the known libraries hardly differ, since another library may be different.
 _LEAST_WEIGHT, _MOST_WEIGHT = 2.0, 50.0
-#: Tasks that are added to all tasks, so that who passes every one is not sure to pass the next: passed and failed.
+#: Outcomes of two added tasks, passed and failed: a model that passes every task is not sure to pass the next.
 _ADDED = (1.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Outcomes of models on tasks: shares of passing samples, a task counting once however many samples it has."""
+    """Outcomes of models on tasks: shares of passing samples; a task counts once, however many samples it has."""
 
     models: Sequence[str]
     task_ids: Sequence[str]
@@ -37,7 +37,7 @@ class Outcomes:
         return {name: sum(name in names for names in self.libraries) for name in names}
 
     def kept(self, models: Sequence[int], tasks: Sequence[int]) -> "Outcomes":
-        """Return these models and tasks alone, by place."""
+        """Return the outcomes of these models and tasks only, given by place."""
         return Outcomes(
             [self.models[place] for place in models],
             [self.task_ids[place] for place in tasks],
@@ -47,19 +47,19 @@ class Outcomes:
 
 
 class Weights(NamedTuple):
-    """Tasks that all tasks together weigh beside those of a library."""
+    """Weights of all tasks together, in tasks, relative to a library's own tasks."""
 
     level: float
-    """For the mean of the models: large where libraries are equally hard."""
+    """Weight for the mean of the models: large if libraries are equally hard."""
     difference: float
-    """For the models' differences from that mean: large where models differ alike on all libraries."""
+    """Weight for the models' differences from that mean: large if models differ alike on all libraries."""
 
 
 def learnt_weights(outcomes: Outcomes) -> Weights:
-    """Estimate from the libraries with enough tasks how far libraries differ, by the method of moments.
+    """Estimate the weights from libraries with enough tasks, by the method of moments.
 
-    A library's mean varies by its true mean's variance T around the mean of all tasks, and by that of the mean of its n
-    tasks. With S the variance of single tasks, S / T - 1 tasks' worth of prior is what T amounts to.
+    The mean of a library varies for two reasons: its true mean has variance T around the mean of all tasks, and it is a
+    mean of only n tasks. With S the variance of single tasks, T corresponds to a prior weight of S / T - 1 tasks.
     """
     mean = np.nanmean(outcomes.shares, axis=0)
     uses = [[name in names for names in outcomes.libraries] for name, n in outcomes.n_tasks_of.items()
@@ -84,10 +84,10 @@ def drawn_rates(outcomes: Outcomes, places: Sequence[int], weights: Weights, *, 
     """Draw the models' pass rates on a population of tasks like those at the places: (draws, models), each in 0..1.
 
     The population is unknown: it is drawn from a Dirichlet process around all tasks, given the tasks at the places.
-    Weighting the recorded tasks at random does that, and weights every model's outcomes alike, so that the difficulty
-    of tasks falls out of differences. The models' mean and their differences from it are drawn by themselves, as
-    libraries differ more in how hard they are than in who is good at them. Sources: Ferguson 1973, "A Bayesian Analysis
-    of Some Nonparametric Problems"; Rubin 1981, "The Bayesian Bootstrap".
+    Random weights of the recorded tasks do that. All models get the same weights, so that the difficulty of tasks
+    cancels out in differences. The models' mean and their differences from it are drawn separately, as libraries
+    differ more in their difficulty than in the ranking of models. Sources: Ferguson 1973, "A Bayesian Analysis of Some
+    Nonparametric Problems"; Rubin 1981, "The Bayesian Bootstrap".
     """
     generator = np.random.default_rng(seed)
     mean = np.append(np.nanmean(outcomes.shares, axis=0), _ADDED)
@@ -105,7 +105,7 @@ def _weighted(
     shapes[list(places)] += 1.0
     drawn = generator.standard_gamma(shapes, size=(n_draws, len(shapes)))
     known = np.isfinite(values)
-    # Not by matrix products, whose threads wait for one another longer than these sums take.
+    # No matrix products: their threads wait for each other longer than these sums take.
     total = np.einsum("dt,rt->dr", drawn, np.where(known, values, 0.0))
     found: Array = total / np.einsum("dt,rt->dr", drawn, known.astype(np.float64))
     return found

@@ -1,4 +1,4 @@
-"""The ranking of models on the tasks of a stack, from draws of their pass rates."""
+"""Rank models on the tasks of a stack, from draws of their pass rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ENDS = (0.025, 0.975)
 
 
 class RankedModel(NamedTuple):
-    """A model's place on the tasks of a stack."""
+    """Rank and pass rate of a model on the tasks of a stack."""
 
     run: ModelRun
     rate: float
@@ -31,9 +31,9 @@ class RankedModel(NamedTuple):
     best: float
     """Probability that its rate is the highest."""
     n_tasks: int
-    """Tasks of the stack that it was judged on."""
+    """Number of tasks of the stack on which it was judged."""
     observed: float | None
-    """Its share of passes on these; None without any."""
+    """Observed pass rate on these tasks; None without tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,16 @@ class Recommendation:
     libraries: tuple[str, ...]
     models: Sequence[RankedModel]
     n_tasks: int
-    """Tasks that use any of the libraries."""
+    """Number of tasks that use any of the libraries."""
     n_tasks_of: dict[str, int]
-    """Tasks by library of the stack."""
+    """Number of tasks by library of the stack."""
     split: str
     weights: Weights
     notes: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
-        """Who is the best, and how sure that is."""
+        """Sentence that names the best model and the probability that it is the best."""
         first = self.models[0]
         equal = [one.run.model for one in self.models[1:] if one.rank_low == 1]
         rest = f"; {shortened(equal)} may be as good" if equal else ""
@@ -64,14 +64,14 @@ class Recommendation:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Recommender:
-    """The evidence of a store, from which any stack's ranking is computed."""
+    """Evidence of a store with learnt weights, to compute the ranking for any stack."""
 
     evidence: Evidence
     weights: Weights
 
     @classmethod
     def of(cls, evidence: Evidence) -> Self:
-        """Learn from the evidence how far libraries differ."""
+        """Create a recommender with weights learnt from the evidence."""
         return cls(evidence, learnt_weights(evidence.outcomes))
 
     def recommend(self, libraries: Sequence[str]) -> Recommendation:
@@ -102,15 +102,15 @@ class Recommender:
 
 
 def probability(share: float) -> str:
-    """In whole percent; what draws alone show is never certain."""
+    """Format a share in whole percent, but never as certain, since it comes from draws."""
     return "> 99 %" if share > 0.99 else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"  # noqa: PLR2004
 
 
 def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[RankedModel]:
-    """The models by their mean rates."""
+    """Return the models in descending order of their mean rates."""
     means = rates.mean(axis=0)
     ends = np.quantile(rates, _ENDS, axis=0)
-    # A stable order of equal draws: by place.
+    # Equal draws are ordered by place.
     ranks = np.argsort(np.argsort(-rates, axis=1, kind="stable"), axis=1, kind="stable") + 1
     rank_ends = np.quantile(ranks, _ENDS, axis=0, method="inverted_cdf")
     best = (ranks == 1).mean(axis=0)

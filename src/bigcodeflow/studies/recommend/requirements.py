@@ -1,4 +1,4 @@
-"""Distributions that a project asks for, read from its requirements, its pyproject.toml or its lock file."""
+"""Read the distributions that a project requires from its requirements, its pyproject.toml or its lock file."""
 
 import codecs
 import json
@@ -21,7 +21,7 @@ from packaging.utils import (
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ConfigError, error_message
 
-#: Each with the encoding that it announces; UTF-32's begins with UTF-16's.
+#: Byte order marks with their encodings; UTF-32 before UTF-16, since its mark begins with that of UTF-16.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -38,28 +38,28 @@ _EGG = re.compile(r"(?:^|&)egg=([A-Za-z0-9][\w.-]*)")
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
 _INCLUDES = frozenset({"-r", "--requirement"})
 _EDITABLE = frozenset({"-e", "--editable"})
-#: What other formats than lists of requirements end with; read as lines they would name something else, or nothing.
+#: File endings of other formats; read as lines of requirements, they would give wrong names or none.
 _OTHER_FORMATS = (".yml", ".yaml", ".py", ".cfg", ".ini", ".toml", ".json")
 _SHOWN = 60
 
 
 class Requirements(NamedTuple):
-    """Distributions of one or several files, and lines that name none that can be understood."""
+    """Distributions of one or several files, and lines that cannot be understood."""
 
     distributions: tuple[str, ...]
     """Normalized names in the order of the files, each once."""
     problems: tuple[str, ...] = ()
-    """Of each line that was passed over its file, number and text."""
+    """File, number and text of each skipped line."""
 
 
 def read_requirements(path: Path) -> Requirements:
-    """The distributions of a file; its name tells the format.
+    """Read the distributions of a file, whose name decides the format.
 
-    Markers, versions and hashes are left aside: what is asked for on any system counts. A lock file also has what
-    others depend on.
+    Markers, versions and hashes are ignored: requirements of any system count. A lock file also has the dependencies
+    of dependencies.
 
     Raises:
-        ConfigError: the file, or one that it includes, is missing or is not of its format.
+        ConfigError: the file, or a file that it includes, is missing or is not of its format.
     """
     for fits, of_content in _FORMATS:
         if fits(path.name.lower()):
@@ -70,9 +70,9 @@ def read_requirements(path: Path) -> Requirements:
 
 
 def decoded(content: bytes) -> str:
-    """A text file of unknown encoding: by its byte order mark, by its zero bytes (UTF-16 without a mark), else UTF-8.
+    """Decode a text file by its byte order mark, by its zero bytes (UTF-16 without a mark), else as UTF-8.
 
-    What is no UTF-8 is read as Latin-1, in which names of distributions are the same.
+    Content that is not UTF-8 is read as Latin-1, in which names of distributions are the same.
     """
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
@@ -96,7 +96,7 @@ def _read(path: Path) -> str:
 
 
 def _of_lines(path: Path, read: set[Path], problems: list[str]) -> Iterator[str]:
-    """Names in a requirements file and in those that it includes, each file read once."""
+    """Yield names in a requirements file and in the files that it includes; read each file once."""
     if path.resolve() in read:
         return
     read.add(path.resolve())
@@ -113,7 +113,7 @@ def _of_lines(path: Path, read: set[Path], problems: list[str]) -> Iterator[str]
             yield from _of_lines(_included(path, option[2].strip().strip("\"'"), number), read, problems)
             continue
         if line.startswith("-"):
-            # Of an editable project only the name in its address is known; other options name nothing.
+            # An editable project has only the name in its address; other options have no name.
             address = option[2].strip() if option and option[1] in _EDITABLE else ""
             name: str | None = _named_by_address(address)
         else:
@@ -130,7 +130,7 @@ def _included(path: Path, name: str, number: int) -> Path:
     found = path.parent / name
     try:
         found.stat()
-    except (OSError, ValueError):  # also a name that no file can have
+    except (OSError, ValueError):  # ValueError: no file can have this name
         raise ConfigError(
             f"{path}, line {number}: includes {elided(name, _SHOWN)}, which is not there: add it or take out the line"
         ) from None
@@ -138,7 +138,7 @@ def _included(path: Path, name: str, number: int) -> Path:
 
 
 def _named(line: str) -> str | None:
-    """The distribution that a line names; empty where the line is a path, which names none; None: not understood."""
+    """Return the distribution that a line names; "" for a path without a name; None if not understood."""
     if not line:
         return ""
     asked = _OPTIONS.sub("", line).strip()
@@ -150,14 +150,14 @@ def _named(line: str) -> str | None:
         (".whl", ".tar.gz", ".zip")
     ):
         return _named_by_address(asked)
-    # Versions of forms that pip once took, or conda's name=version=build.
+    # Versions in forms that older pip accepted, or conda's name=version=build.
     name = _NAME.match(asked)
     rest = asked[name.end() :].lstrip() if name else ""
     return name[0] if name and (not rest or rest[0] in "=<>!~;[@(") else None
 
 
 def _named_by_address(address: str) -> str:
-    """The distribution of a URL or path: after egg=, or of a wheel's or an archive's file name; empty: not told."""
+    """Return the distribution of a URL or path, from egg= or the file name of a wheel or archive; "" if unknown."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -172,7 +172,7 @@ def _named_by_address(address: str) -> str:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """The content of a TOML or JSON file."""
+    """Read the content of a TOML or JSON file."""
     text = _read(path)
     is_json = path.name.lower() == "pipfile.lock"
     try:
@@ -184,7 +184,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _of_pyproject(content: Mapping[str, Any]) -> Iterator[str]:
-    """Names in the project's dependencies, extras and groups, also in the tables of Poetry, uv and PDM."""
+    """Yield names in the project's dependencies, extras and groups, also in the tables of Poetry, uv and PDM."""
     project, tool = _mapping(content.get("project")), _mapping(content.get("tool"))
     poetry, uv, pdm = (_mapping(tool.get(name)) for name in ("poetry", "uv", "pdm"))
     lists = [project.get("dependencies"), *_mapping(project.get("optional-dependencies")).values()]
@@ -199,7 +199,7 @@ def _of_pyproject(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_packages(content: Mapping[str, Any]) -> Iterator[str]:
-    """Names in poetry.lock, uv.lock, pdm.lock and pylock.toml, without the project itself, which uv.lock has too."""
+    """Yield names in poetry.lock, uv.lock, pdm.lock and pylock.toml, without the project itself (in uv.lock)."""
     for packages in (content.get("package"), content.get("packages")):
         for package in packages if isinstance(packages, list) else ():
             source = _mapping(_mapping(package).get("source"))
@@ -208,7 +208,7 @@ def _of_packages(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_pipfile(content: Mapping[str, Any]) -> Iterator[str]:
-    """Names in Pipfile and Pipfile.lock."""
+    """Yield names in Pipfile and Pipfile.lock."""
     for table in ("packages", "dev-packages", "default", "develop"):
         yield from _mapping(content.get(table))
 
@@ -225,7 +225,7 @@ def _unique(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(canonicalize_name(name)) for name in names if name))
 
 
-#: Whether a file's name, in small letters, is of a format, and the names in its content. All others are requirements.
+#: Checks of a file name in lower case, each with the reader of that format. All other files are requirements.
 _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[Mapping[str, Any]], Iterator[str]]], ...] = (
     (lambda name: name == "pyproject.toml", _of_pyproject),
     (lambda name: name in ("pipfile", "pipfile.lock"), _of_pipfile),

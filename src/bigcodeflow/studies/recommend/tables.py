@@ -8,14 +8,14 @@ from bigcodeflow.results.formatting import numbers, percent, percent_range, plai
 from bigcodeflow.studies.recommend.libraries import Stack, shortened
 from bigcodeflow.studies.recommend.ranking import RankedModel, Recommendation, probability
 
-#: Columns of what a model takes, and the attributes of its run.
+#: Columns of a model's cost and time, with the attributes of its run.
 _USAGE = {"USD a task": "cost_usd", "seconds a task": "latency_seconds"}
 
 
 def tables(found: Recommendation, stack: Stack) -> list[Table]:
-    """The ranking, and the libraries with their tasks."""
+    """Return the ranking, and the libraries with their numbers of tasks."""
     runs = [one.run for one in found.models]
-    # What no run has recorded takes no room.
+    # Leave out columns that no run has recorded.
     usage = [name for name, attribute in _USAGE.items() if any(getattr(run, attribute) is not None for run in runs)]
     headings = [
         Column("rank", "right"),
@@ -33,7 +33,7 @@ def tables(found: Recommendation, stack: Stack) -> list[Table]:
 
 
 def notes(found: Recommendation, stack: Stack) -> list[str]:
-    """What a reader has to know beside the ranking."""
+    """Return the notes that belong to the ranking."""
     texts = [*found.notes, *stack.notes]
     if stack.without_tasks:
         texts.append(f"No recorded task uses {shortened(stack.without_tasks)}.")
@@ -41,7 +41,7 @@ def notes(found: Recommendation, stack: Stack) -> list[str]:
 
 
 def as_json(found: Recommendation, stack: Stack) -> dict[str, Any]:
-    """Everything, shares in 0..1 and null for what is not known."""
+    """Return everything for JSON, with shares in 0..1 and null for unknown values."""
     return {
         "libraries": found.n_tasks_of,
         "libraries_without_tasks": list(stack.without_tasks),
@@ -72,7 +72,7 @@ def as_json(found: Recommendation, stack: Stack) -> dict[str, Any]:
 
 
 def rank(one: RankedModel, place: int) -> str:
-    """The place, and the ranks that are as likely as 95 % where there are several, such as '2 (1 to 4)'."""
+    """Format the place, with the 95 % interval of the rank if it has several ranks, such as '2 (1 to 4)'."""
     return f"{place}" if one.rank_low == one.rank_high else f"{place} ({one.rank_low} to {one.rank_high})"
 
 

@@ -1,4 +1,4 @@
-"""Further rounds of a run beside its score: who is asked again, what that repairs, and what it costs."""
+"""Repair rounds of a run, reported apart from its score: samples asked again, samples repaired, and costs."""
 
 from bigcodeflow.studies.rounds.results import publish_rounds
 

@@ -1,4 +1,4 @@
-"""The table of a run's rounds: one row for each answer that was asked for."""
+"""Table of a run's rounds: one row for each requested answer."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,20 +10,20 @@ from bigcodeflow.pipeline.stages import RoundArtifacts, RunArtifacts
 from bigcodeflow.store import ArtifactRef, Store, artifact_key
 from bigcodeflow.studies.records import publish_study
 
-#: Bump when the same rounds give other rows.
+#: Raise it when the same rounds give other rows.
 VERSION = 1
 _COPIED = ("task_id", "sample_index", "prompt_tokens", "completion_tokens", "cost_usd", "latency_seconds")
 
 
 def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> ArtifactRef | None:
-    """The study of a run's rounds, made where the store has none; None for a run of one round."""
+    """Publish the study of a run's rounds, unless the store has it, and return it; None for a run of one round."""
     if not artifacts.rounds:
         return None
     first = RoundArtifacts(artifacts.generation, artifacts.sanitizing, artifacts.execution)
     rounds = (first, *artifacts.rounds)
     inputs = [ref for one in rounds for ref in (one.generation, one.execution)]
     title = f"{run_title(config)}, {len(rounds)} rounds, feedback {config.generation.feedback}"
-    # By content: a round with samples that could not be judged is made again under the same key.
+    # By content: a round with samples that could not be judged is executed again under the same key.
     identity: dict[str, Any] = {"title": title, "content": [ref.sha256 for ref in inputs]}
     if left_out := _left_out(config, artifacts):
         identity["left_out"] = sorted(left_out)
@@ -40,7 +40,7 @@ def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> 
 
 
 def _left_out(config: RunConfig, artifacts: RunArtifacts) -> frozenset[str]:
-    """Tasks that the run's score leaves out, by ids."""
+    """Return the ids of tasks that the run's score leaves out."""
     listed = artifacts.aggregation.statistics.get("quarantined_tasks", ())
     return frozenset(listed if config.execution.quarantine == "exclude" else ())
 

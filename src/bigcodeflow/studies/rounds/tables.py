@@ -1,4 +1,4 @@
-"""What people read of a run's rounds."""
+"""Tables of a run's rounds."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,55 +17,55 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RoundSummary:
-    """What one round came to, and what all rounds up to it did."""
+    """Figures of one round, and of all rounds up to it."""
 
     round: int
     asked: int
-    """Samples that were asked for in it."""
+    """Number of samples requested in this round."""
     repaired: int
-    """Of these, the ones that passed."""
+    """Number of these samples that passed."""
     pass_at_1: float
     """Mean over tasks of the share of judged samples that passed in this round or before."""
     interval: tuple[float, float] | None
-    """Of that mean, 95 %, the task being the cluster."""
+    """95 % interval of that mean, clustered by task."""
     recall: float | None
-    """Samples that passed up to this round, of those that passed in any; None where none did."""
+    """Samples passed up to this round, as a share of those passed in any round; None if none passed."""
     prompt_tokens: int | None
     completion_tokens: int | None
     cost_usd: float | None
-    """Sums over the round's answers; None where none of them tells."""
+    """Sum over the round's answers, like the tokens above; None if no answer has a value."""
     latency_seconds: float | None
-    """Mean of the round's answers."""
+    """Mean over the round's answers that have a value; None if there are none."""
 
 
 class Chains:
-    """The rows of a run's rounds, sample by sample."""
+    """Rows of a run's rounds, grouped by sample."""
 
     def __init__(self, rows: pa.Table) -> None:
         self.rows: Sequence[Row] = rows.to_pylist()
         self.samples: dict[tuple[str, int], list[Row]] = defaultdict(list)
         for row in sorted(self.rows, key=lambda row: int(row["round"])):
             self.samples[row["task_id"], row["sample_index"]].append(row)
-        # What round 1 could not judge is in no score; a later round that could not be judged has mended nothing so far.
+        # A sample unjudged in round 1 is in no score; an unjudged later answer counts as not repaired so far.
         self.judged = [sample for sample, rows in self.samples.items() if rows[0]["status"] != "infra_error"]
         self.last = max((row["round"] for row in self.rows), default=1)
 
     def first_pass(self, sample: tuple[str, int]) -> int | None:
-        """The round in which a sample first passed; None where it did not."""
+        """Return the round in which a sample first passed; None if it never passed."""
         return next((int(row["round"]) for row in self.samples[sample] if row["passed"]), None)
 
     def passed_by(self, number: int) -> set[tuple[str, int]]:
-        """Samples that passed in a round or before it."""
+        """Return the samples that passed in a round or before it."""
         return {sample for sample in self.samples if (self.first_pass(sample) or number + 1) <= number}
 
     @property
     def mean_reciprocal_rank(self) -> float | None:
-        """Mean over judged samples of 1 / the first round that passed, 0 where none did; None without samples."""
+        """Mean over judged samples of 1 / first round that passed, with 0 if none passed; None without samples."""
         ranks = [self.first_pass(sample) for sample in self.judged]
         return fmean(1 / rank if rank else 0.0 for rank in ranks) if ranks else None
 
     def summaries(self) -> list[RoundSummary]:
-        """One for each round."""
+        """Return a summary of each round."""
         return [self._summary(number) for number in range(1, self.last + 1)]
 
     def _summary(self, number: int) -> RoundSummary:
@@ -90,7 +90,7 @@ class Chains:
 
 
 def tables(rows: pa.Table) -> list[Table]:
-    """Scores by round, cost by round, how soon samples pass, and the samples that a further round repaired."""
+    """Return scores by round, cost by round, feedback by level, and the samples that a later round repaired."""
     chains = Chains(rows)
     summaries = chains.summaries()
     return [_scores(chains, summaries), _costs(summaries), _feedback(chains), _repaired(chains)]
