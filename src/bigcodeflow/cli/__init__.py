@@ -1,1 +1,1 @@
-"""The command line: one thin module a command; everything they do is in the library or in the flows."""
+"""The command line: one thin module for each command or group; the library and the flows do the work."""

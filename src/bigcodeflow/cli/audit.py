@@ -1,4 +1,4 @@
-"""`bigcodeflow audit`: what the tests of tasks do not check, and which tasks cannot be judged reliably."""
+"""`bigcodeflow audit`: gaps in the tests of tasks, and tasks that cannot be judged reliably."""
 
 from functools import partial
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`bigcodeflow cheating`: how a model answers tasks whose shown tests contradict their descriptions."""
+"""`bigcodeflow cheating`: a model's answers to tasks whose shown tests contradict their descriptions."""
 
 from functools import partial
 from pathlib import Path

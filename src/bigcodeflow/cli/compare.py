@@ -1,4 +1,4 @@
-"""`bigcodeflow compare` and `plan`: runs against one another, and how many tasks and samples a difference needs."""
+"""`bigcodeflow compare` and `plan`: compare runs, and compute the tasks and samples that a difference needs."""
 
 import json
 import math
@@ -29,7 +29,7 @@ _MORE = (
     "Every test, the ratings without ties, settings, rates and costs: --all. Everything, names in full: --format json, "
     "or --html FILE with each sample."
 )
-#: The smallest difference and the smallest chance that can be asked for, shares; beyond it numbers overflow.
+#: Smallest difference and smallest probability that can be asked for, as shares; smaller values overflow.
 _LEAST = 1e-6
 _MOST_TASKS = 10_000_000
 

@@ -1,4 +1,4 @@
-"""How commands print: results on standard output, notices on standard error."""
+"""Printing of the commands: results on standard output, notices on standard error."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar

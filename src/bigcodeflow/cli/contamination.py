@@ -1,4 +1,4 @@
-"""`bigcodeflow contamination`: which tasks stand in a corpus."""
+"""`bigcodeflow contamination`: search for tasks in a corpus."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""`bigcodeflow dataset`: look at tasks, and check task files."""
+"""`bigcodeflow dataset`: show tasks, and check task files."""
 
 from typing import Annotated, Any
 

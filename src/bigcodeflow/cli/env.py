@@ -1,4 +1,4 @@
-"""`bigcodeflow env`: build, list, check and remove environments; `doctor`: whether they and the machine work."""
+"""`bigcodeflow env`: build, list, check and remove environments; `doctor`: check environments and the machine."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -149,7 +149,7 @@ def check(name: _Name, given: dict[str, Any], settings: options.Overrides = None
 
     Exit code 1 when a library or a task is wanting, or a control does not hold.
     """
-    # Not above: the image of a sandbox has only what building an environment imports.
+    # Not at the top: images of sandboxes have only the packages that the build of an environment imports.
     from bigcodeflow.execution.environment_check import wording
     from bigcodeflow.pipeline.environment_check import (
         EnvironmentCheck,
@@ -203,13 +203,13 @@ def remove(name: _Name) -> None:
 
 
 class Diagnosis(NamedTuple):
-    """One thing that was checked."""
+    """Result of one check."""
 
     subject: str
     works: bool
     details: str
     unsafe: bool = False
-    """Whether generated code cannot be isolated because of it."""
+    """True if the failed check means that generated code cannot be isolated."""
 
 
 def doctor(

@@ -1,4 +1,4 @@
-"""`bigcodeflow evolution`: what becomes of tasks and of recorded runs under newer libraries."""
+"""`bigcodeflow evolution`: tasks and recorded runs under newer libraries."""
 
 from typing import Any
 

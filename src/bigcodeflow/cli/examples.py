@@ -1,9 +1,9 @@
-"""Examples of every command, as its `--help` and docs/cli.md show them; a test has each parsed by its command."""
+"""Examples of every command, as its `--help` and docs/cli.md show them; a test lets each command parse its examples."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: By the words that start the command.
+#: Examples by the command's words.
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "run": (
         "bigcodeflow run starter",

@@ -1,4 +1,4 @@
-"""`bigcodeflow explore`: the runs of a store as pages for a browser on this machine."""
+"""`bigcodeflow explore`: the runs of a store as web pages on this machine."""
 
 import webbrowser
 from typing import Annotated

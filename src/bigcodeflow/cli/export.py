@@ -1,4 +1,4 @@
-"""`bigcodeflow export`: a recorded run in the formats of other programs, a command for each."""
+"""`bigcodeflow export`: a recorded run in the formats of other programs, with one command for each format."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

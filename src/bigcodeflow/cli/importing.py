@@ -1,4 +1,4 @@
-"""`bigcodeflow import`: take in results that the original evaluator wrote, so that they count beside those of here."""
+"""`bigcodeflow import`: record results of the original evaluator, so that they count like runs of this project."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,7 +71,7 @@ def import_results(
             )
         _show(run, store)
 
-    # Tasks that cannot be had are wanting to every file.
+    # If the tasks cannot be loaded, no file can be imported.
     perform_each(files, take_in, SamplesError, name=lambda _: "", fatal=(DatasetError,))
 
 

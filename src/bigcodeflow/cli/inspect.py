@@ -1,4 +1,4 @@
-"""`bigcodeflow inspect`: look at the samples of a recorded run, one by one."""
+"""`bigcodeflow inspect`: show the samples of a recorded run, one by one."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`bigcodeflow leaderboard`: recorded runs beside the published figures, with a history."""
+"""`bigcodeflow leaderboard`: recorded runs and published figures in one ranking, with a history."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

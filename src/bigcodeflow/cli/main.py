@@ -1,4 +1,4 @@
-"""The `bigcodeflow` command: finds the commands and turns user errors into one line without a traceback."""
+"""The `bigcodeflow` command: it loads the commands, and prints user errors as one line without a traceback."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from bigcodeflow.cli.examples import with_examples
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.listening import reach_loopback_directly
 
-#: Module below bigcodeflow.cli with the function or the group in it, and the first paragraph of its help, by command.
+#: For each command, its function or group as a path below bigcodeflow.cli, and the first paragraph of its help.
 _COMMANDS = {
     "run": ("run.run", "Run every stage on a preset: load, ask the model, sanitize, execute, aggregate."),
     "sweep": ("run.sweep", "Run every model under every split, subset and setting."),
@@ -115,7 +115,7 @@ _COMMANDS = {
 
 
 class _Command(TyperCommand):
-    """A command whose module is imported when the command is called, not when it is listed."""
+    """Command whose module is imported when the command is called, not when it is listed."""
 
     def load(self) -> Any:
         """Import the command's module and return the real command, with its options."""
@@ -133,7 +133,7 @@ class _Command(TyperCommand):
 
 
 class _CommandInterruptedError(Exception):
-    """Ctrl-C, with what it leaves; typer would end a KeyboardInterrupt without a word."""
+    """Ctrl-C, with a message about the state it leaves; typer would end a KeyboardInterrupt without a message."""
 
 
 class _Group(TyperGroup):

@@ -1,4 +1,4 @@
-"""Options that several commands share. Those that fill settings are derived from the fields of the settings' models."""
+"""Options that several commands share; options for settings are derived from the fields of the settings' models."""
 
 import functools
 import inspect
@@ -36,21 +36,21 @@ TableFormat = Literal["table", "json", "csv", "markdown"]
 
 
 class SettingOption(NamedTuple):
-    """An option that fills one setting: its type, bounds, choices and help are those of the field."""
+    """Option for one setting: its type, bounds, choices and help are those of the field."""
 
     path: str
-    """Of the setting, such as 'execution.workers'."""
+    """Path of the setting, such as 'execution.workers'."""
     name: str = ""
-    """Of the command's parameter, of which the option's is made; empty takes the last part of the path."""
+    """Name of the command's parameter, from which the option's name is made; empty takes the path's last part."""
     default: Any = None
-    """What the setting becomes where the option is not given; None leaves it to the model or the preset."""
+    """Value of the setting if the option is not given; None leaves it to the model or the preset."""
     required: bool = False
     shown: str | None = None
     """Default to show in the help; None shows the model's."""
     help: str = ""
-    """Empty takes the field's docstring."""
+    """Help text; empty takes the field's docstring."""
     panel: str | None = None
-    """Heading in the help under which the option stands."""
+    """Heading in the help above the option."""
 
     @property
     def flag(self) -> str:

@@ -1,4 +1,4 @@
-"""`bigcodeflow perturb`: variants of tasks that mean the same, and runs on tasks beside runs on their variants."""
+"""`bigcodeflow perturb`: variants of tasks with the same meaning, and comparison of runs on tasks and on variants."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""`bigcodeflow recommend`: recorded models on the tasks that use a project's libraries."""
+"""`bigcodeflow recommend`: ranking of recorded models on the tasks that use a project's libraries."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -27,14 +27,14 @@ from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep, members_of
 from bigcodeflow.results import verified
 from bigcodeflow.store import open_store
 
-#: Set before Prefect is imported, and only where the user has set nothing.
+#: Environment variables that are set before Prefect is imported, unless the user has set them.
 _PREFECT_SETTINGS = {
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    # A loaded machine needs more than the default 20 s to bring the server up.
+    # A loaded machine needs more than the default 20 s to start the server.
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
 }
-#: Columns of long texts, and how narrow a terminal may make them.
+#: Columns of long texts, with their least width in a narrow terminal.
 _WRAPPED = (Column("to do", min_width=20), Column("done", min_width=12), Column("why", min_width=8))
 _COLUMNS = {column.heading: column for column in (Column("run", wrap="elide", min_width=16), *_WRAPPED)}
 

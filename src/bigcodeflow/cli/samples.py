@@ -1,4 +1,4 @@
-"""`bigcodeflow generate`, `sanitize` and `syncheck`: sample files asked of a model, sanitized, and checked."""
+"""`bigcodeflow generate`, `sanitize` and `syncheck`: generate, sanitize and check sample files."""
 
 import asyncio
 import json

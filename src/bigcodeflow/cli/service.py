@@ -198,5 +198,5 @@ def serve(
     notice("stopped: nothing runs any more")
     sys.stdout.flush()
     sys.stderr.flush()
-    # Threads of items that were ended hold nothing; waiting for them would only delay the end.
+    # Threads of ended items hold no resources; waiting for them would only delay the exit.
     os._exit(0)

@@ -1,4 +1,4 @@
-"""`bigcodeflow catalog`, `report` and `clean`: a store as a database and as a page, and its clean-up."""
+"""`bigcodeflow catalog`, `report` and `clean`: a store's database, its HTML reports, and its clean-up."""
 
 import webbrowser
 from datetime import UTC, datetime

@@ -1,7 +1,7 @@
-"""Which settings each stage may read, and which of them its artifact's key holds.
+"""Settings that each stage may read, and those that are part of its artifact's key.
 
-A stage is handed a view of the run's settings that lacks all others, so that it cannot depend on a setting that its key
-does not hold: two runs that differ in such a setting would silently share one artifact.
+A stage gets a view of the run's settings that lacks all others, so it cannot depend on a setting outside of its key:
+two runs that differ in such a setting would silently share one artifact.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ class Reads:
         return (*self.identity, *named, *self.neutral)
 
 
-#: Settings that name something whose content decides; 'quarantine' is a list that lies in the store.
+#: Settings that name a resource whose content is part of the key; 'quarantine' is a list in the store.
 CONTENT: Mapping[str, tuple[str, ...]] = {
     "dataset": ("dataset.source", "dataset.solve_rates", "dataset.overlay"),
     "samples": ("samples.source",),
@@ -83,7 +83,7 @@ NEUTRAL: Mapping[str, str] = {
     "execution.cluster": "workers refuse another version or environment",
 }
 
-#: Settings that are younger than keys in use, with the value that leaves them out of a key.
+#: Settings that are newer than existing keys; with this value, a setting is left out of the key.
 _YOUNGER: Mapping[str, Any] = {
     "dataset.difficulty": "",
     "dataset.view": "original",
@@ -108,8 +108,8 @@ _ASKED_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("generation."
 _JUDGING_IDENTITY = ("execution.backend", "execution.limits", "execution.allow_unisolated")
 _JUDGING_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("execution."))
 
-#: By stage; answers of a model and recorded answers are two ways to the stage generation. 'repair' asks again for what
-#: failed in the round before.
+#: Reads by stage. The stage generation has two variants: answers of a model, and recorded answers. 'repair' asks again
+#: for samples that failed in the round before.
 READS: Mapping[str, Reads] = {
     "dataset": Reads(
         identity=("dataset.subset", *_CHOSEN_TASKS),
