@@ -115,7 +115,7 @@ def tag_run(config: RunConfig, preset: str) -> None:
 
 
 class _WithoutTraceback(logging.Filter):
-    """An error that a user can mend is told by its message alone: no traceback stands below it."""
+    """An error that a user can correct is told by its message alone: no traceback stands below it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.exc_info and isinstance(record.exc_info[1], BigCodeFlowError):

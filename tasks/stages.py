@@ -43,7 +43,7 @@ class TaskOptions(TypedDict):
 
 
 def worth_another_try(_task: Task[..., Any], _task_run: TaskRun, state: State[Any]) -> bool:
-    """Whether a failed task may succeed unchanged: an ExecutionError may, what a user has to mend cannot."""
+    """Whether a failed task may succeed unchanged: an ExecutionError may, what a user has to correct cannot."""
     return isinstance(state.data, ExecutionError)
 
 

@@ -101,7 +101,7 @@ def test_refused_connections_are_told_and_given_up_early(dialect: str, told: Tol
     with nobody() as address:
         error = told.ask(dialect, address)
     line = told.lines[-1]
-    assert "refuses connections: start the server there, or mend generation.base_url" in line
+    assert "refuses connections: start the server there, or correct generation.base_url" in line
     assert address in line
     assert "it is tried again for 1 s" in line
     assert sum("refuses connections" in one for one in told.lines) == 1
@@ -114,7 +114,7 @@ def test_refused_connections_are_told_and_given_up_early(dialect: str, told: Tol
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
-        (Send(PAGE), "answers with a web page (Jupyter Server), not as an API: mend generation.base_url"),
+        (Send(PAGE), "answers with a web page (Jupyter Server), not as an API: correct generation.base_url"),
         (Fail(502, body=PAGE), "502: "),
     ],
     ids=["200", "502"],
@@ -161,7 +161,7 @@ def test_an_api_without_tls_is_told(told: Told) -> None:
 @pytest.mark.slow
 def test_a_host_that_is_not_known_is_told(told: Told) -> None:
     error = told.ask("openai", "http://models.invalid/v1", tasks=TASKS[:2])
-    assert "has no address: mend the host in generation.base_url" in told.lines[-1]
+    assert "has no address: correct the host in generation.base_url" in told.lines[-1]
     assert "was not reached once" in error
 
 

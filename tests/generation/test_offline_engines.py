@@ -193,8 +193,8 @@ def test_an_adapter_changes_the_answers(engine: str, outcomes: dict[str, Outcome
         ("mute", {}, r"no chat template — set generation\.prompt\.form to direct"),
         ("broken", {}, "header too small"),
         ("nobody/nothing", {}, r"neither a folder here nor in the hub's cache.*hf download"),
-        ("model", {"dtype": "floaty"}, r"— mend .*generation\.offline"),
-        ("model", {"max_model_tokens": 10**6}, r"— mend .*generation\.offline"),
+        ("model", {"dtype": "floaty"}, r"— correct .*generation\.offline"),
+        ("model", {"max_model_tokens": 10**6}, r"— correct .*generation\.offline"),
     ],
 )
 def test_what_cannot_be_loaded_is_one_clear_line(

@@ -71,7 +71,7 @@ def test_twenty_defects_are_spelled_out_and_the_rest_counted(make_tasks, write_l
     path = write_lines(*[{"task_id": f"X/{number}", "solution": "s"} for number in range(50)])
     lines = _error(path, make_tasks(_ZERO), selection=True).splitlines()
     assert len(lines) == 21
-    assert lines[-1] == "… and 30 more defects: mend these and try again"
+    assert lines[-1] == "… and 30 more defects: correct these and try again"
 
 
 def test_missing_tasks_are_named_with_foreign_ones(make_tasks, write_lines) -> None:

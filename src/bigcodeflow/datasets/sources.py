@@ -82,7 +82,7 @@ def read_rows(path: Path) -> list[SourceRow]:
 def raise_problems(problems: Sequence[str], kind: type[BigCodeFlowError] = DatasetError) -> None:
     """Raise all problems as one error, one line each, if there are any; at most 20 are listed."""
     hidden = len(problems) - _PROBLEMS_SHOWN
-    rest = [f"… and {hidden:,} more: mend these and try again"] if hidden > 0 else []
+    rest = [f"… and {hidden:,} more: correct these and try again"] if hidden > 0 else []
     if problems:
         raise kind("\n".join([*problems[:_PROBLEMS_SHOWN], *rest]))
 

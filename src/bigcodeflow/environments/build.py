@@ -117,7 +117,7 @@ def _uv(arguments: list[str], *, purpose: str, on_line: OnLine | None = None) ->
     if uv.returncode:
         text = " ".join(" ".join(output).split())[-600:]
         raise EnvironmentUnusableError(
-            f"could not {purpose} (uv exit {uv.returncode}). {text} — mend that and build again; "
+            f"could not {purpose} (uv exit {uv.returncode}). {text} — correct that and build again; "
             "it goes on where it stopped"
         )
 

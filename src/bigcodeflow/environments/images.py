@@ -296,7 +296,7 @@ def build_template(
     except (BuildException, SandboxException, ServiceBusyException, httpx.HTTPError, OSError) as error:
         problem = " ".join(str(error).split())[:400]
         raise EnvironmentUnusableError(
-            f"template {name} could not be built ({problem}): mend that and build again; finished steps are kept"
+            f"template {name} could not be built ({problem}): correct that and build again; finished steps are kept"
         ) from error
 
 

@@ -33,7 +33,7 @@ _REMEDIES: dict[ErrorKind, str] = {
     "authentication": "check the key and what it may be used for",
     "not_found": "check the model's name and base_url",
     "bad_request": "check the settings of sampling, prompt and extra_body",
-    "ended": "mend generation.offline, such as memory_share or max_model_tokens",
+    "ended": "correct generation.offline, such as memory_share or max_model_tokens",
     "unanswerable": "lower generation.sampling.max_tokens, or take a model or server with a longer context",
 }
 

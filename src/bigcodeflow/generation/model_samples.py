@@ -190,7 +190,7 @@ def _counts(table: pa.Table) -> dict[str, int]:
 def _poor_answers(table: pa.Table, counts: Mapping[str, int]) -> Iterator[str]:
     """Yield a line for people about each kind of answer that cannot contain a program."""
     if count := counts.get("tool_calls"):
-        yield f"{count:,} answers call tools, though none were offered, and hold no text: mend the server's template"
+        yield f"{count:,} answers call tools, though none were offered, and hold no text: correct the server's template"
     if count := counts.get("unanswerable"):
         yield f"{count:,} samples can never be answered and count as failed answers: {_first_error(table)}"
     rows = zip(*(table[name].to_pylist() for name in ("finish_reason", "raw_text", "reasoning")), strict=True)

@@ -45,7 +45,7 @@ _REMEDIES = {
     "an Instruct prompt needs a model that was trained to talk",
     "chat_template": "set generation.prompt.form to chat, leave out the system prompt, or take another tokenizer with "
     "generation.offline.tokenizer",
-    "bad_settings": "mend generation.sampling, generation.extra_body or generation.offline",
+    "bad_settings": "correct generation.sampling, generation.extra_body or generation.offline",
     "other": "what it printed before stands in the log",
 }
 #: Environment variables that an engine needs. Keys of providers and similar secrets are not included.

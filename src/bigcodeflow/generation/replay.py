@@ -230,7 +230,7 @@ def replay_samples(
         defects.append(f"{name}: holds no sample of the selected tasks: widen the selection or take another file")
     if defects:
         hidden = len(defects) - _DEFECTS_SHOWN
-        more = [f"… and {hidden} more defects: mend these and try again"] if hidden > 0 else []
+        more = [f"… and {hidden} more defects: correct these and try again"] if hidden > 0 else []
         raise SamplesError("\n".join([*defects[:_DEFECTS_SHOWN], *more]))
     by_task: dict[str, list[dict[str, Any]]] = {task_id: [] for task_id in prompts}
     for sample in wanted:

@@ -123,7 +123,7 @@ def _wait(server: VllmServer, port: int, report: Callable[[str], None]) -> None:
     began = time.monotonic()
     while not _healthy(port):
         if ended := server.ended():
-            remedy = "mend generation.offline or the model's name"
+            remedy = "correct generation.offline or the model's name"
             raise GenerationError(f"{ended}: {remedy}, or look at the log")
         report(f"vLLM's server loads the model, {time.monotonic() - began:.0f} s so far; its log: {server.log}")
         time.sleep(_POLL_SECONDS)

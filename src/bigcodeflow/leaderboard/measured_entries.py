@@ -198,7 +198,7 @@ def _shortcomings(run: RecordedRun, evidence: _Evidence) -> Iterator[_Shortcomin
         yield _Shortcoming(
             f"only {100 * rate:.1f} % of the ground truths pass where it was executed, and "
             f"{100 * LEAST_GROUND_TRUTH_RATE:.0f} % are wanted",
-            "see `bigcodeflow env check`, mend the environment and run it again",
+            "see `bigcodeflow env check`, correct the environment and run it again",
             Allowance.ground_truth,
         )
     if other := other_tests(evidence.tasks):

@@ -56,7 +56,7 @@ STUDIES: Mapping[str, Study] = {
     ),
     "rounds": Study(
         "Repair rounds",
-        "What a model mends when it is told that its answers failed: scores, recall, cost and tokens by round.",
+        "What a model corrects when it is told that its answers failed: scores, recall, cost and tokens by round.",
         "rounds.tables",
         is_of_one_run=True,
     ),

@@ -141,7 +141,7 @@ class BedrockProvider(Provider):
         except ReadTimeoutError:
             raise RequestError("deadline", f"no answer within {self._endpoint.timeout_seconds:g} s") from None
         except EndpointConnectionError as error:
-            raise RequestError("connection", f"{shown(str(error), '')}: mend AWS_REGION or base_url") from None
+            raise RequestError("connection", f"{shown(str(error), '')}: correct AWS_REGION or base_url") from None
         except BotoCoreError as error:
             raise RequestError("connection", shown(f"{type(error).__name__}: {error}", "")) from None
         except (AttributeError, LookupError, TypeError, ValueError) as error:

@@ -206,14 +206,14 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _unreached(error: BaseException) -> str:
     """Return a message that says why there is no connection, and how to fix it; empty for other errors."""
     if isinstance(error, ConnectionRefusedError):
-        return "refuses connections: start the server there, or mend generation.base_url"
+        return "refuses connections: start the server there, or correct generation.base_url"
     if isinstance(error, socket.gaierror):
-        return "has no address: mend the host in generation.base_url, or see to this machine's network"
+        return "has no address: correct the host in generation.base_url, or see to this machine's network"
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLWantReadError):
         reason = getattr(error, "verify_message", "") or error.reason or "not understood"
-        return f"gives no TLS connection ({reason}): mend http or https in generation.base_url, or its certificate"
+        return f"gives no TLS connection ({reason}): correct http or https in generation.base_url, or its certificate"
     if type(error).__name__ == "ConnectTimeout":
-        return "takes no connection in time: mend generation.base_url, or see to a firewall or proxy between"
+        return "takes no connection in time: correct generation.base_url, or see to a firewall or proxy between"
     return ""
 
 
@@ -245,7 +245,7 @@ def _web_page(text: str, address: str) -> str:
         return ""
     title = _TITLE.search(text)
     named = f" ({' '.join(title[1].split())})" if title else ""
-    return f"{address or 'the address'} answers with a web page{named}, not as an API: mend generation.base_url"
+    return f"{address or 'the address'} answers with a web page{named}, not as an API: correct generation.base_url"
 
 
 def _batch_result(line: bytes) -> dict[str, Any] | None:

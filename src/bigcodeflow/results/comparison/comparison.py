@@ -49,8 +49,7 @@ class Comparison:
     slices: tuple[Pair, ...]
     """All pairs on each slice, for the smallest k; empty if no slices were requested."""
     ratings: Ratings | None
-    """Bradley-Terry ratings with ties as half, in the order of the runs; None if no task has judged samples in all
-    runs, or the runs are of several boards."""
+    """Bradley-Terry ratings, ties as half, in run order; None without commonly judged tasks, or for several boards."""
     ratings_without_ties: Ratings | None
     """The same with ties left out, as in the benchmark's paper."""
     rates: tuple[Rates, ...]

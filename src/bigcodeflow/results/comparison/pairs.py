@@ -48,8 +48,7 @@ class Pair:
     difference: float
     """first_score - second_score; NaN, like the scores, if no task is left."""
     interval: Interval | None
-    """95 % interval of the difference: Tango's if the test is McNemar's, else from the bootstrap over tasks; None if no
-    task is left."""
+    """95 % interval of the difference: Tango's with McNemar's test, else by the bootstrap; None if no task is left."""
     test: str
     """Name of the test: mcnemar, mcnemar mid-p or sign flip."""
     p: float | None

@@ -218,7 +218,7 @@ class InspectedRun:
             raise ConfigError(f"task {text!r} may be any of {', '.join(fitting)}: give the whole id")
         close = difflib.get_close_matches(text, ids, n=3) or ids[:3]
         raise ConfigError(
-            f"run {self.run.record} has no task {text!r}; of its {len(ids):,} there is, for one, {', '.join(close)}"
+            f"run {self.run.record} has no task {text!r}; it has {len(ids):,}, such as {', '.join(close)}"
         )
 
     def _known(self, facet: str, wanted: Sequence[str]) -> list[str]:
