@@ -32,6 +32,12 @@ def test_everything_that_the_product_offers_is_deployed() -> None:
     assert {"ask-a-model", "judge-samples", "sweep-models", "benchmark", "nightly-sweep", "leaderboard"} <= set(ENTRIES)
 
 
+def test_a_message_is_sent_for_every_flow() -> None:
+    """The shipped automation names flows, which Prefect matches by name."""
+    automation = yaml.safe_load((ROOT / "deployments" / "automations" / "notify.yaml").read_text())
+    assert set(automation["trigger"]["match_related"]["prefect.resource.name"]) == set(FLOWS.values())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_deployment_imports_the_installed_flow(deployments: Deployments, name: str) -> None:
