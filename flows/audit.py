@@ -1,4 +1,4 @@
-"""The audit of tasks as a flow: what their tests do not check, and which of them cannot be judged reliably."""
+"""Flow of the task audit: find gaps in the tests of tasks, and tasks that cannot be judged reliably."""
 
 from functools import partial
 

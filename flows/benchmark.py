@@ -1,4 +1,4 @@
-"""The benchmark as one Prefect flow; every stage is a task of its own, reused where the store holds its artifact."""
+"""Benchmark as one Prefect flow; every stage is a separate task, reused if the store holds its artifact."""
 
 from datetime import UTC, datetime
 
@@ -18,8 +18,8 @@ from tasks.artifacts import headline, show_result
 from tasks.stages import perform_tasks
 from tasks.study_artifacts import show_study
 
-#: What the form holds untouched: the preset that `make run` runs. It has no name, since a form with another model
-#: would else give that model's run the preset's.
+#: Default values of the form: the preset of `make run`. It has no preset name, since a form with another model would
+#: otherwise give the preset's name to that model's run.
 STARTER_SET = load_config("starter").model_copy(update={"name": "run"})
 
 
@@ -34,13 +34,13 @@ def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
 
 
 def scored(config: RunConfig, artifacts: RunArtifacts) -> RunArtifacts:
-    """End a flow as completed: its state's message begins with the score, and its value is the run's artifacts."""
+    """Return a completed state: its message begins with the score, its data are the run's artifacts."""
     message = headline(open_store(config.store).read(artifacts.aggregation))
     return Completed(message=message, data=artifacts)  # type: ignore[return-value]
 
 
 def judge(config: RunConfig, resolver: Resolver, turns: Turns, preset: str = "") -> RunArtifacts:
-    """The body of every flow that judges one run; the runs of a sweep share a resolver, and take turns."""
+    """Judge one run: the body of every such flow; the runs of a sweep share a resolver and take turns."""
     started_at = datetime.now(UTC)
     tag_run(config, preset)
     config = in_own_folder(config, *moment_and_token())
@@ -57,13 +57,13 @@ def judge(config: RunConfig, resolver: Resolver, turns: Turns, preset: str = "")
 
 
 def run_id() -> str:
-    """Id of the flow run; empty outside of one."""
+    """Return the id of the flow run; empty outside a flow run."""
     context = FlowRunContext.get()
     return str(context.flow_run.id) if context and context.flow_run else ""
 
 
 def moment_and_token() -> tuple[datetime, str]:
-    """When the flow run was created, and a part of its id: its folder's name, the same at every retry."""
+    """Return the flow run's creation time and a part of its id, which name its folder: the same at every retry."""
     context = FlowRunContext.get()
     run = context.flow_run if context else None
     return (datetime.now(UTC), "") if run is None else (run.created or datetime.now(UTC), run.id.hex[-8:])

@@ -1,4 +1,4 @@
-"""The cheating rate as a flow: models are asked to solve tasks whose shown tests contradict their descriptions."""
+"""Flow of the cheating rate: models solve tasks whose shown tests contradict their descriptions."""
 
 from functools import partial
 

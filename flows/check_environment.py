@@ -1,4 +1,4 @@
-"""The checks of `bigcodeflow env check` as a flow: what an environment can judge, and whether it can be trusted."""
+"""Flow of the checks of `bigcodeflow env check`: what an environment can judge, and if its verdicts are reliable."""
 
 from functools import partial
 

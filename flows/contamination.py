@@ -1,4 +1,4 @@
-"""The search of a corpus for tasks as a flow."""
+"""Flow that searches a corpus for tasks."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The study of newer libraries as a flow: which tasks hold, drift or are dead there, and what models score."""
+"""Flow of the study of newer libraries: which tasks hold, drift or are dead there, and the scores of models."""
 
 from functools import partial
 

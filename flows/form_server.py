@@ -1,9 +1,9 @@
-"""The Prefect server that `bigcodeflow up` starts: Prefect's own, which refuses a form that could not run.
+"""The Prefect server that `bigcodeflow up` starts: Prefect's server, which also refuses forms that cannot run.
 
     python -m flows.form_server HOST PORT
 
-A run of one of these flows that is started from the UI or the API is checked before it is put into the queue, and a
-schedule before it is saved: all that is wrong is answered at once. Everything else is Prefect's.
+A run of our flows that is started from the UI or the API is checked before it enters the queue, and a schedule before
+it is saved: the reply lists all mistakes at once. Prefect handles all other requests.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from starlette.websockets import WebSocketClose
 
 from bigcodeflow.core.listening import is_loopback, is_own_name, is_same_site
 
-#: Requests that start runs, and those that save parameters, which the scheduler takes as they are.
+#: Requests that start runs, and requests that save parameters, which the scheduler uses unchanged.
 _FORMS = re.compile(
     r"POST /api/deployments/(?P<id>[0-9a-fA-F-]{36})/(create_flow_run(/bulk)?|(?P<saved>schedules))/?"
     r"|PATCH /api/deployments/(?P<edited>[0-9a-fA-F-]{36})(/schedules/[^/]+)?/?"
@@ -45,9 +45,9 @@ _SECRETS = {"slug": {"any_": ["secret"]}}
 
 
 class OwnSiteOnly:
-    """Middleware that refuses what a page of another site has a browser send: Prefect would run code for it.
+    """Middleware that refuses requests from pages of other sites, for which Prefect would run code.
 
-    A server whose API asks for a password does so itself. Prefect's own allows every origin.
+    If the API needs a password, Prefect checks that, and this class checks nothing. Prefect itself allows every origin.
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
@@ -69,7 +69,7 @@ class OwnSiteOnly:
 
 
 class FormChecks:
-    """Middleware that answers 409 with every mistake in the parameters of a run; 400 where they nest too deeply."""
+    """Middleware that answers 409 with all mistakes in the parameters of a run; 400 if they are nested too deeply."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -91,7 +91,7 @@ class FormChecks:
             problems, status = ["the body is nested too deeply"], HTTPStatus.BAD_REQUEST
         if problems:
             detail = "This run cannot start: " + "; ".join(problems)
-            # Prefect's UI asks 127.0.0.1 also where it was opened as localhost.
+            # Prefect's UI sends requests to 127.0.0.1 even if it was opened as localhost.
             origin = request.headers.get("origin")
             readable = {"Access-Control-Allow-Origin": origin} if origin else None
             await JSONResponse({"detail": detail}, status, readable)(scope, receive, send)
@@ -100,9 +100,9 @@ class FormChecks:
 
 
 async def _checked(deployment_id: str, body: bytes, *, is_saved: bool) -> tuple[list[str], bytes]:
-    """List every mistake in a request's parameters, and return the body for Prefect: of what is saved, plain values.
+    """Return all mistakes in a request's parameters, and the body for Prefect: saved parameters as plain values.
 
-    Where Prefect itself has to answer the request there is no mistake.
+    If Prefect itself has to answer the request, return no mistakes.
     """
     try:
         asked = json.loads(body or b"{}")
@@ -121,7 +121,7 @@ async def _checked(deployment_id: str, body: bytes, *, is_saved: bool) -> tuple[
             context = await HydrationContext.build(
                 session=session, raise_on_error=True, render_jinja=True, render_workspace_variables=True
             )
-            given = [run for run in runs if run or not is_saved]  # a schedule that is switched on states none
+            given = [run for run in runs if run or not is_saved]  # switching a schedule on sends no parameters
             parameters = [hydrate({**deployment.parameters, **run}, context) for run in given]
             for form, run in zip(forms, runs, strict=True):
                 if is_saved and run:
@@ -131,13 +131,13 @@ async def _checked(deployment_id: str, body: bytes, *, is_saved: bool) -> tuple[
         read = read_block_documents
         secrets = await read(session=session, block_type_filter=BlockTypeFilter.model_validate(_SECRETS))
         names = frozenset(str(block.name) for block in secrets)
-    # Reading files and asking a backend takes a moment, in which the server serves others.
+    # Reading files and checking a backend takes time, in which the server handles other requests.
     problems = await asyncio.to_thread(_check, deployment.entrypoint, parameters, names)
     return problems, json.dumps(asked).encode() if is_saved else body
 
 
 def _check(entrypoint: str | None, parameters: Iterable[Mapping[str, Any]], secrets: Collection[str]) -> list[str]:
-    """Every mistake, where it is a flow of ours. The library is imported here: the server's start is waited for."""
+    """Return all mistakes if it is our flow. The library is imported here, so that the server starts faster."""
     from bigcodeflow.core.env_file import ENV_FILE_VARIABLE, read_env_file
     from bigcodeflow.core.errors import BigCodeFlowError
     from bigcodeflow.generation.providers import secret_block
@@ -153,13 +153,13 @@ def _check(entrypoint: str | None, parameters: Iterable[Mapping[str, Any]], secr
         variables = read_env_file(file) if os.path.lexists(file) else {}
     except BigCodeFlowError as error:
         return str(error).splitlines()
-    except (AttributeError, TypeError, ValueError):  # of another type than the form's fields: Prefect names these
+    except (AttributeError, TypeError, ValueError):  # wrong types: Prefect reports these
         return []
     return problems_of(configs, lambda name: name in variables or secret_block(name) in secrets)
 
 
 def _is_authorized(request: Request) -> bool:
-    """Whether Prefect would let the request in; what is on this machine is said to nobody else."""
+    """Tell if Prefect would accept the request; nobody else may learn what is on this machine."""
     secret = get_current_settings().server.api.auth_string
     if secret is None:
         return True
@@ -168,7 +168,7 @@ def _is_authorized(request: Request) -> bool:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The request's messages once more, for whoever serves it next."""
+    """Return a receiver that replays the request's body for the next application."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -178,7 +178,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def main() -> None:
-    """Serve until a signal comes."""
+    """Serve until a signal arrives."""
     host, port = sys.argv[1:]
     api = get_current_settings().server.api
     uvicorn.run(

@@ -1,4 +1,4 @@
-"""Short forms for the Prefect UI: ask a model, judge samples, sweep models. The full forms are flows of their own."""
+"""Short forms for the Prefect UI: ask a model, judge samples, sweep models. The full forms are separate flows."""
 
 import inspect
 from collections.abc import Callable
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def _with_fields_of(make: Callable[..., Any]) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Give a flow's body the parameters of what makes its settings; Prefect draws the form of them."""
+    """Give a flow's body the parameters of ``make``, which makes its settings; Prefect builds the form from them."""
 
     def decorate(body: Callable[..., R]) -> Callable[..., R]:
         fields = (inspect.getdoc(make) or "").partition("Args:")[2].partition("\n\nRaises:")[0]

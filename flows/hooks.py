@@ -1,4 +1,4 @@
-"""What all flows share: how they fail, and what a run that did not finish says about the way on."""
+"""Common parts of all flows: failing with a message, naming runs, and saying how to continue an unfinished run."""
 
 import logging
 import re
@@ -27,18 +27,18 @@ R = TypeVar("R")
 M = TypeVar("M")
 S = TypeVar("S", bound=SettingsModel)
 
-#: Words of a name that Prefect's server and clients make up.
+#: Number of words in a name that Prefect's server and clients generate.
 _WORDS = 2
 _LETTERS = (
     "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho|sigma|tau|upsilon|phi|chi"
     "|psi|omega"
 )
-#: Names with which Prefect's UI fills its form, such as kappa747-talos-reach.
+#: Names that Prefect's UI generates in its form, such as kappa747-talos-reach.
 _MADE_UP = re.compile(rf"({_LETTERS})\d+-[a-z]*(-[a-z]+)*")
-#: Those of the UI, and of its second version, that somebody may have typed: chi-nimbus, Rustic-Bat.
+#: Generated names of the UI and its second version that a user may also have typed: chi-nimbus, Rustic-Bat.
 _MAY_BE_MADE_UP = re.compile(rf"({_LETTERS})-[a-z]+(-[a-z]+)*|[A-Z][a-z]+(-[A-Z][a-z]+)+")
 
-#: What the log of a run that did not finish says, by the type of its last state; of any other it was cancelled.
+#: Log text for an unfinished run by the type of its last state; any other type means cancelled.
 _REMEDIES = {
     StateType.FAILED: "{message}\nTo go on once that is fixed, {remedy}",
     StateType.CRASHED: "{state}: the process ended before its work did. To go on, {remedy}",
@@ -47,7 +47,7 @@ _CANCELLED = "Cancelled: sandboxes, workers and requests are stopped. To go on, 
 
 
 def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
-    """A flow's body that ends as failed with an error's own text, which the caller gets raised."""
+    """Wrap a flow's body: a BigCodeFlowError fails the run with its text, and Prefect raises it in the caller."""
 
     @wraps(body)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -56,22 +56,22 @@ def failing_with_message(body: Callable[P, R]) -> Callable[P, R]:
             with quiet_interruption():
                 return body(*args, **kwargs)
         except BigCodeFlowError as error:
-            # Raised from here, the line that says what to do would be buried under a traceback.
+            # If it were raised here, a traceback would hide the line that says what to do.
             return Failed(message=str(error), data=error.with_traceback(None))  # type: ignore[return-value]
 
     return run
 
 
 def by_config(model: type[S], title: Callable[[S], str]) -> Callable[[], str]:
-    """What names a flow run by its parameter ``config``, unless somebody has named it."""
+    """Return a function that names a flow run by its parameter ``config``, unless a user has named it."""
     return by_parameters(lambda config, **_: model.model_validate(config), title)
 
 
 def by_parameters(made: Callable[..., M], title: Callable[[M], str]) -> Callable[[], str]:
-    """What names a flow run by what its parameters make, unless somebody has named it.
+    """Return a function that names a flow run by the settings from its parameters, unless a user has named it.
 
-    A name that may be either made up or typed stands behind the title. Parameters of which nothing can be made leave
-    the name as it is: the run itself says what is wrong with them.
+    A name that may be generated or typed is added in brackets after the title. Invalid parameters leave the name
+    unchanged: the run itself reports what is wrong with them.
     """
 
     def name() -> str:
@@ -91,13 +91,13 @@ def by_parameters(made: Callable[..., M], title: Callable[[M], str]) -> Callable
 
 @cache
 def _word_list() -> frozenset[str]:
-    """All words that Prefect's server and clients make names of."""
+    """Return all words that Prefect's server and clients use in generated names."""
     parts = cast("Iterable[Mapping[str, Any]]", coolname_lists.values())
     return frozenset(word for part in parts for word in part.get("words", ()))
 
 
 def tag_run(config: RunConfig, preset: str) -> None:
-    """Give the flow run tags to look for it by: model or source of the samples, split, subset and preset."""
+    """Add search tags to the flow run: model or source of the samples, split, subset and preset."""
     context = FlowRunContext.get()
     if context is None or context.flow_run is None:
         return
@@ -115,12 +115,12 @@ def tag_run(config: RunConfig, preset: str) -> None:
 
 
 class _WithoutTraceback(logging.Filter):
-    """An error that a user can correct is told by its message alone: no traceback stands below it."""
+    """Log filter that removes the traceback of errors that a user can correct; the message is enough."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.exc_info and isinstance(record.exc_info[1], BigCodeFlowError):
             record.exc_info = record.exc_text = None
-            # Prefect's word for any error that leaves a flow, whose message stands above it.
+            # Drop Prefect's generic line for errors that leave a flow: the message is already logged.
             return not record.getMessage().startswith("Engine execution")
         return True
 
@@ -142,7 +142,7 @@ def reporting_flow(
             name=name,
             flow_run_name=flow_run_name,
             version=bigcodeflow.__version__,
-            persist_result=False,  # nothing reads it: an artifact that Prefect remembers may no longer be in the store
+            persist_result=False,  # unused: a remembered artifact may no longer be in the store
             on_failure=[log_remedy],
             on_crashed=[log_remedy],
             on_cancellation=[log_remedy],
@@ -160,7 +160,7 @@ def log_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> No
 
 
 def how_to_continue(flow: Flow[..., Any], flow_run: FlowRun) -> str:
-    """What continues the run; one without deployment needs to know where its flow is."""
+    """Return how to continue the run; a run without deployment needs the entrypoint of its flow."""
     if flow_run.parent_task_run_id:
         return "retry the run that it is part of"
     command = f"prefect flow-run retry {flow_run.id}"

@@ -1,4 +1,4 @@
-"""The leaderboard as a flow: recorded runs beside the published figures, kept current, with what has changed."""
+"""Flow of the leaderboard: recorded runs next to the published figures, kept current, with all changes."""
 
 from datetime import UTC, datetime
 from functools import partial

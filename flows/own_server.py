@@ -1,4 +1,4 @@
-"""A Prefect server that lives as long as this process, for a run without one."""
+"""A Prefect server that lives as long as this process, for a run without a server."""
 
 import signal
 import threading
@@ -13,10 +13,10 @@ _POLL_SECONDS = 0.2
 
 
 def start_own_server() -> None:
-    """Start the server that Prefect starts for a process without one, so that Ctrl-C ends the run and not the server.
+    """Start Prefect's temporary server so that Ctrl-C ends the run and not the server.
 
-    A terminal sends Ctrl-C to all processes of a command. Without its server a run cannot say what became of it, and
-    asks for it for minutes. A process inherits which signals are blocked; SIGTERM, with which Prefect ends it, is not.
+    A terminal sends Ctrl-C to all processes of a command. Without its server a run cannot report its end, and retries
+    for minutes. The server inherits the blocked SIGINT; SIGTERM, with which Prefect ends the server, is not blocked.
     """
     starting = threading.Thread(target=_start, name="server", daemon=True)
     starting.start()
@@ -27,12 +27,12 @@ def start_own_server() -> None:
 def _start() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     when_leaving(_end)
-    with suppress(RuntimeError):  # what keeps it from starting is raised again where the run asks for it
+    with suppress(RuntimeError):  # the run raises the error of a failed start again when it needs the server
         get_client(sync_client=True)
 
 
 def _end() -> None:
-    """What Prefect does at a regular end; the server itself ignores Ctrl-C."""
+    """Terminate the servers, as Prefect does at a regular end; the server itself ignores Ctrl-C."""
     for server in list(SubprocessASGIServer._instances.values()):  # noqa: SLF001 - it offers no list of them
         if server.server_process is not None:
             server.server_process.terminate()

@@ -1,4 +1,4 @@
-"""The study of variants as a flow: a model's run on tasks, one on variants that mean the same, and the gap."""
+"""Flow of the study of variants: a model's run on tasks, its run on variants with the same meaning, and the gap."""
 
 from functools import partial
 

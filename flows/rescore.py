@@ -1,4 +1,4 @@
-"""Samples that exist, judged again as a flow: a file, a folder, or those of a recorded run."""
+"""Flow that judges existing samples again: a file, a folder, or the samples of a recorded run."""
 
 from bigcodeflow.pipeline.outputs import in_own_folder
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored

@@ -1,4 +1,4 @@
-"""Retention as a flow: what no recorded run needs and nobody has used for long goes from the store."""
+"""Flow of retention: remove artifacts that no recorded run needs and nobody has used for long from the store."""
 
 from datetime import UTC, datetime
 from functools import partial

@@ -1,4 +1,4 @@
-"""Models x splits x subsets x settings as one flow; each run of it is the benchmark flow, finished ones are reused."""
+"""Models x splits x subsets x settings as one flow; each run is the benchmark flow, finished runs are reused."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,14 +24,14 @@ from flows.hooks import by_config, by_parameters, failing_with_message, reportin
 from tasks.progress import ProgressBar
 from tasks.upkeep_artifacts import show_sweep
 
-#: Members under way at the same time: one that executes, and one that asks its model meanwhile.
+#: Members that run at the same time: one executes while the other asks its model.
 _AT_ONCE = 2
-#: What runs where nothing is asked for: the starter set's controls, without a key and without a network.
+#: Default sweep: the controls of the starter set, without a key and without a network.
 STARTER_SWEEP = SweepConfig()
 
 
 def sweep_title(config: SweepConfig) -> str:
-    """Return what people read: the name of the sweep."""
+    """Return the title of the sweep: its name."""
     return f"sweep {config.name}"
 
 
@@ -56,7 +56,7 @@ def sweep_file(file: str = "starter") -> list[MemberResult]:
 
 
 def run_members(chosen: SweepConfig) -> list[MemberResult]:
-    """The body of a sweep's flow: every run of it, its table, and an error where any failed."""
+    """Run all members of a sweep, show its table, and raise an error if a member failed."""
     folder = sweep_results.folder_of(chosen, *moment_and_token())
     results = list(_perform(chosen, members_of(chosen), folder))
     show_sweep(chosen, results, sweep_results.write_results(chosen, results, folder))
@@ -67,7 +67,7 @@ def run_members(chosen: SweepConfig) -> list[MemberResult]:
 
 
 def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> Iterator[MemberResult]:
-    """The results of the members, in their order; one asks its model while the one before it executes."""
+    """Yield the results of the members in order; a member asks its model while the previous member executes."""
     recorded, resolver, turns = sweep_results.last_runs(config.store), Resolver(), Turns()
     logger, total = get_run_logger(), f"{len(members):,}"
     progress = ProgressBar(f"sweep {config.name}", logger)
@@ -79,7 +79,7 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
             return _run(plan, resolver, turns, config.preset)
         try:
             return sweep_results.reused_result(plan, plan.artifacts)
-        except BigCodeFlowError as error:  # its folder may hold other results, which concerns no other run
+        except BigCodeFlowError as error:  # its folder may hold other results; other runs are not affected
             return plan.result("failed", error=str(error))
 
     with ThreadPoolExecutor(_AT_ONCE, "member") as pool:
@@ -91,7 +91,7 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
                 yield result
                 progress.update(100.0 * number / len(members))
         except BaseException as error:
-            # An interruption reaches this thread alone, and the block would wait for the members to finish.
+            # An interruption reaches only this thread, and the with block would wait for the members to finish.
             turns.stop()
             pool.shutdown(wait=False, cancel_futures=True)
             if isinstance(error, KeyboardInterrupt):
@@ -101,7 +101,7 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
 
 
 def _kept(config: SweepConfig, running: Sequence[Future[MemberResult]]) -> str:
-    """What an interruption leaves, and how to go on."""
+    """Return the message after an interruption: what is finished, and how to continue."""
     finished = sum(one.done() and not one.cancelled() and not one.exception() for one in running)
     return (
         f"stopped: {finished:,} of {len(running):,} runs are finished, and what others did so far is kept in "
@@ -110,11 +110,11 @@ def _kept(config: SweepConfig, running: Sequence[Future[MemberResult]]) -> str:
 
 
 def _run(plan: Plan, resolver: Resolver, turns: Turns, preset: str) -> MemberResult:
-    """Run the benchmark flow for a member; whatever becomes of it, the sweep goes on."""
+    """Run the benchmark flow for a member; the sweep continues even if it fails."""
     member, started = plan.member, time.monotonic()
     cause = f" ({plan.cause})" if plan.cause else ""
     get_run_logger().info("%s: to do: %s%s", member.title, ", ".join(plan.missing) or plan.problem, cause)
-    # Not the state's own result: it is lost where the server did not answer in time, and was told twice.
+    # Not the state's own result: it is lost if the server did not answer in time and got the state twice.
     made: list[RunArtifacts] = []
 
     def judged(config: RunConfig) -> RunArtifacts:
@@ -131,10 +131,10 @@ def _run(plan: Plan, resolver: Resolver, turns: Turns, preset: str) -> MemberRes
 
 
 def _flow_of(member: Member, judged: Callable[[RunConfig], RunArtifacts]) -> Any:
-    """The benchmark flow, made the member's own.
+    """Return a copy of the benchmark flow for this member only.
 
-    Prefect tells the subflows of a run apart by function and order of calling, and a retried run takes over what it
-    finds under that number. Finished members are not called, so one member would be given another's run.
+    Prefect identifies the subflows of a run by function and call order, and a retried run reuses the subflow with the
+    same number. Finished members are not called, so a member could get the run of another member.
     """
 
     def body(config: RunConfig) -> RunArtifacts:

@@ -1,4 +1,4 @@
-"""What a finished run shows in the Prefect UI: its scores and failures as tables, and the whole result as one page."""
+"""Artifacts of a finished run in the Prefect UI: scores and failures as tables, and the whole result as one page."""
 
 import itertools
 import math
@@ -35,9 +35,9 @@ Row = dict[str, Any]
 
 
 def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) -> None:
-    """Write the report, and attach tables of scores and failures and the page of the result to the flow run.
+    """Write the report; attach the tables of scores and failures and the result page to the flow run.
 
-    Each artifact's key ends in the run's record: Prefect shows the latest of a key, which could be another run's.
+    Each artifact's key ends in the run's record: Prefect shows the latest artifact of a key, maybe of another run.
     """
     store, title = open_store(config.store), run_title(config)
     metrics = store.read(artifacts.aggregation)
@@ -70,7 +70,7 @@ def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) ->
 
 
 def write_run_report(config: RunConfig, outputs: Outputs) -> Path | None:
-    """Write ``{out}/report.html``, or say in the log why there is none: a score stands without it."""
+    """Write ``{out}/report.html`` and return its path; log a warning and return None if that fails."""
     out, store = user_path(config.out) / "report.html", open_store(config.store)
     try:
         selected = select_runs(store.root, [outputs.record])
@@ -82,7 +82,7 @@ def write_run_report(config: RunConfig, outputs: Outputs) -> Path | None:
 
 
 def headline(metrics: pa.Table) -> str:
-    """The first score of a METRICS table with its 95 % interval, such as '10.1 % (6.1 to 16.2) pass@1'."""
+    """Return the first score of a METRICS table with its 95 % interval, such as '10.1 % (6.1 to 16.2) pass@1'."""
     row = next(overall(metrics.to_pylist(), "pass@k"), None)
     if row is None:
         return "not scored"
@@ -91,7 +91,7 @@ def headline(metrics: pa.Table) -> str:
 
 
 def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
-    """One row a variant, sanitizer and k over all tasks of a METRICS table: the score beside its 95 % interval."""
+    """Return a row per variant, sanitizer and k over all tasks of a METRICS table: score and 95 % interval."""
     rows = metrics.to_pylist()
     judgeable = {formatting.identity(row): row for row in overall(rows, "pass@k_judgeable")}
     return [
@@ -106,7 +106,7 @@ def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
 
 
 def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
-    """One row a variant, sanitizer, status and failure kind of verdicts that are no pass, most frequent first."""
+    """Return a row per variant, sanitizer, status and failure kind of failed verdicts, most frequent first."""
     columns = ["variant", "sanitizer", "status", "failure_kind"]
     counts = verdicts.group_by(columns).aggregate([([], "count_all")]).to_pylist()
     totals = Counter[tuple[str, ...]]()
@@ -127,7 +127,7 @@ def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
 
 
 def library_rows(metrics: Sequence[Row]) -> list[dict[str, str]]:
-    """The libraries whose tasks cost the score most, at the smallest k; a task counts in each of its libraries."""
+    """Return the libraries whose tasks cost most score, at the smallest k; a task counts for each of its libraries."""
     scores = [
         row
         for row in metrics
@@ -157,10 +157,10 @@ def result_page(
     report: Path | None = None,
     explorer: str = "",
 ) -> str:
-    """The result as Markdown: scores, what was not judged, failures, ground truths, and where report and files lie.
+    """Return the result as Markdown: scores, unjudged samples, failures, ground truths, paths of report and files.
 
-    Failures are as :func:`failure_rows` gives them; unjudgeable are the tasks whose ground truth does not pass;
-    explorer is the address of the run's page there.
+    ``failures`` are rows of :func:`failure_rows`; ``unjudgeable`` are the tasks whose ground truth does not pass;
+    ``explorer`` is the address of the run's page in the explorer.
     """
     rows, scores = metrics.to_pylist(), score_rows(metrics)
     several = [(name, percent(row["value"]), row) for name, row in formatting.several_samples(rows)]
@@ -169,7 +169,7 @@ def result_page(
         ("Why samples did not pass", failures),
         ("Libraries that cost most", library_rows(rows)),
     ]
-    # The title stands above as the artifact's description; of one variant and sanitizer one sentence tells.
+    # The artifact's description shows the title; a single variant and sanitizer are named in one sentence.
     kinds = {tuple(map(row.get, _KIND)) for found in (scores, *(found for _, found in sections)) for row in found}
     common = dict(zip(_KIND, next(iter(kinds)), strict=True)) if len(kinds) == 1 else {}
     table = partial(_table, common)
@@ -209,13 +209,13 @@ def result_page(
 
 
 def _table(common: Row, records: Sequence[Row]) -> str:
-    """Records as Markdown, without what they all have in common."""
+    """Return records as a Markdown table, without the columns in ``common``."""
     own = [{name: value for name, value in record.items() if name not in common} for record in records]
     return Table.of_records(own).to_markdown()
 
 
 def _file_lines(files: Sequence[Path]) -> Iterator[str]:
-    """A line for each folder, with the names of its files."""
+    """Yield a line for each folder, with the names of its files."""
     for folder, found in itertools.groupby(files, key=lambda path: path.absolute().parent):
         yield f"- `{folder}`: {', '.join(f'`{path.name}`' for path in found)}"
 

@@ -1,4 +1,4 @@
-"""Keys of providers from Prefect's Secret blocks, for runs whose process has none in its environment."""
+"""API keys of providers from Prefect's Secret blocks, for runs without a key in their environment."""
 
 import os
 from typing import Any
@@ -11,7 +11,7 @@ from bigcodeflow.generation.providers import key_variables, secret_block
 
 
 def take_secret(config: RunConfig) -> None:
-    """Set the variable of the model's key from the Secret block of its name, where neither is set and one is there."""
+    """Set the model's key variable from the Secret block of its name, if no key variable is set and a block exists."""
     settings = config.generation
     if config.samples.source != "model":
         return
@@ -22,7 +22,7 @@ def take_secret(config: RunConfig) -> None:
     for variable in variables:
         try:
             secret: Any = Secret.load(secret_block(variable))
-        except ValueError:  # there is no such block
+        except ValueError:  # no such block
             continue
         os.environ[variable] = str(secret.get())
         return

@@ -1,4 +1,4 @@
-"""A stage's way, as people follow it in the Prefect UI: one progress artifact and a few log lines."""
+"""Progress of a stage in the Prefect UI: one progress artifact and a few log lines."""
 
 import logging
 import re
@@ -18,37 +18,37 @@ from tasks.explorer_links import linked
 
 RunLogger = logging.Logger | logging.LoggerAdapter[logging.Logger]
 
-#: An update costs the API up to 33 ms; a stage reports each of its thousands of items.
+#: An update takes the API up to 33 ms, and a stage reports each of its thousands of items.
 _SECONDS_BETWEEN_UPDATES = 1.0
 _LOG_STEPS = 10
-#: The log says at least so often how a stage goes.
+#: Longest time between log lines about a running stage, as long as it reports.
 _SECONDS_BETWEEN_LINES = 60.0
 _NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
 
 
 def artifact_key(*names: str) -> str:
-    """A key as Prefect takes it: small letters, digits and dashes."""
+    """Return a valid key for Prefect: lower-case letters, digits and dashes."""
     return _NOT_IN_KEYS.sub("-", "-".join(names).lower()).strip("-")
 
 
 class RunListener:
-    """Shows one stage as a progress artifact and in the log of the task run that it belongs to."""
+    """Listener that shows a stage as a progress artifact and in the log of its task run."""
 
     def __init__(self, seconds_now: Callable[[], float] = time.monotonic, *, store: str = "") -> None:
         self._seconds_now = seconds_now
         self._store = store
         self._bar: ProgressBar | None = None
         self.reused = False
-        """Whether the stage that ended last was in the store already."""
+        """True if the artifact of the last ended stage was already in the store."""
 
     def begin(self, title: str) -> "ProgressBar":
-        """Announce the work, and return what its progress is reported to."""
+        """Log the start of a stage, and return the progress bar for its reports."""
         get_run_logger().info("%s: started", title)
         self._bar = ProgressBar(title, get_run_logger(), self._seconds_now, store=self._store)
         return self._bar
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """Say what came of the stage, counts included."""
+        """Log the result of the stage with its counts, and set the bar to 100 %."""
         self.reused = reused
         if self._bar:
             self._bar.update(100.0, f"{title}: finished")
@@ -61,7 +61,7 @@ class RunListener:
 
 
 def open_samples(statistics: Mapping[str, Any]) -> Iterator[str]:
-    """Say what a stage has to do once more when it is run again, from what it counted."""
+    """Yield a note for each kind of samples that another run has to judge or check again, from a stage's counts."""
     unchecked = statistics.get("unchecked_passes", 0)
     if unjudged := statistics.get("infra_errors", 0) - unchecked:
         yield f"{unjudged:,} samples could not be judged for reasons outside them; run again to judge these alone"
@@ -73,9 +73,9 @@ def open_samples(statistics: Mapping[str, Any]) -> Iterator[str]:
 
 
 class ProgressBar:
-    """A progress artifact that is updated at most once a second; a log line at each further tenth and each minute.
+    """Progress artifact, updated at most once a second; writes a log line at each further tenth and each minute.
 
-    Several threads may report; one that comes while another one's report is being sent does not wait.
+    Several threads may report; a report is dropped, without waiting, while another report is being sent.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class ProgressBar:
         self._logged_step = 0
         self._sending = threading.Lock()
         key = f"{artifact_key(title)}-progress"
-        # An id, since the function is also asynchronous for callers that are.
+        # str(): by its type, the function may also return a coroutine (for asynchronous callers).
         described = linked(f"Progress of {title}", self._store, "/live")
         self._artifact_id = UUID(str(create_progress_artifact(0.0, key=key, description=described)))
 
     def __call__(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
-        """Take note that so many units of all are finished, how it goes, and what is under way."""
+        """Report the finished and total units, a note and the status of the current work."""
         if self._seconds_now() - self._updated_at_seconds < _SECONDS_BETWEEN_UPDATES:
             return
         if not self._sending.acquire(blocking=False):
@@ -115,9 +115,9 @@ class ProgressBar:
             self._logger.info("%s", self._state.line)
 
     def update(self, percent: float, description: str | None = None) -> None:
-        """Show so much of the work as finished, and in the artifact's description how it goes."""
+        """Set the finished share in percent, and the artifact's description if it is given."""
         try:
             described = linked(description, self._store, "/live") if description else None
             update_progress_artifact(self._artifact_id, progress=percent, description=described)
-        except httpx.HTTPError as error:  # hours of execution must not be lost to a bar that cannot be drawn
+        except httpx.HTTPError as error:  # a failed update must not end hours of execution
             self._logger.warning("%s: progress could not be shown (%s)", self._state.title, error)

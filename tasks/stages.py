@@ -1,4 +1,4 @@
-"""Prefect's tasks: one a stage, which takes its artifact from the store or makes it there, and steps of other flows."""
+"""Prefect tasks: one per stage, which reads its artifact from the store or makes it, and steps of other flows."""
 
 import asyncio
 import logging
@@ -25,15 +25,15 @@ from tasks.keys import take_secret
 from tasks.progress import RunListener
 
 T = TypeVar("T")
-#: Between attempts to get a slot of a server that fails.
+#: Pauses between attempts to get a slot from a server that fails.
 _PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 logger = logging.getLogger("bigcodeflow.tasks")
 Refs = Mapping[str, ArtifactRef]
-"""Artifacts of the stages before one, by stage."""
+"""Artifacts of the earlier stages, by stage."""
 
 
 class TaskOptions(TypedDict):
-    """Settings of every task, to be spread into ``@task``."""
+    """Settings of every task, passed to ``@task`` as keyword arguments."""
 
     cache_policy: CachePolicy
     persist_result: bool
@@ -43,12 +43,12 @@ class TaskOptions(TypedDict):
 
 
 def worth_another_try(_task: Task[..., Any], _task_run: TaskRun, state: State[Any]) -> bool:
-    """Whether a failed task may succeed unchanged: an ExecutionError may, what a user has to correct cannot."""
+    """Tell if a failed task may succeed unchanged: only after an ExecutionError, as users must correct other errors."""
     return isinstance(state.data, ExecutionError)
 
 
-#: Prefect caches nothing: a reference that it remembers may name an artifact that is gone, damaged, provisional, or in
-#: another store, and would score what is not there. The store alone knows.
+#: Prefect caches nothing: a cached reference may name an artifact that is gone, damaged, provisional, or in another
+#: store. Only the store knows which artifacts are valid.
 TASK_OPTIONS = TaskOptions(
     cache_policy=NO_CACHE,
     persist_result=False,
@@ -59,13 +59,13 @@ TASK_OPTIONS = TaskOptions(
 
 
 def perform_stage(stage: Stage, run: ResolvedRun, live: LiveRun | None = None) -> State[ArtifactRef]:
-    """The final state of a stage's task, with its artifact; named Cached where the store held that already."""
+    """Perform a stage; return the final state of its task with the artifact, named Cached if the store held it."""
     listener = RunListener(store=run.config.store)
     ref = perform(stage, open_store(run.config.store), live.watched(listener) if live else listener)
     return Completed(data=ref, name="Cached" if listener.reused else "Completed")
 
 
-#: What the task runs of each stage are called: what people look for in a list of runs.
+#: Names of the task runs of each stage, for the list of runs.
 _RUN_NAMES = {
     "dataset": "dataset: {config.dataset.source}, {config.dataset.split}, {config.dataset.subset}",
     "generation": "generation: {title}",
@@ -95,7 +95,7 @@ def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
         shared_limit = partial(_slot, limit) if limit else None
         return perform_stage(stage_of(name, run, refs, shared_limit=shared_limit, beside=beside), run, live)
 
-    body.__qualname__ = name  # by which Prefect tells the tasks of a run apart
+    body.__qualname__ = name  # Prefect distinguishes the tasks of a run by it
     return task(name=STAGES[name].title, task_run_name=_run_name(_RUN_NAMES[name]), **TASK_OPTIONS)(body)
 
 
@@ -104,7 +104,7 @@ STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(na
 
 
 def perform_tasks(run: ResolvedRun, turns: Turns, live: LiveRun | None = None) -> RunArtifacts:
-    """Every stage's task, also of further rounds; while a model answers, ground truths and what came are executed."""
+    """Run every stage's task, also of further rounds; execute ground truths and new answers while a model answers."""
     take_secret(run.config)
 
     def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
@@ -121,16 +121,16 @@ def _perform_step(action: Callable[[], T]) -> T:
 
 
 def perform_step(title: str, action: Callable[[], T]) -> T:
-    """What an action returns, performed as a task of its own, with the options of a stage's."""
+    """Perform an action as a separate task with the options of a stage's task; return its result."""
     return _perform_step.with_options(name=title, task_run_name=title)(action)
 
 
 @asynccontextmanager
 async def _slot(name: str) -> AsyncIterator[None]:
-    """One slot of a limit that every run on this Prefect server shares; a server that fails is asked again.
+    """Hold a slot of a limit that all runs on this Prefect server share; retry if the server fails.
 
     Raises:
-        GenerationError: the server has no such limit, or gives none for long.
+        GenerationError: the server has no such limit, or gives no slot after all retries.
     """
     held = AsyncExitStack()
     for pause_seconds in (*_PAUSES_SECONDS, None):
@@ -140,7 +140,7 @@ async def _slot(name: str) -> AsyncIterator[None]:
             break
         except ConcurrencySlotAcquisitionError as error:
             named = f"generation.requests.shared_limit: {name!r} gives no slot ({error_message(error)})"
-            if error.__cause__ is None:  # it was looked for, and is not there
+            if error.__cause__ is None:  # the server has no such limit
                 remedy = f"make it with `prefect gcl create {name} --limit N`, or leave the setting empty"
                 raise GenerationError(f"{named}: {remedy}") from None
             if pause_seconds is None:

@@ -1,4 +1,4 @@
-"""What studies show in the Prefect UI."""
+"""Artifacts of studies in the Prefect UI."""
 
 from prefect.artifacts import create_markdown_artifact
 
@@ -8,12 +8,12 @@ from bigcodeflow.studies import STUDIES
 from tasks.explorer_links import linked
 from tasks.progress import artifact_key
 
-#: Rows of one table; an artifact of Prefect may hold 512 KB.
+#: Most rows of one table; an artifact of Prefect may hold 512 KB.
 _MOST_ROWS = 200
 
 
 def show_study(store: Store, ref: ArtifactRef, title: str) -> None:
-    """Attach the tables of a study's result as one page."""
+    """Attach the tables of a study's result to the run as one page."""
     study = STUDIES[ref.stage]
     parts = [f"# {study.title}: {title}", study.description]
     for table in STUDIES[ref.stage].tables(store.read(ref)):

@@ -1,4 +1,4 @@
-"""What sweeps, the leaderboard, environment checks and retention show in the Prefect UI."""
+"""Artifacts of sweeps, the leaderboard, environment checks and retention in the Prefect UI."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,14 +19,14 @@ from bigcodeflow.results.formatting import board_title
 from tasks.explorer_links import linked
 from tasks.progress import artifact_key
 
-#: Ranks of each ranking that the UI shows beside all of our own.
+#: First ranks of each ranking that the UI shows, besides all our own runs.
 _TOP = 20
-#: Rows of retention's table; a store may hold many thousands of artifacts, and an artifact of Prefect 512 KB.
+#: Most rows of retention's table: a store may hold many thousands of artifacts, an artifact of Prefect only 512 KB.
 _MOST_ROWS = 500
 
 
 def show_sweep(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> None:
-    """Attach the table of results, the table of failures where there are any, and the whole as one page."""
+    """Attach the table of results, the table of failures if there are any, and both as one page."""
     key = artifact_key("sweep", config.name)
     described = linked(f"{summary(results)} · sweep {config.name}", config.store)
     create_table_artifact(result_rows(results), key=key, description=described)
@@ -40,7 +40,7 @@ def show_sweep(config: SweepConfig, results: Sequence[MemberResult], file: Path)
 
 
 def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path) -> str:
-    """The sweep as Markdown: how many ran, were reused and failed, the table, and where the files lie."""
+    """Return the sweep as Markdown: counts of executed, reused and failed runs, the table, and its file."""
     parts = [
         f"# Sweep {config.name}",
         f"{summary(results)}.",
@@ -57,7 +57,7 @@ def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path)
 
 
 def show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> None:
-    """Attach the rankings under one key that stays, so that its latest version is the leaderboard of now."""
+    """Attach the rankings under a fixed key, so that its latest version is the current leaderboard; log regressions."""
     rows = [
         {
             "board": board_title(ranking.subset, ranking.split),
@@ -113,7 +113,7 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def show_check(found: EnvironmentCheckResult) -> None:
-    """Attach the checks as a table, and everything that was found as one page."""
+    """Attach the checks as a table, and all details as one page."""
     imports, name = found.imports, found.config.environment
     checks = [
         _check("libraries that can be imported", imports.modules - len(imports.failures), imports.modules),
@@ -146,7 +146,7 @@ def _check(title: str, held: int, total: int, *, sound: bool | None = None) -> d
 
 
 def show_removed(config: RetentionConfig, found: Sequence[Removable]) -> None:
-    """Attach what went, or would go, as a table: the largest first."""
+    """Attach a table of the removed (or, in a dry run, removable) artifacts, the largest first."""
     rows = removed_rows(found)[:_MOST_ROWS]
     described = f"{'Would go' if config.dry_run else 'Went'} from {config.store}: {totals(found)}"
     create_table_artifact(rows, key="retention", description=linked(described, config.store))

@@ -1,1 +1,1 @@
-"""What runs inside the sandbox, shipped as files: standard library only, Python 3.10 or newer."""
+"""Code that runs inside the sandbox, shipped as files: standard library only, Python 3.10 or newer."""

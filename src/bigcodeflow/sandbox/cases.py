@@ -1,9 +1,9 @@
-"""Runs the methods of one test class as unittest does.
+"""Run the methods of one test class as unittest does.
 
-A method's outcome is decided here, in ``CaseOutcome``, from what it raised, not by unittest's runner: a program or test
-that replaces parts of the runner changes no report. unittest provides the assertions, fixtures and cleanups. This is a
-module of its own so that a program which walks the frames of a cold start, where the harness is the main module, finds
-no more than after a warm one.
+``CaseOutcome`` decides the outcome of a method from the exception that it raised. unittest's runner is not used, so a
+program or test that replaces parts of the runner cannot change the report. unittest provides the assertions, fixtures
+and cleanups. This is a separate module so that a program that walks the frames sees the same after a cold start, where
+the harness is the main module, as after a warm start.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import unittest
 import unittest.case
 from traceback import format_exception
 
-TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+TYPE_CHECKING = False  # importing typing costs time, and the program would see it in sys.modules
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
     Raised = tuple[type[BaseException], BaseException, types.TracebackType | None] | tuple[None, None, None]
 
-globals()["__builtins__"] = dict(vars(builtins))  # functions made below look names up here, whatever a program replaces
+globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if a program replaces builtins
 
 _RANK = ("pass", "expected_failure", "unexpected_success", "skip", "fail", "error")
 _HIDDEN = (__file__, os.path.join(os.path.dirname(__file__), "harness.py"), unittest.case.__file__)
@@ -32,13 +32,13 @@ _SKIP = unittest.SkipTest
 
 
 class Runner:
-    """Runs the cases of one class between its fixtures and sends the outcome of each as it ends."""
+    """Runs the cases of one class between its fixtures and sends each outcome as soon as the case ends."""
 
     def __init__(self, send: Callable[..., None]) -> None:
         self._send, self._clock = send, time.perf_counter
 
     def run(self, names: dict[str, Any], cases: Sequence[unittest.TestCase]) -> None:
-        """Run everything; a failing fixture of the module or the class leaves the cases without an outcome."""
+        """Run fixtures and cases; if setUpModule or setUpClass fails, the cases get no outcome."""
         cls = type(cases[0]) if cases else names["TestCases"]
         skipped = getattr(cls, "__unittest_skip__", False)
         fixtures = [] if skipped else [names.get("setUpModule"), cls.setUpClass]
@@ -67,7 +67,7 @@ class Runner:
 
 
 class CaseOutcome:
-    """What unittest's TestCase expects to find as its ``_outcome`` while it runs; the worst of several counts."""
+    """Object that unittest's TestCase uses as its ``_outcome`` while it runs; keeps the worst of several outcomes."""
 
     result_supports_subtests = True
     expectedFailure = None  # noqa: N815 -- unittest's name
@@ -81,17 +81,17 @@ class CaseOutcome:
         self.result = types.SimpleNamespace(failfast=False)
 
     def note(self, outcome: str, error: Raised | None = None) -> None:
-        """Remember an outcome if it is worse than what is known."""
+        """Store an outcome if it is worse than the stored one."""
         if self.worst is None or _RANK.index(outcome) > _RANK.index(self.worst):
             self.worst = outcome
             self.details = describe(error) if error else {}
 
     def testPartExecutor(self, _case: object, isTest: bool = False, subTest: bool = False) -> _Attempt:  # noqa: N802, N803 -- unittest's names
-        """Context in which unittest runs a subtest or a cleanup."""
+        """Return the context in which unittest runs a subtest or a cleanup."""
         return _Attempt(self)
 
     def run(self, case: Any, method: Any) -> None:
-        """setUp, the method, tearDown and the cleanups, each only where unittest would run it."""
+        """Run setUp, the method, tearDown and the cleanups, each only where unittest would run it."""
         if getattr(type(case), "__unittest_skip__", False) or getattr(method, "__unittest_skip__", False):
             self.note("skip")
             return
@@ -122,7 +122,7 @@ class CaseOutcome:
 
 
 class _Attempt:
-    """Context that swallows whatever is raised and turns it into an outcome."""
+    """Context that catches every exception and turns it into an outcome."""
 
     def __init__(self, outcome: CaseOutcome, expecting: bool = False) -> None:
         self._outcome, self._expecting = outcome, expecting
@@ -150,7 +150,7 @@ class _Attempt:
 
 
 def describe(error: Raised) -> dict[str, str]:
-    """The exception's type with its bases, and the traceback without the harness's frames."""
+    """Return the names of the exception's type and its bases, and the traceback without the harness's first frames."""
     kind, value, trace = error
     if kind is None:
         return {"exception": "", "trace": ""}

@@ -1,9 +1,9 @@
-"""Runs one program against one test text and reports every test on its own.
+"""Run one program against one test text and report every test separately.
 
-Executed by path in the environment's interpreter, inside the sandbox, or called in a process forked from one that has
-libraries loaded; one process a sample. The program shares the interpreter, so nothing here can keep it from lying:
-that is found out by executing a passing sample again, against a test text that contradicts the task's. What the harness
-needs later is bound before the program runs only so that a program or test that replaces it does not end the harness.
+It is executed by path in the environment's interpreter, inside the sandbox, or called in a fork of a zygote;
+each sample has its own process. The program shares the interpreter, so the harness cannot prevent a forged pass: a
+passing sample is executed again against a test text that contradicts the task's. The harness binds the names that it
+needs later before the program runs, only so that a program or test that replaces them does not end the harness.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import types
 from functools import lru_cache
 from os import _exit as leave
 
-TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+TYPE_CHECKING = False  # importing typing costs time, and the program would see it in sys.modules
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +34,7 @@ else:
 
     sys.path.remove(_FOLDER)
 
-# Functions made below look names up here, so that a builtin that a program replaces does not end the harness.
+# Functions below look names up here, so that a program that replaces a builtin does not end the harness.
 globals()["__builtins__"] = dict(vars(builtins))
 
 MODULE_NAME = "__test__"
@@ -44,7 +44,7 @@ _FUTURE_FLAGS = sum(getattr(future, name).compiler_flag for name in future.all_f
 
 
 def main() -> None:
-    """Cold start: standard input is the channel, and the program never sees it there."""
+    """Run a sample after a cold start: move the channel away from standard input, so the program never reads it."""
     channel = os.dup(0)
     hide()
     end_input()
@@ -52,8 +52,8 @@ def main() -> None:
 
 
 def run_sample(channel: int) -> None:
-    """Read the job from the channel, run it, report it, and leave without exit handlers; never returns."""
-    status = 1  # whatever breaks the harness itself leaves the report unfinished, which is no pass
+    """Read the job from the channel, run it, report it, and exit without exit handlers; never returns."""
+    status = 1  # an error of the harness itself leaves the report unfinished, which never counts as a pass
     try:
         job = protocol.SampleJob(channel)
         Sample(job, protocol.FrameWriter(channel, job.nonce)).run()
@@ -65,7 +65,7 @@ def run_sample(channel: int) -> None:
 
 
 def hide() -> None:
-    """Take the harness's own modules out of the program's sight, and make room for modules of the same names."""
+    """Remove the harness's modules from sys.modules: hide them from the program and free their names."""
     for name in _OWN_NAMES:
         if (getattr(sys.modules.get(name), "__file__", None) or "").startswith(_FOLDER + os.sep):
             del sys.modules[name]
@@ -73,7 +73,7 @@ def hide() -> None:
 
 
 def end_input() -> None:
-    """Let there be nothing on standard input."""
+    """Make standard input empty."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -82,7 +82,7 @@ def end_input() -> None:
 
 @lru_cache(maxsize=None)
 def files_of(template: str) -> list[tuple[str, bytes | None]]:
-    """Folders, before what is in them, and files of a template with their content; remembered by zygotes."""
+    """Return folders (content None, before their files) and files of a template, with content; zygotes cache it."""
     found: list[tuple[str, bytes | None]] = []
     for folder, _, names in os.walk(template):
         below = folder[len(template) :]
@@ -94,7 +94,7 @@ def files_of(template: str) -> list[tuple[str, bytes | None]]:
 
 
 def make_home(template: str) -> None:
-    """Make the home folder, with copies of the template's files."""
+    """Create the home folder with copies of the template's files."""
     home = os.environ["HOME"]
     for name, content in files_of(template) if template else [("", None)]:
         if content is None:
@@ -107,7 +107,7 @@ def make_home(template: str) -> None:
 
 
 def import_modules(names: Iterable[str]) -> None:
-    """Import each module; what cannot be imported is left to the program, which is to see the error itself."""
+    """Import each module; ignore import errors, since the program has to see such an error itself."""
     for name in names:
         if name in sys.modules:
             continue
@@ -118,7 +118,7 @@ def import_modules(names: Iterable[str]) -> None:
 
 
 def prepare_process(settings: dict[str, Any]) -> None:
-    """Set the limits, give the program the surroundings of a cold start, and load modules."""
+    """Create home and work folder, set the limits, import modules, and make the process look like a cold start."""
     make_home(settings["home_template"])
     os.mkdir(settings["work_folder"])
     os.chdir(settings["work_folder"])
@@ -134,10 +134,10 @@ def prepare_process(settings: dict[str, Any]) -> None:
 
 
 class Sample:
-    """One program and its test on their way from the job to the last frame."""
+    """One program and its test, from the job to the last frame."""
 
     def __init__(self, job: protocol.SampleJob, channel: protocol.FrameWriter) -> None:
-        """Prepare this process and the module that both run in."""
+        """Prepare this process and the module in which program and test run."""
         self._job, self._send = job, channel.send
         prepare_process(job.settings)
         self._runner = cases.Runner(self._report)
@@ -149,7 +149,7 @@ class Sample:
         self._partner: separate.Partner | None = None
 
     def run(self) -> None:
-        """Import the program, then the test text into the same module, then run the tests that it declares."""
+        """Execute the program, then the test text in the same module, then run the tests that it declares."""
         program, separately = self._job.settings.pop("program"), self._job.settings.pop("separate", False)
         self._send("started")
         flags = self._separated(program) if separately else self._load(program)
@@ -180,13 +180,13 @@ class Sample:
         self._send("end")
 
     def _load(self, program: str) -> int | None:
-        """Execute the program's text; the flags of its future imports, None where it failed."""
+        """Execute the program's text; return the compiler flags of its __future__ imports, or None if it failed."""
         code = self._compile(program, "compile", 0)
         return code.co_flags & _FUTURE_FLAGS if code and self._execute(code, "program") else None
 
     def _separated(self, program: str) -> int | None:
-        """The same in a process of the program's own; the test text finds there what it passes to SEPARATED."""
-        sys.path.insert(0, _FOLDER)  # not every sample needs it; it is out of the program's sight at once
+        """Load the program in a separate process, and bind SEPARATED, which gives the test the program's function."""
+        sys.path.insert(0, _FOLDER)  # imported only for samples that need it, then hidden from the program
         separate: Any = importlib.import_module("separate")
         sys.path.remove(_FOLDER)
         hide()
@@ -205,7 +205,7 @@ class Sample:
         return None
 
     def _report(self, event: str, **fields: Any) -> None:
-        """Send a frame of the runner; a method with an untransferable call has no outcome, whatever it did."""
+        """Send a frame of the runner; report a method with an untransferable call as "missing"."""
         if event == "test" and self._partner and self._partner.was_undecided():
             fields["outcome"] = "missing"
         self._send(event, **fields)
@@ -221,7 +221,7 @@ class Sample:
     def _execute(self, code: types.CodeType, phase: str) -> bool:
         try:
             exec(code, self._names)
-        except BaseException:  # whatever the text raises is its result, SystemExit and KeyboardInterrupt too
+        except BaseException:  # every exception of the text is a result, SystemExit and KeyboardInterrupt too
             self._fail(phase, sys.exc_info())
             return False
         return True

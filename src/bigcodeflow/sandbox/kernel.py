@@ -1,14 +1,14 @@
-"""What the kernel offers and Python has no function for: namespaces, mounts, privileges, and a filter of system calls.
+"""Linux features for which Python has no function: namespaces, mounts, privileges, and a seccomp filter.
 
-The C library is called with the interpreter's lock held, so that a process made here is, like one made by os.fork,
-the only thread of its interpreter.
+The C library is called with the GIL held, so that a process created here has only one thread, as after os.fork.
 
-The filter refuses what no sample needs, with an ordinary error, never by a crash. It is a program of the kernel's
-classic packet filter, which sees a call's number, architecture and arguments, never memory. What is not refused is
-allowed: tasks use too much of the kernel for a list of what is good. It is a second wall; namespaces, dropped rights
-and read-only mounts hold without it. It takes away what reaches far into the kernel, above all new user namespaces, in
-which a program would be root again. Outside, ``bwrap --seccomp`` takes the bytes of ``seccomp_program()``; inside, what
-``prepare_seccomp()`` returns puts them on a thread. Constants: linux/filter.h, linux/seccomp.h, asm/unistd.h.
+The seccomp filter refuses system calls that no sample needs, with an ordinary error, never by a crash. It is a classic
+BPF program, which sees the number, architecture and arguments of a call, never memory. It is a deny list, because tasks
+use too many system calls for an allow list. It is a second layer of defence: namespaces, dropped privileges and
+read-only mounts protect without it. It removes calls with deep access to the kernel, above all new user namespaces, in
+which a program would be root again. Outside the sandbox, ``bwrap --seccomp`` takes the bytes of ``seccomp_program()``;
+inside, the function that ``prepare_seccomp()`` returns applies them to a thread.
+Constants: linux/filter.h, linux/seccomp.h, asm/unistd.h.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import socket
 import struct
 from functools import lru_cache
 
-TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+TYPE_CHECKING = False  # importing typing costs time, and the program would see it in sys.modules
 if TYPE_CHECKING:
     from collections.abc import Callable
     from socket import SocketType as Socket
@@ -35,9 +35,9 @@ READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTABLES = 1, 2, 4, 8
 _REMOUNT, _BIND = 32, 4096
 
 _CALLS = {"x86_64": {"clone": 56, "capset": 126}, "aarch64": {"clone": 220, "capset": 91}}
-# The same on every architecture; interpreters built on old kernels' headers and libraries lack or circumvent them.
+# The same on every architecture; Python builds with old kernel headers or libraries lack these functions.
 _PIDFD_OPEN, _CLOSE_RANGE = 434, 436
-#: Means nothing in a user namespace: only the machine's own root can use it.
+#: Has no effect in a user namespace: only root of the machine can use it.
 IDLE_CAPABILITY = 36  # CAP_BLOCK_SUSPEND
 
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -64,9 +64,9 @@ def _call(number: int, *arguments: int) -> int:
 
 
 def clone(flags: int) -> int:
-    """Fork into new namespaces; returns the child's process id, and 0 in the child.
+    """Fork into new namespaces; return the child's process id, and 0 in the child.
 
-    The child runs none of Python's after-fork hooks: it suits a small process that only waits.
+    The child runs none of Python's after-fork hooks: use it only for a small process that mostly waits.
     """
     number = _CALLS[os.uname().machine]["clone"]
     return _checked(_call(number, flags | signal.SIGCHLD, 0, 0, 0, 0), "clone")
@@ -78,27 +78,27 @@ def join(descriptor: int, flags: int) -> None:
 
 
 def mount(kind: str, place: str, flags: int, options: str = "") -> None:
-    """Mount a new file system of the kind."""
+    """Mount a new file system of this kind at a place; raise OSError if the kernel refuses."""
     name = kind.encode()
     result = _libc.mount(name, place.encode(), name, ctypes.c_ulong(flags), options.encode())
     _checked(result, f"mount {kind} at {place}")
 
 
 def mask(path: str) -> None:
-    """Let a file not be opened any more: a device stands in its place, where none may be used."""
+    """Make a file impossible to open: bind-mount /dev/null over it, with devices disabled."""
     for flags in (_BIND, _BIND | _REMOUNT | READ_ONLY | NO_SUID | NO_DEVICES | NO_EXECUTABLES):
         _checked(_libc.mount(b"/dev/null", path.encode(), None, ctypes.c_ulong(flags), None), f"mask {path}")
 
 
 def process_descriptor(pid: int) -> int:
-    """A descriptor that stays with the process whatever becomes of its number."""
+    """Return a pidfd: it refers to this process even if its pid is reused."""
     return _checked(_call(_PIDFD_OPEN, pid, 0), "pidfd_open")
 
 
 def drop_privileges(kept: int | None = None) -> None:
-    """Give up every capability but one for good and take no new ones from programs that are executed.
+    """Drop every capability except ``kept`` permanently, and gain none from executed programs (no_new_privs).
 
-    Who has a capability cannot be looked into or traced by who has none, though they are the same user.
+    A process without capabilities cannot inspect or trace a process that has one, even of the same user.
     """
     prctl = _libc.prctl
     for capability in range(_LAST_CAPABILITY + 1):
@@ -109,25 +109,25 @@ def drop_privileges(kept: int | None = None) -> None:
     number = _CALLS[os.uname().machine]["capset"]
     mask = 0 if kept is None else 1 << kept
     low, high = mask & 0xFFFFFFFF, mask >> 32
-    wanted = struct.pack("=6I", low, low, 0, high, high, 0)  # effective, permitted and inheritable, by words
+    wanted = struct.pack("=6I", low, low, 0, high, high, 0)  # effective, permitted, inheritable: low words, then high
     _checked(_libc.syscall(ctypes.c_long(number), header, wanted), "capset")
     _checked(_libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no_new_privs")
 
 
 def write_user_map(pid: int | str, inside: int, user: int, group: int) -> None:
-    """Map one id, of a user and a group outside, into the new user namespace of a process."""
+    """Map a user id and a group id from outside to the id ``inside`` in the new user namespace of a process."""
     _write(f"/proc/{pid}/uid_map", f"{inside} {user} 1")
     _write(f"/proc/{pid}/setgroups", "deny")
     _write(f"/proc/{pid}/gid_map", f"{inside} {group} 1")
 
 
 def show_self() -> None:
-    """Let others of the same user look into this process by way of /proc, and join its namespaces."""
+    """Make this process dumpable: others of the same user can read its /proc files and join its namespaces."""
     _libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 def be_first_to_go() -> None:
-    """Let the kernel, when the machine runs out of memory, end this process before others."""
+    """Tell the kernel to kill this process before others when the machine runs out of memory."""
     _write("/proc/self/oom_score_adj", "1000")
 
 
@@ -135,22 +135,22 @@ def raise_loopback() -> None:
     """Bring up the loopback interface of this network namespace."""
     request = ctypes.create_string_buffer(struct.pack("16sh22x", b"lo", _INTERFACE_UP))
     handle = socket.SocketType(socket.AF_INET, socket.SOCK_DGRAM)
-    result = _libc.ioctl(handle.fileno(), _SET_INTERFACE_FLAGS, request)  # fcntl is a library to load, each time
+    result = _libc.ioctl(handle.fileno(), _SET_INTERFACE_FLAGS, request)  # not fcntl: it would load a library each time
     handle.close()
     _checked(result, "loopback")
 
 
 def close_from(lowest: int) -> None:
-    """Close every descriptor from this number on; needs /proc on old kernels."""
+    """Close every descriptor with this number or a higher one; needs /proc on old kernels."""
     if _call(_CLOSE_RANGE, lowest, 0xFFFF_FFFF, 0) == 0:
         return
     for name in os.listdir("/proc/self/fd"):
         if int(name) >= lowest:
-            os.closerange(int(name), int(name) + 1)  # unlike close, it bears with the listing's own, closed by now
+            os.closerange(int(name), int(name) + 1)  # ignores the already closed descriptor of listdir, unlike os.close
 
 
 def connection(descriptor: int) -> Socket:
-    """A socket of a descriptor; not Python's own class, whose methods cost a fork more pages of its own."""
+    """Return a C-level socket for a descriptor: socket.socket would make a fork copy more memory pages."""
     return socket.SocketType(fileno=descriptor)
 
 
@@ -160,7 +160,7 @@ def send(connection: Socket, data: bytes, *descriptors: int) -> None:
 
 
 def receive(connection: Socket, size: int = 1 << 16) -> tuple[bytes, list[int]]:
-    """Receive one message: its bytes, empty at the end, and its descriptors."""
+    """Receive one message; return its bytes (empty when the connection is closed) and its descriptors."""
     data, rights, _, _ = connection.recvmsg(size, socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR.size))
     found: list[int] = []
     for level, kind, content in rights:
@@ -177,32 +177,32 @@ def _write(path: str, text: str) -> None:
         os.close(descriptor)
 
 
-#: Machine, as uname names it, → audit number that the kernel gives to its native calls.
+#: Machine name of uname → audit number (AUDIT_ARCH) of its native system calls.
 _ARCHITECTURES = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
-#: Set in the numbers of a second set of calls on x86_64, which would otherwise walk around the filter.
+#: Bit in the numbers of the x32 calls on x86_64, which would otherwise bypass the filter.
 _X32_BIT = 0x4000_0000
 
 
 def _calls(*rows: str) -> dict[str, tuple[int, int | None]]:
-    """Rows of 'name, number on x86_64, number on aarch64', by name; '-': the architecture never had it."""
+    """Parse rows of 'name x86_64-number aarch64-number' into numbers by name; '-': no such call on aarch64."""
     calls = [call.split() for row in rows for call in row.split(",")]
     return {name: (int(x86_64), None if aarch64 == "-" else int(aarch64)) for name, x86_64, aarch64 in calls}
 
 
 REFUSED = _calls(
-    # New namespaces and mounts: a program that is root in a user namespace of its own reaches all of these.
+    # New namespaces and mounts: a program that is root in its own user namespace can use all of these.
     "unshare 272 97, setns 308 268, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51",
     "move_mount 429 429, open_tree 428 428, open_tree_attr 467 467, fsopen 430 430, fsconfig 431 431",
     "fsmount 432 432, fspick 433 433, mount_setattr 442 442",
     # Other processes' memory and descriptors.
     "ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, kcmp 312 272, pidfd_getfd 438 438",
-    # Doors into the kernel with a long record of holes.
+    # Kernel interfaces with a long history of vulnerabilities.
     "bpf 321 280, perf_event_open 298 241, userfaultfd 323 282, io_uring_setup 425 425, io_uring_enter 426 426",
     "io_uring_register 427 427, vmsplice 278 75, modify_ldt 154 -, lookup_dcookie 212 18",
     "open_by_handle_at 304 265, fanotify_init 300 262, nfsservctl 180 42, uselib 134 -, _sysctl 156 -",
     # Keys belong to a user, not to a namespace.
     "add_key 248 217, request_key 249 218, keyctl 250 219",
-    # The machine itself: kernel, modules, swap, accounts, quotas, hardware.
+    # The machine itself: kernel, modules, swap, accounting, quotas, hardware.
     "kexec_load 246 104, kexec_file_load 320 294, create_module 174 -, init_module 175 105, finit_module 313 273",
     "delete_module 176 106, get_kernel_syms 177 -, query_module 178 -, reboot 169 142, swapon 167 224",
     "swapoff 168 225, acct 163 89, quotactl 179 60, quotactl_fd 443 443, syslog 103 116, iopl 172 -",
@@ -211,18 +211,18 @@ REFUSED = _calls(
     "settimeofday 164 170, clock_settime 227 112, clock_adjtime 305 266, adjtimex 159 171, sethostname 170 161",
     "setdomainname 171 162",
 )
-"""Calls that fail with EPERM whatever their arguments are."""
+"""Calls that always fail with EPERM."""
 
 _ABSENT = _calls(
-    # The flags of clone3 lie in memory; libc then takes clone, whose flags can be looked at.
+    # The flags of clone3 lie in memory; libc falls back to clone, whose flags the filter can check.
     "clone3 435 435, memfd_secret 447 447",
-    # System V's memory, queues and semaphores stay when no process uses them, and so are on nobody's account.
+    # System V memory, queues and semaphores outlive their processes, so no limit counts them.
     "shmget 29 194, msgget 68 186, semget 64 190",
 )
-"""Calls that fail with ENOSYS, as on a kernel without them, so that libraries take another way."""
+"""Calls that fail with ENOSYS, as on a kernel without them, so that libraries use a fallback."""
 
 _EXAMINED = _calls("clone 56 220, ioctl 16 29, personality 135 92, socket 41 198, socketpair 53 199")
-"""Calls that are refused with certain arguments only."""
+"""Calls that are refused only with certain arguments."""
 
 _CLONE_FLAGS_REFUSED = 0x7E02_0000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET; clone cannot make a time namespace."""
@@ -241,7 +241,7 @@ _INSTRUCTION = struct.Struct("=HBBI")
 
 
 def seccomp_available() -> bool:
-    """Whether this machine's architecture is known here and its kernel filters system calls."""
+    """Tell if this machine's architecture is supported and its kernel has the required seccomp actions."""
     if os.uname().machine not in _ARCHITECTURES:
         return False
     try:
@@ -253,7 +253,7 @@ def seccomp_available() -> bool:
 
 @lru_cache(maxsize=None)
 def seccomp_program(machine: str = "") -> bytes | None:
-    """The filter for a machine named as by uname: an array of ``struct sock_filter``; None: its calls are unknown."""
+    """Return the filter for a machine name of uname, an array of ``struct sock_filter``; None if unknown."""
     machine = machine or os.uname().machine
     if machine not in _ARCHITECTURES:
         return None
@@ -269,7 +269,7 @@ def seccomp_program(machine: str = "") -> bytes | None:
 
 
 def _runs(answers: dict[int | None, _Code]) -> list[tuple[int, _Code]]:
-    """First numbers, from 0 on, of runs of numbers with the same answer; those without one are allowed."""
+    """Group call numbers from 0 on into runs with the same answer (first number, answer); no answer means allow."""
     runs = [(0, _return(_ALLOW))]
     known = {number for number in answers if number is not None}
     for number in sorted(known | {number + 1 for number in known}):
@@ -280,7 +280,7 @@ def _runs(answers: dict[int | None, _Code]) -> list[tuple[int, _Code]]:
 
 
 def _search(runs: list[tuple[int, _Code]]) -> _Code:
-    """A binary search: the kernel tries a new filter with every number, and most calls of a sample pass it."""
+    """Return code for a binary search: the kernel tests a new filter with every number and runs it at every call."""
     if len(runs) == 1:
         return runs[0][1]
     middle = len(runs) // 2
@@ -288,10 +288,10 @@ def _search(runs: list[tuple[int, _Code]]) -> _Code:
 
 
 def prepare_seccomp(filter_program: bytes | None = None) -> Callable[[], None]:
-    """A function that puts a filter, by default this machine's, on the calling thread and on all that it will start.
+    """Return a function that applies a filter (default: this machine's) to the calling thread and its later children.
 
-    Everything that takes time or imports is done beforehand. The function raises OSError where the kernel refuses, and
-    does nothing where there is no filter.
+    Slow work and imports happen here, before that function is called. The function raises OSError if the kernel refuses
+    the filter, and does nothing if there is no filter.
     """
     filter_program = filter_program or (seccomp_program() if seccomp_available() else None)
     if not filter_program:
@@ -315,7 +315,7 @@ class _Program(ctypes.Structure):  # struct sock_fprog
 
 
 def _examine(name: str) -> _Code:
-    """What is done about a call after a look at the low words of its arguments, which is all that the kernel uses."""
+    """Return code that decides a call by the low words of its arguments; the kernel uses only these."""
     refuse = _return(_ERROR | errno.EPERM)
     if name == "clone":
         return _load_argument(0) + _when(_JUMP_ANY_BIT, _CLONE_FLAGS_REFUSED, refuse) + _return(_ALLOW)
@@ -337,7 +337,7 @@ def _load_argument(index: int) -> _Code:
 
 
 def _when(test: int, value: int, then: _Code) -> _Code:
-    """Code that runs ``then`` where the loaded word passes the test."""
+    """Return code that runs ``then`` if the loaded word passes the test."""
     return [(test, 0, len(then), value), *then]
 
 

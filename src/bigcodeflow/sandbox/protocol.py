@@ -1,25 +1,25 @@
-"""The protocol of the harness and the executor over one channel, a pair of connected sockets; the harness's end of it.
+"""Protocol between harness and executor over one channel, a pair of connected sockets, and the harness's side of it.
 
 Each message of the executor is one line of JSON. The first is the job: the program, the limits, a nonce that keys the
-frames' codes, and a digest of the test text. The second holds that text, masked, as ``test``. It is sent when the
-program was imported, so that the test text is nowhere in the process while the program's module runs.
+authentication codes of the frames, and a digest of the test text. The second holds the masked test text as ``test``. It
+is sent after the program was imported, so that the process does not hold the test text while the program's module runs.
 
-The harness answers with frames, one a line: an authentication code over the rest of the line, a blank, one JSON object
-with a running number. A program that takes the channel over can lose or repeat frames, but not make or change one.
+The harness answers with frames, one per line: an authentication code over the rest of the line, a blank, one JSON
+object with a running number. A program that takes over the channel can lose or repeat frames, not forge or change them.
 
-``started``  the interpreter is up and the limits are set; nothing foreign has run yet
-``imported`` the program's module text ran to its end; the test text may be sent
+``started``  the interpreter runs and the limits are set; no code of the program has run yet
+``imported`` the program's module ran to its end; the executor may send the test text
 ``loaded``   the test text ran too; ``tests`` lists the collected methods
-``module_failed``  the program or the test text did not: ``exception``, ``trace``, ``phase`` (compile, program, test or
-    collect); the last
+``module_failed``  the program or the test text failed: ``exception``, ``trace``, ``phase`` (compile, program, test or
+    collect); the last frame
 ``test``     one method ended: ``name``, ``outcome``, ``seconds``, ``exception``, ``trace``
 ``class_failed``   setUpClass or tearDownClass raised
-``tampering``      ``what`` broke this protocol; the last
-``end``      everything ran; the last
+``tampering``      ``what`` says how this protocol was broken; the last frame
+``end``      everything ran; the last frame
 
 The first and the last frame also hold ``cpu_seconds`` and ``max_rss_mib`` of the process and its children.
 
-Functions of other modules are imported by name: a program or test that replaces them there does not end the report.
+Functions of other modules are imported by name: a program or test that replaces them there cannot stop the report.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from os import _exit as leave
 from os import getpid, read, write
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
-TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+TYPE_CHECKING = False  # importing typing costs time, and the program would see it in sys.modules
 if TYPE_CHECKING:
     from hashlib import shake_256
     from typing import Any
 else:
     try:
         from _sha3 import shake_256
-    except ImportError:  # OpenSSL's, which costs the fork of a zygote more pages of its own
+    except ImportError:  # OpenSSL's version, with which a forked zygote copies more memory pages
         from hashlib import shake_256
 
-globals()["__builtins__"] = dict(vars(builtins))  # functions made below look names up here, whatever a program replaces
+globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if a program replaces builtins
 
-#: What the test text of a separated execution calls, with a name and what has it, for the program's function.
+#: Name that the test text of a separated execution calls to get a proxy for the program's function.
 SEPARATED = "__separated__"
 
 LAST_EVENTS = ("end", "module_failed", "tampering")
@@ -51,30 +51,30 @@ LAST_EVENTS = ("end", "module_failed", "tampering")
 #: Bump when the harness may judge the same program differently: cached verdicts of older versions are not reused.
 HARNESS_VERSION = 3
 
-#: Longest traceback that travels, in characters; the tail says what went wrong.
+#: Longest traceback that is sent, in characters; its end, with the error, is kept.
 _TRACE_CHARACTERS = 16_000
 #: Longest frame that the executor accepts, in bytes.
 FRAME_BYTES = 1 << 20
 _READ_BYTES = 1 << 20
-#: What ``json.dumps`` calls, without the Python functions on the way there.
+#: C encoder that ``json.dumps`` uses internally, called without the Python functions in between.
 _json_parts: Any = vars(encoder)["c_make_encoder"](
     None, None, encoder.encode_basestring_ascii, None, ": ", ", ", False, False, True
 )
 
 
 def mac(key: bytes, payload: bytes) -> bytes:
-    """Authentication code of a frame's payload, as hexadecimal digits."""
+    """Return the authentication code of a frame's payload, as hexadecimal digits."""
     return blake2b(payload, key=key, digest_size=16).hexdigest().encode()
 
 
 def masked(content: bytes, nonce: str) -> bytes:
-    """The content under a mask that the nonce gives, so that a thread which peeks into the channel learns nothing."""
+    """Mask or unmask content with a key stream made from the nonce: a thread that reads the channel learns nothing."""
     mask = shake_256(nonce.encode("ascii")).digest(len(content))
     return (int.from_bytes(content, "big") ^ int.from_bytes(mask, "big")).to_bytes(len(content), "big")
 
 
 def split_job(job: dict[str, object]) -> tuple[bytes, bytes]:
-    """The first and the second message for a job whose ``test`` is the test text."""
+    """Return the first and the second message for a job whose ``test`` is the test text."""
     test, nonce = str(job.get("test", "")), str(job["nonce"])
     content = test.encode("utf-8", "surrogatepass")  # a lone surrogate is legal in a JSON string
     first = {name: value for name, value in job.items() if name != "test"}
@@ -84,7 +84,7 @@ def split_job(job: dict[str, object]) -> tuple[bytes, bytes]:
 
 
 class SampleJob:
-    """The two messages of the executor: the program with its settings, and later the test text."""
+    """Reader of the executor's two messages: the program with its settings, and later the test text."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -93,7 +93,7 @@ class SampleJob:
         self._expected = self.settings.pop("test_digest")
 
     def test_text(self) -> str | None:
-        """Wait for the second message: the test text; None where it is not the one that the first has announced."""
+        """Wait for the second message and return the test text; None if its digest is not that of the first."""
         content = masked(bytes.fromhex(self._receive()["test"]), self.nonce)
         if blake2b(content).hexdigest() != self._expected:
             return None
@@ -110,15 +110,15 @@ class SampleJob:
 
 
 class FrameWriter:
-    """The frames to the executor: numbered, and each with an authentication code that the nonce gives."""
+    """Writer of frames to the executor: numbered, each with an authentication code keyed by the nonce."""
 
     def __init__(self, descriptor: int, nonce: str) -> None:
-        """Only the process that makes it reports."""
+        """Remember this process: only this process may send frames."""
         self._descriptor, self._key = descriptor, nonce.encode("ascii")
         self._owner, self._number = getpid(), 0
 
     def send(self, event: str, **fields: Any) -> None:
-        """Send one frame; in a process that the program forked, and that went on into the harness, leave instead."""
+        """Send one frame; in a forked process that returned from the program into the harness, exit instead."""
         if getpid() != self._owner:
             leave(0)
         if "trace" in fields:

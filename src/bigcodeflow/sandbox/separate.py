@@ -1,10 +1,10 @@
-"""The program in a process of its own: the test calls it there, and shares no interpreter with it.
+"""The program in a separate process: the test calls it there and shares no interpreter with it.
 
-Arguments go by pickle, results and exceptions come back as plain data. Working folder, environment and random state go
-both ways, printed text comes back, files are shared. Whatever a program does to modules or to unittest, it does in its
-process only. What cannot pass so ends the call with UntransferableError. Functions of other modules are imported by
-name: a program that replaces them there does not end the connection. An object of a class that the program defines
-arrives as the plain value that it contains.
+Arguments are sent by pickle; results and exceptions come back as plain data. Working folder, environment and random
+state are sent both ways, printed text comes back, files are shared. Changes that a program makes to modules or to
+unittest affect its own process only. A call whose data cannot be transferred ends with UntransferableError. Functions
+of other modules are imported by name: a program that replaces them there does not end the connection. An object of a
+class that the program defines arrives as the plain value that it contains.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from os import environ, getcwd, getpid
 from pickle import dumps as pickled
 from pickle import loads as unpickled
 
-TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+TYPE_CHECKING = False  # importing typing costs time, and the program would see it in sys.modules
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
-globals()["__builtins__"] = dict(vars(builtins))  # functions made below look names up here, whatever a program replaces
+globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if a program replaces builtins
 
 _OWN_DESCRIPTOR = 3
 _SET_DUMPABLE = 4
 _MOST_BYTES = 256 << 20
-#: In the pickle of an object whose class or function the test or the solution defines; the program has others.
+#: Part of a pickle of an object whose class or function comes from test or solution; the program has its own.
 _FOREIGN = b"__test__"
-#: The function within ``json.dumps``, which a program cannot change.
+#: C encoder that ``json.dumps`` uses internally; a program cannot change it.
 _json_parts: Any = vars(encoder)["c_make_encoder"](
     None, None, encoder.encode_basestring_ascii, None, ":", ",", False, False, True
 )
 
 
 class UntransferableError(Exception):
-    """A call whose arguments or result are no plain data: it shows nothing about the program."""
+    """Error of a call whose arguments or result are no plain data: it shows nothing about the program."""
 
 
 class Partner:
-    """The process of the program, as the process of the test sees it."""
+    """Handle of the program's process, for the process of the test."""
 
     def __init__(self, serve: Callable[[Connection], None]) -> None:
-        """Fork it; it serves once it can no longer read this process's memory."""
+        """Fork the process; it starts to serve when it can no longer read this process's memory."""
         self._connection, other = Pipe()
         self._lock, self._calls, self._owner, self._undecided = threading.Lock(), 0, getpid(), False
         self._pid = os.fork()
@@ -64,15 +64,15 @@ class Partner:
         self._connection.send_bytes(b"go")
 
     def load(self) -> dict[str, Any] | None:
-        """Wait until the program is imported; None, or the fields of the frame with the reason."""
+        """Wait until the program is imported; return None, or the fields of the failure frame."""
         event, fields = self._answer()
         self._loaded = fields
         return None if event == "imported" else fields
 
     def function(self, name: str, genuine: Any, imports: str) -> Any:
-        """What calls the program's function of that name, and looks like the genuine one, of the task's own solution.
+        """Return a proxy for the program's function ``name``; it looks like ``genuine``, that of the task's solution.
 
-        The program shares the imports, the import statements of the test text.
+        ``imports``, the import statements of the test text, are executed in the program's process too.
         """
         _restore(decoded(self._loaded["state"]))
 
@@ -92,7 +92,7 @@ class Partner:
         return called
 
     def was_undecided(self) -> bool:
-        """Whether a call since the last time was untransferable; a test may have caught that."""
+        """Tell if a call since the last check was untransferable (a test may have caught the error); reset the flag."""
         undecided, self._undecided = self._undecided, False
         return undecided
 
@@ -106,14 +106,14 @@ class Partner:
         self._calls += 1
         try:
             call = pickled((name, imports, args, kwargs, sys.stdout is not sys.__stdout__, _state()))
-        except Exception as error:  # whatever an argument's own pickling raises
+        except Exception as error:  # pickling an argument may raise anything
             raise UntransferableError(f"an argument: {error}") from None
         if _FOREIGN in call:
             raise UntransferableError("an argument: it is of a class of the test")
-        with suppress(OSError):  # the answer says that it has ended
+        with suppress(OSError):  # if the process has ended, reading the answer shows it
             self._connection.send_bytes(pickled((self._calls, call)))
         number, answer = self._answer()
-        while number != self._calls:  # of a call that the test gave up
+        while number != self._calls:  # an answer to an earlier call that the test abandoned
             number, answer = self._answer()
         try:
             if "untransferable" in answer:
@@ -122,7 +122,7 @@ class Partner:
                 _restore(decoded(answer["state"]))
             name, decode = ("raised", decoded_error) if "raised" in answer else ("value", decoded)
             found: dict[str, Any] = answer | {name: decode(answer[name])}
-        except Exception as error:  # whatever a library raises of parts that the program made up
+        except Exception as error:  # a library may raise anything for forged parts
             raise UntransferableError(str(error)) from None
         return found
 
@@ -149,7 +149,7 @@ def send(connection: Connection, *parts: Any) -> None:
 
 
 def serve_calls(connection: Connection, names: dict[str, Any]) -> None:
-    """Answer calls of functions among the names until the process of the test ends."""
+    """Answer calls of the functions in ``names`` until the process of the test ends."""
     send(connection, "imported", {"state": encoded(_state())})
     own, printed, imported = getpid(), TextIOWrapper(BytesIO(), "utf-8", "surrogatepass", write_through=True), ""
     while True:
@@ -172,10 +172,10 @@ def serve_calls(connection: Connection, names: dict[str, Any]) -> None:
             answer["printed"] = output.getvalue().decode("utf-8", "surrogatepass")
             output.seek(0)
             output.truncate()
-        except Exception as error:  # whatever the call or its result leads to, the test's process has to hear of it
+        except Exception as error:  # report every error of the call or its result to the test's process
             answer = {"untransferable": f"{type(error).__name__}: {error}"}
         if getpid() != own:
-            return  # a process that the program forked, and that went on
+            return  # a forked process that returned from the program
         try:
             send(connection, number, answer)
         except Exception as error:  # the answer is no JSON, or nested too deeply
@@ -186,7 +186,7 @@ def _result(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
     before = pickled((args, kwargs))
     try:
         value = function(*args, **kwargs)
-    except BaseException as error:  # what the program raises, the test is to see
+    except BaseException as error:  # the test has to see what the program raises
         answer = {"raised": encoded_error(error)}
     else:
         answer = {"value": encoded(value)}
@@ -198,7 +198,7 @@ def _result(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
 
 
 def _state() -> tuple[Any, ...]:
-    """The working folder, the environment, and what the random generators would give next."""
+    """Return the working folder, the environment, and the states of the random generators (random, NumPy)."""
     random, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
     drawn = None
     if numpy:
@@ -222,7 +222,7 @@ def _restore(state: tuple[Any, ...]) -> None:
 
 
 def _content(cls: Any) -> Callable[[Any], list[Any]]:
-    """What equality and length read of a container, whatever its class iterates; that where they read nothing."""
+    """Return a reader of a container's built-in items; if there are none, it iterates as the container's class does."""
     return lambda value: list((dict.items if cls is dict else cls.__iter__)(value)) or list(value)
 
 
@@ -246,7 +246,7 @@ def _frame_of(pandas: Any, columns: Any, index: Any, content: list[Any]) -> Any:
     return frame
 
 
-#: By name of the type: what it consists of, and how it is made of its module and that; None: the type is called.
+#: By type name: how to get its parts, and how to build it from its module and the parts; None: call the type.
 _KINDS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any] | None]] = {
     "numpy.ndarray": (
         lambda v: [v.dtype.str, list(v.shape), v.ravel().tolist() if v.dtype.hasobject else v.tobytes()],
@@ -272,19 +272,19 @@ _KINDS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any] | None]] 
     "collections.OrderedDict": (lambda v: [list(v.items())], None),
     "builtins.dict": (_content(dict), lambda _, *parts: dict(parts)),
 }
-#: Kinds whose subclasses pass as that kind if they are compared in their own way, or define nothing beyond that kind.
+#: Kinds whose subclasses are sent as that kind if they define their own comparison, or nothing beyond the kind.
 _EXTENDED = frozenset(name for name in _KINDS if name.startswith(("builtins.", "collections.")))
 _COMPARED = "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __iter__ __init__ __new__"
 _MADE = "__module__ __doc__ __dict__ __weakref__ __static_attributes__ __firstlineno__"
 _LEFT_BEHIND = frozenset(f"{_COMPARED} {_MADE}".split())
-#: Types of which ``__reduce_ex__`` gives what they are called with.
+#: Types whose ``__reduce_ex__`` gives the arguments of their constructor.
 _REDUCED = {f"datetime.{name}" for name in ("date", "datetime", "time", "timedelta", "timezone")}
 _REDUCED |= {"collections.Counter", "decimal.Decimal", "fractions.Fraction", "pathlib.PosixPath"}
 _KINDS |= dict.fromkeys(_REDUCED, (lambda v: list(v.__reduce_ex__(4)[1]), None))
 
 
 def encoded(value: Any) -> Any:
-    """The value as JSON has it: itself, or its kind and its parts. Raises TypeError: it is no plain data."""
+    """Convert a value for JSON: itself, or its kind and its parts. Raises TypeError if it is no plain data."""
     cls = type(value)
     if value is None or cls in (bool, int, float, str):
         return value
@@ -301,7 +301,7 @@ def _kind_of(cls: type) -> str:
 
 
 def decoded(data: Any) -> Any:
-    """The value of which ``encoded`` made this; anything else is refused, or makes plain data as well."""
+    """Rebuild the value from the output of ``encoded``; other input raises an error or also gives plain data."""
     if not isinstance(data, dict):
         return data
     root, _, name = data["kind"].partition(".")
@@ -311,7 +311,7 @@ def decoded(data: Any) -> Any:
 
 
 def encoded_error(error: BaseException) -> dict[str, Any]:
-    """An exception as JSON: names of the library's kinds that it is of, arguments, members, and text."""
+    """Convert an exception for JSON: names of its most specific library classes, arguments, members, and text."""
     kinds = _library_kinds(type(error))
     leaves = [one for one in kinds if not any(other is not one and issubclass(other, one) for other in kinds)]
     names = [[one.__module__, one.__qualname__] for one in leaves]
@@ -328,7 +328,7 @@ def _library_kinds(cls: type) -> list[type]:
 
 
 def decoded_error(data: dict[str, Any]) -> BaseException:
-    """The exception of which ``encoded_error`` made this. Raises TypeError: it cannot be made here."""
+    """Rebuild the exception from the output of ``encoded_error``. Raises TypeError if that is impossible here."""
     found = []
     for module, name in data["kinds"]:
         kind = getattr(sys.modules.get(module), name, None)

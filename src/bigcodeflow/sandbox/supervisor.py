@@ -1,20 +1,20 @@
-"""The processes that hold a warm sandbox: the supervisor, which makes the namespaces of samples, and zygotes.
+"""Processes of a warm sandbox: the supervisor, which creates the namespaces of samples, and zygotes.
 
-The supervisor is executed by path in the environment's interpreter, inside the outer sandbox, one process a worker. It
-stays bare, so that what it forks is cheap, and ends with its control socket, which ends everything inside. A zygote is
-a process with libraries imported that is forked for every sample, and for zygotes with more libraries. It has one
-thread, and an error of its own ends it: the worker then starts another. Requests are words with descriptors:
+The supervisor is executed by path in the environment's interpreter, inside the outer sandbox, one process per worker.
+It imports little, so that its forks are cheap. It ends when its control socket closes, which ends everything inside. A
+zygote is a process with imported libraries; it forks every sample, and zygotes with more libraries. It has one thread,
+and an error in it ends it: the worker then starts another. Requests are words with descriptors:
 
-``namespaces``  [reply]  to the supervisor, for one sample; replies on it with a descriptor of what holds them
+``namespaces``  [reply]  to the supervisor, for one sample; replies on ``reply`` with a pidfd of the namespaces' holder
 ``zygote``  [control]  to the supervisor: a zygote without libraries, which then replies on its own control socket
-``import``  []         to a zygote, before a JSON list of modules; replies with its number of threads and its descriptor
-``fork``    [control]  to a zygote: another one with the same libraries, which then replies on its own control socket
+``import``  []         to a zygote, before a JSON list of modules; replies with its number of threads and its pidfd
+``fork``    [control]  to a zygote: another with the same libraries, which then replies on its own control socket
 ``sample``  [reply, channel, stdout, stderr, namespaces]  to a zygote: one sample in these namespaces; replies on
-            ``reply`` with a descriptor of the new process, and when that ends with its status, CPU seconds and
-            resident memory in KiB
+            ``reply`` with a pidfd of the new process, and at its end with its status, CPU seconds and resident memory
+            in KiB
 
-Whatever is executed for a sample, by whichever process, touches pages that it shares with a fork, and each of these
-is a page fault and a copy. So what happens for every sample is written with few calls and few objects.
+All code that runs for a sample touches memory pages that are shared with a fork, and each of these costs a page fault
+and a copy. So the code for every sample uses few calls and few objects.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import signal
 import sys
 from contextlib import contextmanager, suppress
 
-TYPE_CHECKING = False  # typing itself would cost the import of a module that the program then finds loaded
+TYPE_CHECKING = False  # importing typing costs time, and the program would see it in sys.modules
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from random import Random
@@ -45,19 +45,19 @@ else:
 SAMPLE_ID = 1000
 _TMPFS = kernel.NO_SUID | kernel.NO_DEVICES
 _LOOK_SECONDS = 1.0
-#: Even empty files take memory of the kernel's.
+#: Limits on the number of files: even empty files use kernel memory.
 _LEAST_FILES, _BYTES_PER_FILE = 4096, 1 << 14
 _GENERATOR_BYTES = 624 * 4  # the state of a Mersenne Twister
-_CHANNEL = 3  # a sample's own highest descriptor
+_CHANNEL = 3  # the highest descriptor of a sample
 
 
 def main() -> None:
-    """Take on an unprivileged identity in namespaces of its own, then serve until the control socket closes."""
+    """Run the supervisor with an unprivileged identity in new namespaces until the control socket closes."""
     settings = json.loads(sys.argv[1])
     control = kernel.connection(settings["control"])
     if os.getuid() == 0:
         os.setgroups([])
-        # bubblewrap covers parts of the one it mounts for root, and nothing but a whole one allows others inside
+        # For root, bubblewrap covers parts of /proc; mounting it again inside requires a complete one.
         kernel.mount("proc", "/proc", _TMPFS | kernel.NO_EXECUTABLES)
     waiting, go = os.pipe()
     pid = kernel.clone(kernel.NEW_NAMESPACES | kernel.NEW_PID_NAMESPACE)
@@ -74,19 +74,19 @@ def main() -> None:
 
 
 class Supervisor:
-    """Serves the worker's requests one after the other."""
+    """Server of the worker's requests, one after the other."""
 
     def __init__(self, control: Socket, settings: dict[str, Any]) -> None:
-        """Become root of the new user namespace, with file systems of its own."""
+        """Become root of the new user namespace, with private file systems."""
         self._control, self._settings = control, settings
         self._restrict = kernel.prepare_seccomp()
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)
-        kernel.show_self()  # the maps of what is cloned are written by way of /proc
+        kernel.show_self()  # user maps of cloned processes are written through /proc
         mount_private_places(settings["disk_bytes"])
 
     def serve(self) -> None:
-        """Answer requests until the worker is gone."""
+        """Answer requests until the worker closes the socket."""
         kernel.send(self._control, b"ready")
         while True:
             if select.select([self._control], [], [], _LOOK_SECONDS)[0]:
@@ -104,7 +104,7 @@ class Supervisor:
 
 
 def become_zygote(control: int, home_template: str) -> NoReturn:
-    """In a new process: import the harness, and serve as a zygote without libraries."""
+    """Import the harness in this new process, and serve as a zygote without libraries."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     if TYPE_CHECKING:
         from bigcodeflow.sandbox import harness
@@ -121,7 +121,7 @@ def become_zygote(control: int, home_template: str) -> NoReturn:
 
 
 def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[], None]) -> NoReturn:
-    """Mount what the new namespaces need, reply with a descriptor of this process, and keep them until killed."""
+    """Mount what the new namespaces need, reply with a pidfd of this process, and keep them until killed."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
     kernel.write_user_map("self", SAMPLE_ID, 0, 0)
     kernel.be_first_to_go()
@@ -134,7 +134,7 @@ def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[],
     connection = kernel.connection(reply)
     kernel.send(connection, b"ready", kernel.process_descriptor(os.getpid()))
     kernel.close_from(3)
-    kernel.drop_privileges(kernel.IDLE_CAPABILITY)  # out of the sample's reach
+    kernel.drop_privileges(kernel.IDLE_CAPABILITY)  # so the sample cannot inspect or trace this process
     restrict()
     while True:
         signal.sigwait((signal.SIGCHLD,))
@@ -142,7 +142,7 @@ def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[],
 
 
 def mount_private_places(disk_bytes: int, proc_flags: int = 0) -> None:
-    """Cover every writable place, and what shows other processes and terminals, with new file systems."""
+    """Mount new file systems over /tmp, /dev/shm, /dev/pts and /proc: writable places, terminals, processes."""
     size = f"size={disk_bytes},nr_inodes={max(_LEAST_FILES, disk_bytes // _BYTES_PER_FILE)},mode=1777"
     kernel.mount("tmpfs", "/tmp", _TMPFS, size)
     kernel.mount("tmpfs", "/dev/shm", _TMPFS, size)
@@ -159,19 +159,19 @@ def reap() -> None:
 
 
 class Zygote:
-    """Forks samples and collects how they ended."""
+    """Process that forks samples and reports how they ended."""
 
     def __init__(self, harness: Any, control: int, generators: Iterable[Random] = ()) -> None:
-        """Take the harness's module, the socket of requests, and the random generators that were made before."""
+        """Take the harness module, the request socket, and the random generators that earlier imports created."""
         self._harness, self._control, self._generators = harness, kernel.connection(control), list(generators)
-        self._children: dict[int, tuple[int, Socket | None]] = {}  # by process descriptor, with whom to tell of the end
+        self._children: dict[int, tuple[int, Socket | None]] = {}  # by pidfd: pid and socket for the exit report
         self._restrict = kernel.prepare_seccomp()
         self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
 
     def serve(self) -> None:
-        """Answer requests and watch the samples until the worker is gone."""
+        """Answer requests and watch the samples until the worker closes the socket."""
         control = self._control.fileno()
         while True:
             for descriptor, _ in self._poll.poll():
@@ -189,10 +189,10 @@ class Zygote:
                     self._import(json.loads(data[len(b"import") :]))
 
     def _import(self, modules: Sequence[str]) -> None:
-        gc.disable()  # next to nothing that an import makes is garbage
+        gc.disable()  # an import creates almost no garbage
         with generators_noted(modules, self._generators):
             self._harness.import_modules(modules)
-        gc.freeze()  # what is here now is never looked at by a sample's collector, and so stays shared with it
+        gc.freeze()  # a sample's garbage collector skips these objects, so their pages stay shared
         gc.enable()
         threads = len(os.listdir("/proc/self/task"))
         kernel.send(self._control, str(threads).encode(), kernel.process_descriptor(os.getpid()))
@@ -213,7 +213,7 @@ class Zygote:
         self._watch(pid, None)
 
     def _sample(self, reply: int, *passed: int) -> None:
-        kernel.join(passed[-1], kernel.NEW_PID_NAMESPACE)  # holds for children made from now on
+        kernel.join(passed[-1], kernel.NEW_PID_NAMESPACE)  # applies to children forked from now on
         pid = os.fork()
         if pid == 0:
             self._become_sample(*passed)
@@ -229,38 +229,38 @@ class Zygote:
         return descriptor
 
     def _become_sample(self, channel: int, stdout: int, stderr: int, own: int) -> NoReturn:
-        """In the new process: enter its namespaces, give up every privilege, and run the harness; never returns."""
+        """Enter the namespaces of this new process, drop every privilege, and run the harness; never returns."""
         try:
             kernel.be_first_to_go()
             kernel.join(own, kernel.NEW_NAMESPACES)
             for number, descriptor in enumerate(beyond(_CHANNEL, (stdout, stderr, channel)), start=1):
                 os.dup2(descriptor, number, inheritable=number < _CHANNEL)
-            kernel.close_from(_CHANNEL + 1)  # the ends of the neighbours are reported on some of these
+            kernel.close_from(_CHANNEL + 1)  # some of these are reply sockets of other samples
             os.setsid()
             kernel.drop_privileges()
-            kernel.show_self()  # as a cold start has it
+            kernel.show_self()  # as after a cold start
             reseed(self._generators)
             self._restrict()
             self._harness.run_sample(_CHANNEL)
-        except BaseException:  # the boundary of the sample: whatever it is, no copy of the zygote may live on
+        except BaseException:  # catch everything: no copy of the zygote may survive
             sys.__excepthook__(*sys.exc_info())
         finally:
             os._exit(1)
 
     def _collect(self, descriptor: int) -> None:
-        """Tell how a process ended; a zygote's end is its worker's to see."""
+        """Report how a sample ended; for a zygote send nothing, as its worker notices the end."""
         pid, reply = self._children.pop(descriptor)
         self._poll.unregister(descriptor)
         os.close(descriptor)
         _, status, used = os.wait4(pid, 0)
         if reply:
-            with suppress(OSError):  # the worker may have given this sample up
+            with suppress(OSError):  # the worker may have abandoned this sample
                 reply.send(b"%d %f %d" % (status, used.ru_utime + used.ru_stime, used.ru_maxrss))
             reply.close()
 
 
 def beyond(highest: int, descriptors: Sequence[int]) -> list[int]:
-    """The descriptors, each under a number above the highest, so that the numbers up to there can be given anew."""
+    """Duplicate descriptors until each has a number above ``highest``, so that lower numbers can be reassigned."""
     found = list(descriptors)
     while min(found) <= highest:
         found = [one if one > highest else os.dup(one) for one in found]
@@ -269,7 +269,7 @@ def beyond(highest: int, descriptors: Sequence[int]) -> list[int]:
 
 @contextmanager
 def generators_noted(names: Sequence[str], found: list[Random]) -> Iterator[None]:
-    """Add every generator that takes its seed from the system while the block runs: a cold start gives each another."""
+    """Record every generator that seeds itself from the system during the block; each sample has to reseed these."""
     if "random" in names:
         importlib.import_module("random")
     random = sys.modules.get("random")
@@ -291,13 +291,13 @@ def generators_noted(names: Sequence[str], found: list[Random]) -> Iterator[None
 
 
 def reseed(generators: Iterable[Random]) -> None:
-    """Give the random generators that libraries made at import a state of this process's own."""
+    """Reseed the random generators that libraries created at import, and NumPy's, so that each process differs."""
     for generator in generators:
         generator.seed()
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         words = sys.modules["numpy"].frombuffer(os.urandom(_GENERATOR_BYTES), "uint32")
-        numpy_random.set_state(("MT19937", words, len(words)))  # seed() does the same with twice the work
+        numpy_random.set_state(("MT19937", words, len(words)))  # same effect as seed() with half the work
 
 
 if __name__ == "__main__":

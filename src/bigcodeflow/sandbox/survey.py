@@ -1,6 +1,6 @@
-"""Runs inside the sandbox: imports each of NAMES in a process of its own and prints what that loaded and cost.
+"""Script inside the sandbox: import each of NAMES in a separate process; print what was loaded and the cost.
 
-A line a module: its name, every module that is there afterwards and was not before, and the CPU seconds of each.
+One JSON line per name: the name, the modules that its import loaded, and the CPU seconds of each.
 """
 
 import json
@@ -8,17 +8,17 @@ import os
 import sys
 import time
 
-TYPE_CHECKING = False  # typing itself would be among what is measured
+TYPE_CHECKING = False  # importing typing would change the measurement
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
 _SECONDS_EACH = 60
 
-NAMES: list[str]  # put in front of this text
+NAMES: list[str]  # its value is inserted before this text
 
 
 def measure(name: str) -> None:
-    """Import in this process, and print."""
+    """Import a module in this process; print the loaded modules and their CPU seconds."""
     importlib = vars(sys.modules["_frozen_importlib"])
     load = importlib["_load_unlocked"]
     running: list[float] = []

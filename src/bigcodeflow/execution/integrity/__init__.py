@@ -1,1 +1,1 @@
-"""Test texts that contradict a task's test, which nobody who solves the task passes, and checks with them."""
+"""Checks of passing programs with test texts that contradict the task's test: no correct solution passes these."""

@@ -1,9 +1,9 @@
-"""Texts made of a test: with contradictions and pins, with copied arguments, for two processes, and for recording.
+"""Texts made from a test: with contradictions and pins, with copied arguments, for two processes, and for recording.
 
-In a separated execution the process of the test executes the task's own solution, for the names that the test uses;
-what the test then calls asks the process of the program. A method decides nothing where the two might see different
-things: where it replaces parts of modules, changes settings of the interpreter, or reads what the solution defines.
-Expected values that a test computes by itself are recorded once, so that a variant can hold them as literals (pins).
+In a separated execution the test's process executes the task's own solution, for the names that the test uses; calls
+of the function go to the program's process. A test method decides nothing if the two processes may differ for it: if
+it replaces parts of modules, changes settings of the interpreter, or reads names that the solution defines.
+Expected values that a test computes by itself are recorded once, so that a variant can state them as literals (pins).
 """
 
 import ast
@@ -27,20 +27,20 @@ from bigcodeflow.sandbox.protocol import SEPARATED
 
 #: Bump when the altered text of an unchanged test changes.
 VERSION = 1
-#: Altered texts that are made of a test.
+#: Number of altered texts per test.
 VARIANTS = 3
-#: Test methods from which on a variant leaves one as it is.
+#: From this number of test methods on, each variant leaves one method unaltered.
 _MANY_TESTS = 5
 
 
 class Alteration(NamedTuple):
-    """What was altered for one test method, which it decides; the altered segment begins at ``line``."""
+    """Alteration of one test method, whose outcome it decides; the altered segment begins at ``line``."""
 
     test: str
     line: int
     kind: Literal["contradiction", "pin", "separate"]
-    """A correct solution fails a contradicted method, and passes a pinned one, or one that calls it in a process of its
-    own."""
+    """A correct solution fails a contradicted method; it passes a pinned method, and a method that calls it in a
+    separate process."""
     before: str
     after: str
 
@@ -53,7 +53,7 @@ class AlteredTest(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A change that contradicts an assertion of that name, and the test methods that it decides."""
+    """Change that contradicts an assertion with this name, and the test methods whose outcome it decides."""
 
     change: Replacement
     tests: frozenset[str]
@@ -62,9 +62,9 @@ class Candidate(NamedTuple):
 
 @untrusted_text.fails_alone(lambda test, *_, **__: AlteredTest(test, ()))
 def contradict(test: str, entry_point: str, *, variant: int, pins: Mapping[str, str] | None = None) -> AlteredTest:
-    """The test text with at most one contradiction a test method; equal arguments give equal texts.
+    """Return the test text with at most one contradiction per test method; equal arguments give equal texts.
 
-    Half of the methods that have ``pins``, recorded values by site, expect these instead of being contradicted.
+    About half of the methods with ``pins`` (recorded values by site) get these as expected values, no contradiction.
     """
     module = tree_of(test)
     if module is None:
@@ -73,7 +73,7 @@ def contradict(test: str, entry_point: str, *, variant: int, pins: Mapping[str, 
 
 
 def _seeded(*parts: object) -> random.Random:
-    """A generator that equal parts always start alike."""
+    """Return a random generator that is seeded by the parts and VERSION."""
     return random.Random(hashlib.sha256(repr((VERSION, *parts)).encode("utf-8", "backslashreplace")).digest())  # noqa: S311 -- repeatable, no secret
 
 
@@ -91,7 +91,7 @@ class _Choice:
         pins = {one: self._pin_changes(one) for one in self._tests if (turns[one] + self._variant) % 2 == 0}
         open_tests = set(self._tests) - {one for one, changes in pins.items() if changes}
         if len(self._tests) >= _MANY_TESTS:
-            # A program that answers otherwise once it met an alteration fails the one that stays as it is.
+            # A program that changes its answers after it meets an alteration fails the unaltered method.
             turn = _seeded(self._test, "left alone").randrange(len(self._tests))
             open_tests.discard(self._tests[(turn + self._variant) % len(self._tests)])
         for test in self._tests:
@@ -106,7 +106,7 @@ class _Choice:
         return AlteredTest(self._source.altered(set(self._changes)), tuple(ordered))
 
     def candidates(self, test: str) -> list[Candidate]:
-        """Every contradiction of a method's assertions, in the order of the text."""
+        """Return every contradiction of the assertions that a test method reaches, in the order of its sites."""
         found = []
         for number, site in enumerate(self._parsed.sites(test)):
             seed = _seeded(self._test, self._variant, test, number)
@@ -118,7 +118,7 @@ class _Choice:
         return found
 
     def _chosen(self, test: str, candidates: list[Candidate]) -> Candidate | None:
-        """One of the strong ones, another in each variant; where there are none, of the best."""
+        """Choose a candidate of rank OPERAND or better, or else of the best rank; the variant selects which."""
         if not candidates:
             return None
         order = _seeded(self._test, test)
@@ -146,7 +146,7 @@ class _Choice:
 
 @untrusted_text.fails_alone(lambda test, _entry_point: test)
 def copying_text(test: str, entry_point: str) -> str:
-    """The test text with a deep copy of every argument in the calls of the function, as nothing is shared then."""
+    """Return the test text with a deep copy of each argument in calls of the function: they share no objects then."""
     module = tree_of(test)
     if module is None:
         return test
@@ -162,7 +162,7 @@ def _copied(node: ast.expr) -> ast.expr:
     return node if isinstance(node, ast.Starred | ast.Constant) else ast.Call(copy, [node], [])
 
 
-#: Doubles, settings of the interpreter, and attributes of modules and of the function: not the same in both processes.
+#: Test doubles, interpreter settings, attributes of modules and of the function: these differ between the processes.
 _APART = frozenset(
     """patch Mock MagicMock AsyncMock NonCallableMock PropertyMock create_autospec mock_open setattr delattr
     localcontext getcontext simplefilter filterwarnings catch_warnings umask tzset lockf flock dup2 redirect_stderr
@@ -178,7 +178,7 @@ def _undecided(solution: str, test: str, entry_point: str, imports: str = "") ->
 
 @untrusted_text.fails_alone(_undecided)
 def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
-    """The text, and the test methods that a correct program passes with it."""
+    """Return the text for a separated execution, and the test methods that a correct program passes with it."""
     module, own = tree_of(test), tree_of(solution)
     if module is None or own is None:
         return _undecided(solution, test, entry_point)
@@ -187,14 +187,14 @@ def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
     classes = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == "TestCases"]
     parts = [part for node in classes for part in node.body if isinstance(part, ast.FunctionDef)]
     methods = [part for part in parts if part.name.startswith("test")]
-    # Names that the solution's own statements bind otherwise than by an import.
+    # Names that the solution's top-level statements bind, except by imports.
     defined = bound_by(node for node in own.body if not isinstance(node, ast.Import | ast.ImportFrom))
     defined -= {entry_point} | bound_by(module.body)
     inside = {id(part) for method in methods for part in ast.walk(method)}
     apart = defined | _APART
     if any(_is_apart(part, apart, entry_point) for part in ast.walk(module) if id(part) not in inside):
         return AlteredTest(text, ())
-    # Those that hold an assertion, or call a helper that may hold one, and mean the same in both processes.
+    # Methods with an assertion, or a call of a helper that may hold an assertion, that mean the same in both processes.
     names = set()
     for method in methods:
         nodes = list(ast.walk(method))
@@ -205,7 +205,7 @@ def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
 
 
 def _is_apart(node: ast.AST, names: frozenset[str], entry_point: str) -> bool:
-    """Whether a node may mean one thing in the process of the test and another in the program's."""
+    """Tell if a node may have different meanings in the test's process and in the program's process."""
     match node:
         case ast.Name(id=name) | ast.alias(name=name):
             return name in names
@@ -220,7 +220,7 @@ def _is_apart(node: ast.AST, names: frozenset[str], entry_point: str) -> bool:
     return False
 
 
-#: Begins the lines that hold recorded values.
+#: Prefix of printed lines with recorded values.
 _PREFIX = "@recorded-operand@ "
 _RECORD = "_record_operand"
 _RECORDER = f"""
@@ -248,9 +248,9 @@ def {_RECORD}(site, compute):
 
 @untrusted_text.fails_alone(lambda _test, _entry_point: "")
 def recording_text(test: str, entry_point: str) -> str:
-    """The test text with every assertion replaced by a print of what it expects; empty where there is nothing to print.
+    """Return the test text with each assertion replaced by a print of its expected value; empty if there is none.
 
-    Whatever raises is passed over, so that it can run with a program that returns nothing.
+    The text ignores exceptions, so that it can run with a program that returns nothing.
     """
     module = tree_of(test)
     if module is None:
@@ -260,12 +260,12 @@ def recording_text(test: str, entry_point: str) -> str:
     if not any(operands.values()):
         return ""
     recorded = _Recording(operands, set(parsed.scopes)).visit(module)
-    recorded.body += untrusted_text.parse(_RECORDER).body  # last, as imports from __future__ come first
+    recorded.body += untrusted_text.parse(_RECORDER).body  # at the end, as imports from __future__ must come first
     return ast.unparse(ast.fix_missing_locations(recorded))
 
 
 def read_recording(stdout: str) -> dict[str, str]:
-    """Literals by site, from what the recording text printed; sites with several values are left out."""
+    """Read the literals by site from the output of the recording text; leave out sites with several values."""
     found: dict[str, set[str]] = defaultdict(set)
     for line in stdout.splitlines():
         _, marked, content = line.partition(_PREFIX)
@@ -277,12 +277,12 @@ def read_recording(stdout: str) -> dict[str, str]:
 
 
 def _closed_operands(parsed: ParsedTest) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
-    """Assertions of methods and helpers with the operands that the test alone computes, literals excluded."""
+    """Yield each assertion with at most one operand that the test alone computes and that is no literal."""
     for scope in parsed.scopes.values():
         closed = _ClosedExpressions(scope)
         for node in assertions_in(ast.walk(scope.node)):
             operands = reversed(compared_operands(node) or ())
-            # A literal, or a name for one, nothing could forge.
+            # Skip literals and names bound to a literal: no program can forge them.
             computed = (one for one in operands if not any(map(evaluated, filter(None, (one, scope.definition(one))))))
             yield node, [one for one in computed if closed.holds(one)][:1]
 
@@ -291,7 +291,7 @@ _Block = ast.FunctionDef | ast.AsyncFunctionDef | ast.For | ast.With | ast.Async
 
 
 class _Recording(ast.NodeTransformer):
-    """Replaces assertions by records, and lets every statement of a function go on after what it raises."""
+    """Transformer that replaces assertions by recording calls, and wraps statements so that exceptions are ignored."""
 
     def __init__(self, operands: dict[int, list[ast.expr]], helpers: set[str]) -> None:
         self._operands, self._helpers = operands, helpers
@@ -329,12 +329,12 @@ def _forgiven(statement: ast.stmt) -> ast.stmt:
     return ast.Try([statement], [handler], [], [])
 
 
-#: Names that tests use without importing them, as the task's own imports bind them.
+#: Names that tests use without importing them, because the task's imports bind them.
 _CONVENTIONAL = frozenset(
     """np pd math string re json itertools statistics collections Counter OrderedDict defaultdict base64 hashlib
     Fraction operator functools textwrap""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
-#: Names and attributes whose value may differ from one execution to the next, or comes from outside the test.
+#: Names and attributes whose value may differ between executions, or comes from outside the test.
 _UNSTABLE = frozenset(
     """open input id eval exec globals locals vars hash object print dir memoryview iter next compile breakpoint
     random rand randn randint choice shuffle sample secrets uuid uuid1 uuid4 time now today utcnow time_ns
@@ -352,13 +352,13 @@ class _ClosedExpressions:
         self._scope, self._parsed = scope, scope.parsed
         fixtures = [one.node for key, one in scope.parsed.scopes.items() if key in ("self.setUp", "self.setUpClass")]
         parts = (part for node in (scope.node, *fixtures) for part in ast.walk(node))
-        # Names and attributes of self of which the function, or a fixture before it, calls a method for its effect.
+        # Names and self attributes on which the function or a fixture calls a method as a statement (a side effect).
         calls = [part.value for part in parts if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call)]
         holders = [one.func.value for one in calls if isinstance(one.func, ast.Attribute)]
         self._changed = {key_of(part) for one in holders for part in ast.walk(one)} - {"", "self"}
 
     def holds(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
-        """Whether an expression is built from literals, libraries and functions of the test alone."""
+        """Tell if an expression is built only from literals, libraries and functions of the test."""
         parts = list(ast.walk(node))
         if not depth or self._scope.depends(node):
             return False
@@ -379,7 +379,7 @@ class _ClosedExpressions:
         if key in parsed.scopes and not is_local:
             return self._is_stable(key)
         if is_local or "." in key:
-            # A variable that is assigned once, from such an expression, and that nothing else could have changed.
+            # A variable that is assigned once, from such an expression, and not changed afterwards.
             definition = self._scope.definition(node)
             return definition is not None and key not in self._changed and self.holds(definition, depth - 1)
         if key in parsed.constants:
@@ -387,7 +387,7 @@ class _ClosedExpressions:
         return not key or key in parsed.imported or key in _CONVENTIONAL or hasattr(builtins, key)
 
     def _is_stable(self, key: str) -> bool:
-        """Whether a helper, with all that it calls, reads nothing but its arguments and the test's constants."""
+        """Tell if a helper, with all helpers that it calls, uses no unstable names, program values or attributes."""
         parts = [part for one in self._parsed.reached_from(key) for part in ast.walk(self._parsed.scopes[one].node)]
         names = {getattr(part, "id", getattr(part, "attr", "")) for part in parts}
         attributes = {key_of(part) for part in parts if isinstance(part, ast.Attribute)} - {""}

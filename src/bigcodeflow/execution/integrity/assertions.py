@@ -1,4 +1,4 @@
-"""Contradictions of every kind of assertion that unittest, mocks, NumPy and pandas have."""
+"""Contradictions of the assertions of unittest, mocks, NumPy and pandas."""
 
 import ast
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from bigcodeflow.execution.integrity.syntax import called_name
 
 _Maker = Callable[[Writer, ast.Call], list[Replacement]]
 
-#: Exceptions that no result of a task is. No class can derive from both of the first line, which keep their values in
-#: memory of their own: nothing that is raised stands for all of them.
+#: Exceptions that no task raises. No class can derive from both classes of the first line, since their memory layouts
+#: conflict: so no raised exception is an instance of all of them.
 _EXCEPTIONS = (
     ("TabError", "UnicodeTranslateError"),
     ("BufferError", "ReferenceError", "FloatingPointError", "StopAsyncIteration"),
 )
-#: Exceptions that programs do raise, for where another one is expected: a class of many kinds is one of them as well.
+#: Exceptions that programs do raise, used if another is expected: a forged class with many bases has these too.
 _COMMON = ("ZeroDivisionError", "NotImplementedError", "NameError")
 _SPECIFIC = ("ValueError", "TypeError", "KeyError", "IndexError", "AttributeError", "FileNotFoundError", "OSError")
 _SILENT = "(lambda *given, **named: None)"
@@ -38,12 +38,12 @@ _EQUALITY_KINDS = {name: kind for kind, names in _EQUALITIES.items() for name in
 
 
 def name_of(node: ast.Call | ast.Assert) -> str:
-    """The assertion's name, such as 'assertEqual'; 'assert' for the statement."""
+    """Return the assertion's name, such as 'assertEqual'; 'assert' for the statement."""
     return "assert" if isinstance(node, ast.Assert) else called_name(node)
 
 
 def contradictions(writer: Writer) -> list[Replacement]:
-    """Changes of an assertion after which nothing satisfies both it and what it was."""
+    """Return changes of an assertion such that no result satisfies both the changed and the original assertion."""
     node = writer.site.node
     if isinstance(node, ast.Assert):
         return conditions.contradicted(writer, node.test)
@@ -52,7 +52,7 @@ def contradictions(writer: Writer) -> list[Replacement]:
 
 
 def compared_operands(node: ast.Call | ast.Assert) -> tuple[ast.expr, ast.expr] | None:
-    """The two operands that an assertion wants to be equal."""
+    """Return the two operands that an assertion compares for equality; None if it compares none."""
     operands = [node.test] if isinstance(node, ast.Assert) else node.args
     if name_of(node) in _EQUALITY_KINDS and operands[1:]:
         return operands[0], operands[1]
@@ -94,7 +94,7 @@ def _tolerance(call: ast.Call, name: str) -> Tolerance:
 
 
 def _nothing_raised(writer: Writer, call: ast.Call) -> list[Replacement]:
-    """Another function in the place of the one that has to raise: only a lying assertion takes that for an error."""
+    """Replace the function that has to raise by a silent function: only a forged assertion then sees an error."""
     if len(call.args) > 1:
         return writer.changed(call.args[1], _SILENT)
     blocks = (part for part in ast.walk(writer.site.scope.node) if isinstance(part, ast.With | ast.AsyncWith))
@@ -130,7 +130,7 @@ def _other_log(writer: Writer, call: ast.Call) -> list[Replacement]:
 
 
 def _other_arguments(writer: Writer, call: ast.Call) -> list[Replacement]:
-    """Another argument in the call that a mock has to have seen."""
+    """Change or add an argument in the call that the mock must have received."""
     arguments = [*call.args, *(one.value for one in call.keywords if name_of(call) != "assert_has_calls")]
     held = [one for one in arguments if not writer.site.scope.depends(one) and any(True for _ in leaves(one))]
     if held:

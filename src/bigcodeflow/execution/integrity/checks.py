@@ -1,9 +1,9 @@
-"""Whether a pass was earned: passing programs are executed again, against altered tests and apart from the test.
+"""Checks of passes: passing programs are executed again, against altered tests and in a process without the test.
 
-Of each test method an altered text either contradicts one expected value, so that no correct solution passes the
-method, or states an expected value that the test computes (a pin), so that every correct solution still does; so it
-does in a separated execution, which gives program and test a process each. A program that does otherwise, while the
-reference solution does as expected every time, did not pass by solving the task: it is tampered.
+An altered text contradicts an expected value of a test method, so that no correct solution passes the method; or it
+states an expected value that the test computes (a pin), so that every correct solution still passes. A correct solution
+also passes a separated execution, in which program and test have one process each. If a program does otherwise, while
+the reference solution does as expected every time, it did not pass by solving the task: it is tampered.
 """
 
 import ast
@@ -33,14 +33,14 @@ CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradic
 _ALL_VARIANTS = (*range(VARIANTS), SEPARATED)
 #: Further executions of program and reference solution before an accusation counts.
 _CONFIRMATIONS = 3
-#: How long passes are gathered before they are checked together.
+#: Time for which passes are collected before they are checked together.
 _GATHER_SECONDS = 2.0
-#: Wall time that the altered methods of one execution may take; those that come later are left out.
+#: Wall time that the altered methods of one execution may take; later methods are left out.
 _BUDGET_SECONDS = 0.05
 _BUDGET_SHARE = 0.25
-#: In a trace: what passes between program and test is no plain data.
+#: In a trace: data between program and test is no plain data.
 _UNTRANSFERABLE = "separate.UntransferableError"
-#: Exceptions, or bases of them, that a program may raise in a process of its own only.
+#: Exceptions, or their bases, that a correct program may raise only because it runs in a separate process.
 _SURROUNDINGS = frozenset({"NameError", "ImportError", "OSError", "MemoryError", "RecursionError"})
 _UNUSUAL_MODULES = frozenset(
     """_ctypes _thread ast atexit bdb builtins code codeop copyreg ctypes dis faulthandler gc importlib inspect marshal
@@ -52,38 +52,38 @@ _UNUSUAL_NAMES = frozenset(
     currentframe delattr eval exec f_back f_globals f_locals fork forkpty getrusage globals locals modules monotonic
     setattr setprofile settrace system times urandom vars""".split()  # noqa: SIM905 -- as above
 )
-#: Programs longer than that, in characters, are not read.
+#: Longer programs, in characters, are not parsed and count as unusual.
 _MOST_CHARACTERS = 100_000
 
 
 class Pass(NamedTuple):
-    """An execution that passed, to be checked."""
+    """Passing execution that has to be checked."""
 
     item: WorkItem
     reference: Reference
 
 
 class CheckResult(NamedTuple):
-    """What a check came to: CHECKED, TAMPERED, UNCHECKABLE or UNCHECKED; and which contradictions it passed."""
+    """Result of a check: CHECKED, TAMPERED, UNCHECKABLE or UNCHECKED, and the evidence of tampering in words."""
 
     integrity: str
     key: str | None = None
     tampering: tuple[str, ...] = ()
     instead: Row | None = None
-    """The verdict of another execution against the task's own test: it failed, and the pass is under suspicion."""
+    """Failed verdict of another execution against the task's own test; it replaces the suspicious pass."""
 
 
 class Coverage(NamedTuple):
-    """How much of a task's test can be contradicted; numbers of test methods."""
+    """Numbers of test methods of a task that can be contradicted or checked separately."""
 
     task_id: str
     tests: int
     contradicted: int
-    """At least one contradiction holds."""
+    """Methods with at least one valid contradiction."""
     separated: int
-    """The task's own solution passes them from a process of its own."""
+    """Methods that the task's own solution passes from a separate process."""
     reason: str
-    """Why there is no contradiction at all; empty where there is one."""
+    """Reason why there is no contradiction at all; empty if there is at least one."""
 
 
 class _Check(NamedTuple):
@@ -98,7 +98,7 @@ def check_passes(
     execute: Execute,
     earlier: Mapping[str, CheckResult] = MappingProxyType({}),
 ) -> dict[str, CheckResult]:
-    """What the check of each passing execution came to, by its verdict key; ``earlier`` results by the check's key."""
+    """Check passing executions; return results by verdict key. ``earlier``: known results by the check's key."""
     planned = _planned(passes, known, execute)
     texts = {name: " ".join(check.item.verdict_key for check in checks) for name, checks in planned.items()}
     keys = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
@@ -112,7 +112,7 @@ def check_passes(
     confirmed = _confirmed(suspects, execute)
     findings = {}
     for name, checks in planned.items():
-        # The machine kept an execution from its end, of the program or of the reference solution.
+        # The infrastructure prevented an execution of the program or of the reference solution.
         is_open = any(verdicts[one.item.verdict_key]["status"] == "infra_error" for one in todo[name])
         is_open |= any(one.variant.seconds is None for one in checks)
         if keys[name] in earlier:
@@ -127,29 +127,29 @@ def check_passes(
 
 
 class CheckQueue:
-    """Checks passes in a thread of its own while others are still executed, as many at once as came meanwhile.
+    """Queue that checks passes in a separate thread during further executions, in batches of those that arrived.
 
-    A context: at its end everything is checked, unless it ends by an error.
+    Use it as a context manager: at its end everything is checked, unless it ends with an error.
     """
 
     def __init__(
         self, check: Callable[[Sequence[Pass]], Mapping[str, CheckResult]], stop: Callable[[], None] = lambda: None
     ) -> None:
-        """``stop`` makes a check that is under way end soon; it is called where the block ends by an error."""
+        """Take the check, and ``stop``, which ends a running check soon; called if the block ends with an error."""
         self._stop = stop
         self._check, self._passes = check, SimpleQueue[Pass | None]()
         self._is_cancelled, self._pool = False, ThreadPoolExecutor(1, "check")
         self.results: dict[str, CheckResult] = {}
-        """By the verdict keys of the passes."""
+        """Results by the verdict keys of the passes."""
 
     def put(self, passed: Pass) -> None:
-        """Have a pass checked; raises what an earlier check failed with."""
+        """Add a pass to the queue; raise the error of an earlier check that failed."""
         if self._ended.done():
             self._ended.result()
         self._passes.put(passed)
 
     def __enter__(self) -> Self:
-        # With the context of this thread, in which warnings reach the log of a run.
+        # Use the context of this thread, so that warnings reach the log of a run.
         self._ended = self._pool.submit(copy_context().run, self._work)
         return self
 
@@ -167,7 +167,7 @@ class CheckQueue:
             self.results.update(self._check(passes))
 
     def _gathered(self) -> list[Pass]:
-        """What came since the last time, and comes within a moment; empty at the end."""
+        """Return the waiting passes and those of the next _GATHER_SECONDS; empty at the end."""
         passes: list[Pass] = []
         until = math.inf
         while time.monotonic() < until:
@@ -185,7 +185,7 @@ class CheckQueue:
 
 
 def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:
-    """How much of each task's test can be contradicted, by the reference solutions in every variant."""
+    """Return how much of each task's test can be contradicted, by its reference solution in every variant."""
     references = list(references)
     pairs = [(reference, number) for reference in references for number in _ALL_VARIANTS]
     variants = contradictions.validated_variants(pairs, known, execute)
@@ -202,7 +202,7 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
 
 
 def findings_of(rows: Iterable[Row]) -> dict[str, CheckResult]:
-    """What stored verdicts tell of checks that came to an end, by the key of the check's execution."""
+    """Read the results of finished checks from stored verdicts, by the key of the check."""
     found = {}
     for row in rows:
         if row["integrity_key"]:
@@ -212,14 +212,14 @@ def findings_of(rows: Iterable[Row]) -> dict[str, CheckResult]:
 
 
 def unchecked(row: Row) -> Row:
-    """A stored verdict as it was before its check."""
+    """Return a stored verdict as it was before its check."""
     if row["integrity"] == TAMPERED:
         row = row | {"status": "pass", "failure_kind": "", "tampering": []}
     return row | {"integrity": None, "integrity_key": None}
 
 
 def applied(verdicts: Mapping[str, Row], findings: Mapping[str, CheckResult]) -> dict[str, Row]:
-    """The verdicts with what their checks came to, by key."""
+    """Return the verdicts by key, updated with the results of their checks."""
     found = dict(verdicts)
     for key, finding in findings.items():
         if finding.instead:
@@ -247,7 +247,7 @@ def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) ->
 
 
 def _numbers(program: str) -> Sequence[int]:
-    """Variants that a program meets: one by its content; an unusual program all, and the separated one."""
+    """Choose the variants for a program: one by its hash; for an unusual program all, and the separated variant."""
     if is_unusual(program):
         return _ALL_VARIANTS
     digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
@@ -255,7 +255,7 @@ def _numbers(program: str) -> Sequence[int]:
 
 
 def _bounded(check: _Check) -> WorkItem:
-    """The check's execution, ended before the test that overruns its share of time, once an alteration was decided."""
+    """Return the check's item; it stops after a deciding test, before the test that exceeds the time budget."""
     decided = {one["test"] for one in check.variant.alterations if one["kind"] != "control"}
     budget = max(_BUDGET_SECONDS, _BUDGET_SHARE * check.passed.item.expected_seconds)
     spent, found = 0.0, False
@@ -268,9 +268,9 @@ def _bounded(check: _Check) -> WorkItem:
 
 
 def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> dict[str, CheckResult]:
-    """What stays of suspicions when everything they rest on is executed again, by the passing execution's key.
+    """Confirm suspicions by executing everything again; return results by the passing execution's key.
 
-    Of the executions that found something, by the same key, one after the other is tried until one stands.
+    For each key, the suspicious checks are tried one after the other until a check is confirmed.
     """
     confirmed: dict[str, CheckResult] = {}
     for turn in range(max(map(len, suspects.values()), default=0)):
@@ -285,10 +285,10 @@ def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> di
 
 
 def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
-    """Program and reference against the altered text, the program against the test, and both against it with copies.
+    """Return items: program and reference with the altered text, program with the test, both with copied arguments.
 
-    A correct program may change what it is given, and the test then expects the changed value: with copies of what the
-    test passes it fails. It is not to be accused of the same with a recorded value.
+    A correct program may change its arguments, and the test then expects the changed values: with copies of the
+    arguments it fails. Such a program must not be accused when it fails with a recorded value.
     """
     reference, program = check.passed.reference, check.passed.item.program
     text = copying_text(reference.task["test"], reference.task["entry_point"])
@@ -305,7 +305,7 @@ def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
 
 
 def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> CheckResult | None:
-    """What the program did each time as no correct one does, None: nothing, by verdicts of the ``_experiments``."""
+    """Return the confirmed result by the verdicts of the ``_experiments``; None if nothing is confirmed."""
     again, reference, genuine, copied = executed
     offences = list(check.variant.alterations)
     for verdict in again:
@@ -313,7 +313,7 @@ def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> CheckResu
     offences = [one for one in offences if all(contradictions.holds(one, _tests(verdict)) for verdict in reference)]
     offences = [one for one in offences if one["kind"] != "pin" or _always_passes(one, copied)]
     if any(verdict["status"] != "pass" for verdict in genuine):
-        # What it does differs from one execution to the next: that it failed here accuses it of nothing.
+        # The program is not deterministic: its failures with altered texts prove nothing.
         failed = [verdict for verdict in genuine if verdict["status"] not in ("pass", "infra_error")]
         instead = failed[0] if failed and offences else None
         offences = [one for one in offences if _always_passes(one, again)]
@@ -323,9 +323,9 @@ def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> CheckResu
 
 
 def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
-    """Alterations with which the program did what no correct solution does."""
+    """Return the alterations with which the program behaved as no correct solution does."""
     tests, trace = _tests(verdict), verdict["module_trace"]  # of a fixture of the class too
-    # What was ended from outside, at a limit or because enough was seen, tells nothing of the tests that did not run.
+    # After a kill, at a limit or because enough was seen, the missing tests prove nothing.
     cut = verdict["exit"].startswith("killed") or verdict["status"] == "infra_error"
     found = []
     for one in check.variant.alterations:
@@ -334,7 +334,7 @@ def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
         if (cut and is_missing) or contradictions.holds(one, tests):
             continue
         if one["kind"] == "separate":
-            # It tells nothing where a call did not pass, or the program misses what is around the test.
+            # No proof if a call was untransferable, or if the program lacks names or files of the test's process.
             untransferable = is_missing and verdict["exit"] == "exit 0" and (not trace or _UNTRANSFERABLE in trace)
             if untransferable or _SURROUNDINGS & set(raised(test["trace"] or trace).exception.split()):
                 continue
@@ -362,9 +362,9 @@ def _in_words(one: Mapping[str, Any]) -> str:
 
 @untrusted_text.fails_alone(lambda _program: True)
 def is_unusual(program: str) -> bool:
-    """Whether a program defines classes, replaces attributes or builtins, or reaches for the interpreter.
+    """Tell if a program defines classes, replaces attributes or builtins, or uses internals of the interpreter.
 
-    None of this is forbidden. A program that forges its verdict does some of it, and most solutions do nothing of it.
+    None of this is forbidden. A program that forges its verdict does some of it; most solutions do none of it.
     """
     module = tree_of(program) if len(program) <= _MOST_CHARACTERS else None
     return module is None or any(_signs(module))

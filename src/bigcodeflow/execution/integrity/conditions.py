@@ -1,4 +1,4 @@
-"""Contradictions of a condition, as assertTrue, assertFalse and ``assert`` have them."""
+"""Contradictions of the conditions in assertTrue, assertFalse and ``assert``."""
 
 import ast
 from collections.abc import Callable
@@ -15,9 +15,9 @@ _OPPOSITE = dict(_PAIRS) | {other: one for one, other in _PAIRS}
 
 
 def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True, far: bool = False) -> list[Replacement]:
-    """Changes, the best first, after which a condition cannot hold together with what it was.
+    """Return changes, best first, such that the changed and the original condition cannot both hold.
 
-    Near misses are too near where one element of many has to meet it (``far``).
+    With ``far``, no near misses are used: they are too near if any one of many elements may satisfy the condition.
     """
     return _inside(writer, node, holds=holds, far=far) or writer.negated(node)
 
@@ -56,7 +56,7 @@ def compared(
     far: bool = False,
     side: str = "",
 ) -> list[Replacement]:
-    """Contradictions of one comparison; ``side`` names the only operand that may be altered."""
+    """Return contradictions of a comparison; ``side`` names the only operand that may be altered."""
     name = type(operator).__name__ if holds else _OPPOSITE[type(operator).__name__]
     value = evaluated(right)
     match name:
@@ -84,7 +84,7 @@ def compared(
 def ordered(
     writer: Writer, left: ast.expr, right: ast.expr, *, sign: int, strict: bool, side: str = ""
 ) -> list[Replacement]:
-    """Contradictions of ``left > right`` (sign 1) or ``left < right`` (sign -1)."""
+    """Return contradictions of ``left > right`` (sign 1) or ``left < right`` (sign -1)."""
     depends, source = writer.site.scope.depends, writer.source
     moves_left = side == "left" or (not side and (evaluated(left) is not None or depends(right) > depends(left)))
     changes = writer.beyond(left, right, -sign) if moves_left else writer.beyond(right, left, sign)
@@ -109,7 +109,7 @@ def _of_call(writer: Writer, node: ast.Call, *, holds: bool, far: bool) -> list[
 
 
 def _of_quantifier(writer: Writer, node: ast.Call, name: str) -> list[Replacement]:
-    """The condition of each element is altered, and ``all`` of nothing made false: it would satisfy both."""
+    """Alter the condition of each element; make ``all`` of an empty iterable false, as it would satisfy both."""
     condition = node.args[0] if node.args else getattr(node.func, "value", None)
     if condition is None:
         return []
@@ -118,7 +118,7 @@ def _of_quantifier(writer: Writer, node: ast.Call, name: str) -> list[Replacemen
     match condition:
         case ast.GeneratorExp(elt=inner) | ast.ListComp(elt=inner):
             changes = _inside(writer, inner, holds=True, far=is_any)[:1]
-            if changes and not is_any:  # with one that is false where there would be none
+            if changes and not is_any:  # add a false element if there would be no element
                 inside = writer.source.altered(changes, condition)[1:-1]  # a bare generator's brackets are the call's
                 text = f"[{inside}] or [{writer.seed.choice(('0', 'None', 'False'))}]"
                 text = f"({text})" if isinstance(condition, ast.GeneratorExp) else text
@@ -128,7 +128,7 @@ def _of_quantifier(writer: Writer, node: ast.Call, name: str) -> list[Replacemen
             changes = writer.unequal(condition.left, right, kind="array", far=is_any)
         case _:
             changes = _inside(writer, condition, holds=True, far=is_any)[:1]
-    # Of an array of literals an alteration leaves most as they are.
+    # An alteration of an array of literals leaves most elements unchanged.
     displays = (ast.List, ast.Tuple, ast.Dict)
     has_display = isinstance(condition, ast.Compare) and any(isinstance(one, displays) for one in ast.walk(condition))
     if is_any or has_display:
@@ -139,7 +139,7 @@ def _of_quantifier(writer: Writer, node: ast.Call, name: str) -> list[Replacemen
 
 
 def _never(writer: Writer, node: ast.Call, name: str) -> list[Replacement]:
-    """``all`` with one that does not hold, ``any`` with none that does: only a replaced function says otherwise."""
+    """Give ``all`` a false element, ``any`` only false elements: only a replaced function then returns True."""
     if len(node.args) != 1 or not isinstance(node.args[0], ast.GeneratorExp | ast.ListComp):
         return []
     given = node.args[0]
@@ -177,14 +177,14 @@ def _of_equal_call(writer: Writer, node: ast.Call) -> list[Replacement]:
 
 
 def tolerance_of(call: ast.Call, default: Tolerance) -> Tolerance:
-    """What a call of the allclose family takes for equal."""
+    """Read the tolerance of a call of the allclose family."""
     given = {one.arg: one.value for one in call.keywords} | dict(zip(("rtol", "atol"), call.args[2:4], strict=False))
     relative = number_of(given.get("rtol", given.get("rel_tol")), default.relative)
     return Tolerance(number_of(given.get("atol", given.get("abs_tol")), default.absolute), relative)
 
 
 def number_of(node: ast.expr | None, default: float, unknown: float = 1e4) -> float:
-    """The number that a literal is; ``unknown`` for any other expression."""
+    """Return the number of a literal; ``default`` for no node or another literal, ``unknown`` for other expressions."""
     if node is None:
         return default
     found = evaluated(node)
@@ -194,7 +194,7 @@ def number_of(node: ast.expr | None, default: float, unknown: float = 1e4) -> fl
 
 
 def _of_affix(writer: Writer, node: ast.Call) -> list[Replacement]:
-    """``startswith`` and its like with a literal, or several in a tuple."""
+    """Contradict ``startswith`` or ``endswith`` with a literal or a tuple of literals."""
     if len(node.args) != 1:
         return []
     affix = node.args[0]
@@ -214,7 +214,7 @@ def _of_pattern(writer: Writer, node: ast.Call) -> list[Replacement]:
 
 
 def pattern_contradicted(writer: Writer, pattern: ast.expr) -> list[Replacement]:
-    """A pattern that asks for a word as well, which no result holds."""
+    """Alter a pattern so that it also requires a word that no result contains."""
     added = word(writer.seed)
     segment = writer.source.segment(pattern)
     text = f"{added!r}"

@@ -1,7 +1,7 @@
-"""Altered texts of tasks' tests, and which of their methods the reference solution fails, and passes.
+"""Altered texts of tasks' tests, and the methods that the reference solution fails and passes with them.
 
-``{store}/contradictions/{environment_sha}.parquet`` holds rows of the CONTRADICTIONS schema for one environment, each
-known by the content of the execution that it rests on, so that it serves every run in that environment.
+``{store}/contradictions/{environment_sha}.parquet`` holds rows of the CONTRADICTIONS schema for one environment. The
+key of a row is the content of its execution, so that every run in that environment can use the row.
 """
 
 import hashlib
@@ -23,25 +23,25 @@ from bigcodeflow.execution.items import WorkItem, numbered, separated
 from bigcodeflow.store import Store, locked
 
 _STAGE = "contradictions"
-#: Variant of the rows that hold recorded values.
+#: Variant number of the rows with recorded values.
 RECORDED = -1
-#: Number of the variant in which program and test have a process each.
+#: Number of the variant in which program and test have one process each.
 SEPARATED = VARIANTS
 #: Executions of the reference solution before a contradiction counts.
 REFERENCE_EXECUTIONS = 2
 
 Row = dict[str, Any]
 Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
-"""Executes items and returns their verdicts by key, as in VERDICTS; what is in the ledger is not executed again."""
+"""Function that executes items and returns their verdicts by key, as in VERDICTS; it reuses those of the ledger."""
 
 
 class Contradictions:
-    """The rows of one environment: read once, extended, and written back with what others have added meanwhile."""
+    """Rows of one environment: read once, extended, and written back together with rows that others added meanwhile."""
 
     def __init__(self, store: Store | None, environment_sha: str) -> None:
-        """Read what is known; without a store, what is found out is kept in this process."""
+        """Read the stored rows; without a store, keep new rows in this process only."""
         self._store, self._name = store, f"{_STAGE}/{environment_sha}.parquet"
-        #: By the key of the execution, and by the identity of what the text was made of.
+        #: Rows by the key of the execution, and by the identity of the source of the text.
         self.rows = self._read()
         self.by_source = {row["source"]: row for row in self.rows.values()}
         self._new: dict[str, Row] = {}
@@ -51,7 +51,7 @@ class Contradictions:
         self.rows[key] = self._new[key] = self.by_source[row["source"]] = row
 
     def write(self) -> None:
-        """Put the new rows into the table; two writers on one machine wait for each other, on two the last counts."""
+        """Add the new rows to the table; writers on one machine wait for each other, between machines the last wins."""
         if self._store is None or not self._new:
             return
         with locked(self._store.root / _STAGE / ".lock"):
@@ -70,7 +70,7 @@ class Contradictions:
             return {}
         try:
             if pq.read_schema(path).names != CONTRADICTIONS.names:
-                return {}  # of another version: it is made again
+                return {}  # another version: the table is made again
             return {row["verdict_key"]: row for row in read_table(path, schema=CONTRADICTIONS).to_pylist()}
         except (OSError, pa.ArrowException) as error:
             problem = f"{path}: is no table of contradictions ({' '.join(str(error).split())})"
@@ -78,52 +78,52 @@ class Contradictions:
 
 
 def holds(alteration: Mapping[str, Any], tests: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether an execution did with the altered method what a correct solution does; ``tests`` are results by name."""
+    """Tell if the altered method had the outcome of a correct solution; ``tests`` are results by name."""
     outcome = tests.get(alteration["test"], {}).get("outcome")
     return outcome in ("fail", "error") if alteration["kind"] == "contradiction" else outcome == "pass"
 
 
 class Reference(NamedTuple):
-    """A task with what executes its own solution."""
+    """Task with a function that makes its executions."""
 
     task: Mapping[str, Any]
     """A row of TASKS."""
     item_of: Callable[[str | None, str], WorkItem]
-    """The execution of a program, None: the task's own solution, against a test text."""
+    """Makes the item of a program (None: the task's own solution) and a test text."""
     stub: str
-    """A program that defines the function and does nothing."""
+    """Program that defines the function and does nothing."""
 
 
 @dataclass
 class Variant:
-    """One altered text of a task's test; ``source`` is the identity of what it is made of."""
+    """Altered text of a task's test; ``source`` is the identity of the data that it was made from."""
 
     reference: Reference
     number: int
     source: str
     altered: AlteredTest
     alterations: tuple[Mapping[str, Any], ...] = ()
-    """Those that hold, as in ALTERATION."""
+    """Valid alterations, as in ALTERATION."""
     seconds: Sequence[float] | None = None
-    """Wall time of each expected test under the reference solution, in their order; None: nobody knows what holds."""
+    """Wall time of each expected test under the reference solution, in order; None: not validated yet."""
 
     def item_of(self, program: str | None) -> WorkItem:
-        """The execution of a program against it, None: the task's own solution."""
+        """Return the item of a program (None: the task's own solution) with this text."""
         item = self.reference.item_of(program, self.altered.text)
         return separated(item) if self.number == SEPARATED else item
 
     @cached_property
     def item(self) -> WorkItem:
-        """The execution of the task's own solution against it."""
+        """Item of the task's own solution with this text."""
         return self.item_of(None)
 
     @property
     def decides(self) -> bool:
-        """Whether a program that did not solve the task may be found out by it."""
+        """True if this variant can detect a program that did not solve the task."""
         return any(one["kind"] != "control" for one in self.alterations)
 
     def row(self, verdicts: Iterable[Row]) -> Row:
-        """What several executions of the reference solution showed: the alterations that hold in every one."""
+        """Make the row of several executions of the reference solution: alterations are valid if they hold in each."""
         executions = [{test["name"]: test for test in verdict["tests"]} for verdict in verdicts]
         entries: list[Row] = [one._asdict() for one in self.altered.alterations]
         if self.number < VARIANTS:
@@ -138,7 +138,7 @@ class Variant:
 def validated_variants(
     wanted: Iterable[tuple[Reference, int]], known: Contradictions, execute: Execute
 ) -> dict[tuple[str, int], Variant]:
-    """Altered tests by task_id and number, with the alterations that hold for the reference solution each time."""
+    """Return variants by task_id and number, with the alterations that hold in each execution of the reference."""
     wanted = list(wanted)
     pins = _recorded_pins({reference.task["task_id"]: reference for reference, _ in wanted}, known, execute)
     variants = {
@@ -169,7 +169,7 @@ def validated_variants(
 def _recorded_pins(
     references: Mapping[str, Reference], known: Contradictions, execute: Execute
 ) -> dict[str, dict[str, str]]:
-    """Expected values that tests compute, by task: recorded under a program that does nothing."""
+    """Return the expected values that tests compute, by task, recorded with a program that does nothing."""
     pins: dict[str, dict[str, str]] = {task_id: {} for task_id in references}
     keys: dict[str, str] = {}  # by task: tasks with equal tests share an execution
     items: dict[str, tuple[Row, WorkItem]] = {}

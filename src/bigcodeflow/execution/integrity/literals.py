@@ -1,4 +1,4 @@
-"""Near misses of literals: another value of the same type, written the same way."""
+"""Near misses of literals: another value of the same type in the same notation."""
 
 import ast
 import math
@@ -13,7 +13,7 @@ from bigcodeflow.execution.integrity.syntax import called_name, tree_of
 
 _CLASSES = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
 _DATE = re.compile(r"\d{3}(\d)-\d\d-\d\d")
-#: Calls whose arguments are the data that they hold. Altering them alters the value.
+#: Calls whose arguments are the data of the result: altering an argument alters the value.
 _CONSTRUCTORS = frozenset(
     """array asarray DataFrame Series Index Counter OrderedDict datetime date Timestamp to_datetime set list tuple dict
     frozenset deque Decimal Fraction Path PurePath join tensor float int str bytes float64 float32 int64 call
@@ -38,14 +38,14 @@ EXACT = Tolerance()
 
 
 def evaluated(node: ast.expr) -> tuple[Any] | None:
-    """The value of a literal, in a tuple; None where it is not one."""
+    """Return the value of a literal, in a tuple; None if the node is no literal."""
     with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return (ast.literal_eval(node),)
     return None
 
 
 def leaves(node: ast.expr) -> Iterator[ast.expr]:
-    """Innermost literals of an expected value: constants, f-strings and empty displays."""
+    """Yield the innermost literals of an expected value: constants, f-strings and empty displays."""
     match node:
         case ast.Constant(value=value) if value is not Ellipsis and not isinstance(value, complex):
             yield node
@@ -66,7 +66,7 @@ def leaves(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _decides(operation: ast.BinOp) -> bool:
-    """Whether another literal always means another value: ``x % 10`` and ``x % 11`` may be equal."""
+    """Tell if another literal always gives another value; not so for ``x % 10`` and ``x % 11``."""
     match operation:
         case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
             return True
@@ -81,18 +81,18 @@ def _argument_leaves(call: ast.Call) -> Iterator[ast.expr]:
         return
     keywords = [one.value for one in call.keywords if one.arg in _DATA_KEYWORDS or name in _ALL_KEYWORDS]
     for argument in [*call.args, *keywords]:
-        # A key that is counted zero times makes no difference.
+        # A key with count zero makes no difference.
         parts = argument.values if isinstance(argument, ast.Dict) and name == "Counter" else [argument]
         for one in (leaf for part in parts for leaf in leaves(part)):
-            # Of a frame only single values: an empty column that is filled no longer fits the others.
+            # For a DataFrame only single values: a filled empty column would not fit the other columns.
             if name != "DataFrame" or isinstance(one, ast.Constant | ast.UnaryOp | ast.JoinedStr):
                 yield one
 
 
 def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tolerance = EXACT) -> str | None:
-    """A literal that looks like the given one, one of ``leaves``, and is another; None where there is none.
+    """Return a literal similar to the given one (from ``leaves``) with another value; None if there is none.
 
-    Numbers are three times the tolerance apart at least.
+    Numbers differ by at least three times the tolerance.
     """
     text: str | None
     match evaluated(node):
@@ -116,7 +116,7 @@ def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tole
 
 
 def far_miss(node: ast.expr, segment: str, seed: random.Random) -> str | None:
-    """A literal of the same look that no honest result holds by chance; None where there is none."""
+    """Return a literal of the same form that no honest result has by chance; None if there is none."""
     if isinstance(node, ast.JoinedStr):
         return _longer(None, segment, seed)
     match evaluated(node):
@@ -132,13 +132,13 @@ def far_miss(node: ast.expr, segment: str, seed: random.Random) -> str | None:
 
 
 def beyond(segment: str, seed: random.Random, sign: int, digits: int = 11) -> str:
-    """A number that no result exceeds (sign 1) or falls below (sign -1), written as the given one is."""
+    """Return a number that no result exceeds (sign 1) or falls below (sign -1), in the notation of the segment."""
     number = sign * seed.randint(10 ** (digits - 1), 10**digits)
     return f"{number}.{seed.randint(1, 9)}" if "." in segment else str(number)
 
 
 def word(seed: random.Random, length: int = 5) -> str:
-    """A word that no text holds by chance."""
+    """Return a random word that no text contains by chance."""
     sounds = ("bcdfghjklmnpqrstvwxz", "aeiou")
     return "".join(seed.choice(sounds[index % 2]) for index in range(length)) + seed.choice("qxz")
 
@@ -153,7 +153,7 @@ def _near_int(value: int, seed: random.Random, least: float) -> int:
 
 def _near_float(value: float, segment: str, seed: random.Random, least: float) -> str | None:
     decimals = max(1, len(segment.partition(".")[2]))
-    # Mostly as near as the assertion can tell: a comparison that was made lenient takes it for equal.
+    # Mostly as near as the assertion can distinguish: a comparison made lenient accepts it as equal.
     far = max(least, abs(value) / 2, 1e-300) if value else max(least, 1.0)
     near = max(least, abs(value) * 1e-9, 1e-300, min(10.0**-decimals, abs(value) / 400) if value else 10.0**-decimals)
     shift = seed.choice((near, near, far)) * seed.uniform(1.1, 2)
@@ -170,9 +170,9 @@ def _near_float(value: float, segment: str, seed: random.Random, least: float) -
 
 
 def _altered_text(segment: str, seed: random.Random) -> str | None:
-    """The string with one letter or digit replaced by another of its class."""
+    """Replace one letter or digit of the string by another of its class; None if that is impossible."""
     date = _DATE.search(segment)
-    # Another year is a date as well.
+    # Change the year: the date stays valid.
     positions = [date.start(1)] if date else _shuffled_positions(segment, seed)
     before = _pieces(segment)
     for position in positions[:_MOST_TRIES]:
@@ -194,7 +194,7 @@ def _shuffled_positions(segment: str, seed: random.Random) -> list[int]:
 
 
 def _pieces(segment: str) -> tuple[str, str] | None:
-    """Text of a string literal, and everything about it that has to stay; None where it is not one string."""
+    """Return the text of a string literal and a key of its fixed parts; None if the segment is not one string."""
     tree = tree_of(f"({segment}\n)")
     match tree and tree.body[0]:
         case ast.Expr(value=ast.Constant(value=str() as value)):
@@ -209,7 +209,7 @@ def _pieces(segment: str) -> tuple[str, str] | None:
 
 
 def _longer(value: str | bytes | None, segment: str, seed: random.Random) -> str | None:
-    """The string with a word inside it, else behind it where its value is known."""
+    """Insert a word into the string, or append it if the value is known; None if neither is possible."""
     before = _pieces(segment)
     for position in _shuffled_positions(segment, seed)[:_MOST_TRIES]:
         added = word(seed)
@@ -224,7 +224,7 @@ def _longer(value: str | bytes | None, segment: str, seed: random.Random) -> str
 
 
 def _filled(node: ast.expr, seed: random.Random) -> str | None:
-    """An empty display or call with one plausible element."""
+    """Return an empty display or call with one plausible element added; None for other nodes."""
     number = str(seed.randint(1, 9))
     match node:
         case ast.List():

@@ -1,4 +1,4 @@
-"""How the operands of an assertion are altered, so that nothing satisfies both what stood there and what stands now."""
+"""Alteration of an assertion's operands, so that no result satisfies both the original and the altered assertion."""
 
 import ast
 import random
@@ -45,7 +45,7 @@ LITERAL, OPERAND, EXPRESSION, NEGATION = range(4)
 
 
 class Replacement(NamedTuple):
-    """A segment of the text, in bytes, what replaces it, and how well a forger could tell (0: least)."""
+    """Segment of the text (in bytes), its replacement, and how easily a forger could notice it (0: least)."""
 
     start: int
     end: int
@@ -54,14 +54,14 @@ class Replacement(NamedTuple):
 
 
 class Source:
-    """A text that was parsed, and the segments of its nodes; Python counts columns in bytes of UTF-8."""
+    """Parsed text and the segments of its nodes; Python counts columns in bytes of UTF-8."""
 
     def __init__(self, text: str) -> None:
         self._bytes = text.encode()
         self._starts = [0, *(found.end() for found in _LINE_END.finditer(self._bytes))]
 
     def span(self, node: ast.expr) -> tuple[int, int]:
-        """First byte of a node and the one after its last."""
+        """Return the position of a node's first byte and the position after its last byte."""
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end_column
 
@@ -72,15 +72,15 @@ class Source:
         return self._bytes[start:end].decode()
 
     def line(self, position: int) -> int:
-        """Number of the line, from 1, that holds a byte."""
+        """Return the number, from 1, of the line that contains a byte position."""
         return bisect_right(self._starts, position)
 
     def change(self, node: ast.expr, text: str, rank: int = OPERAND) -> list[Replacement]:
-        """The node replaced; none where the replacement takes more lines than the node."""
+        """Replace a node; no change if the replacement has more lines than the node or equals it."""
         return self.replace(*self.span(node), text, rank)
 
     def replace(self, start: int, end: int, text: str, rank: int = OPERAND) -> list[Replacement]:
-        """The bytes replaced, with line ends added inside brackets until the lines are as many as they were."""
+        """Replace bytes; keep the number of lines by adding line ends inside brackets."""
         missing = self._bytes.count(b"\n", start, end) - text.count("\n")
         if missing < 0 or text == self.slice(start, end):
             return []
@@ -88,11 +88,11 @@ class Source:
         return [Replacement(start, end, f"({text}{lines})" if missing else text, rank)]
 
     def combined(self, node: ast.expr, changes: Sequence[Replacement]) -> list[Replacement]:
-        """Several changes inside a node, as one change of the node."""
+        """Combine several changes inside a node into one change of the node."""
         return self.change(node, self.altered(changes, node), max(change.rank for change in changes))
 
     def altered(self, changes: Iterable[Replacement], node: ast.expr | None = None) -> str:
-        """A node, or the whole text, with changes inside it, none of which overlap."""
+        """Return the text of a node, or the whole text, with non-overlapping changes applied."""
         start, end = self.span(node) if node else (0, len(self._bytes))
         parts = []
         for change in sorted(changes):
@@ -102,7 +102,7 @@ class Source:
 
 
 def kind_of(node: ast.expr, scope: Scope, steps: int = _MOST_STEPS) -> str:
-    """'number', 'str', 'frame', …; empty where the text does not tell."""
+    """Guess the kind of an expression: 'number', 'str', 'frame', …; empty if unknown."""
     found, kind = evaluated(node), _BY_NODE.get(type(node), "")
     if found and not kind:
         name = type(found[0]).__name__
@@ -126,7 +126,7 @@ def kind_of(node: ast.expr, scope: Scope, steps: int = _MOST_STEPS) -> str:
     return kind
 
 
-#: Other values than {text} by kind; {w2}, {w3} and {word} are a word that no text holds by chance.
+#: Forms of another value than {text}, by kind; {w2}, {w3} and {word} come from a word that no text has by chance.
 _FORMS = {
     "number": ("{text} + {number}", "{text} - {number}"),
     "bool": ("not {text}",),
@@ -142,35 +142,35 @@ _FORMS = {
     "moment": ("{text}.replace(year={year})",),
     "path": ("{text} / {word!r}",),
 }
-#: Lists and tuples hold it twice, as a number of NumPy's is equal to a list that holds it once.
+#: Lists and tuples repeat the value, as a NumPy number equals a list that holds it once.
 _UNKNOWN = ("[{text}] * 2", "({text},) * 2", "str({text}) + {w2!r}")
 
 
 def other_value(kind: str, text: str, seed: random.Random, tolerance: Tolerance) -> str:
-    """An expression for another value than that of ``text``, which is enclosed already."""
+    """Return an expression for another value than that of ``text``, which is already in brackets if needed."""
     number = seed.randint(1, 9) + round(3 * tolerance.absolute)
     form = seed.choice(_FORMS.get(kind, _UNKNOWN))
     added = word(seed) if "{w" in form else ""
     return form.format(text=text, number=number, year=1980 + number, word=added, w2=added[:2], w3=added[:3])
 
 
-#: Forms of what is never None, of what is always None, and of another mock of the class of one that was called.
+#: Forms of a value that is never None, of a value that is always None, and of a new mock of the same class.
 NEVER_NONE, ALWAYS_NONE, FRESH_MOCK = ("({},)", "[{}]"), ("({}, None)[1]", "[{}, None][-1]"), "type({})()"
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.Set)
 _MOST_LEAVES = 12
-#: Digits of a number that no length reaches, and no other result.
+#: Digits of a number that no length reaches, and of a number that no other result reaches.
 _COUNT_DIGITS, _DIGITS = 8, 11
 
 
 class Writer:
-    """Makes the changes of one assertion of one test text."""
+    """Writer of the changes of one assertion of one test text."""
 
     def __init__(self, source: Source, site: Site, seed: random.Random, pins: Mapping[str, str]) -> None:
         self.source, self.site, self.seed, self._pins = source, site, seed, pins
-        self.in_place = False  # whether only the assertion itself may be altered, not where its names are assigned
+        self.in_place = False  # True: alter only the assertion itself, not the assignments of its names
 
     def enclosed(self, node: ast.expr) -> str:
-        """The node as it is written, in brackets where an operator after it would divide it."""
+        """Return the source of a node, in brackets if a following operator would split it."""
         text = self.source.segment(node)
         is_whole = isinstance(node, _ATOMS) and not (isinstance(node, ast.Tuple) and not text.startswith("("))
         return text if is_whole else f"({text})"
@@ -178,7 +178,7 @@ class Writer:
     def unequal(
         self, first: ast.expr, second: ast.expr, *, tolerance: Tolerance = EXACT, kind: str = "", far: bool = False
     ) -> list[Replacement]:
-        """Alter the expected one of two operands that have to be equal."""
+        """Alter the expected operand of two that have to be equal."""
         expected = self._expected(first, second)
         changes = self._near_pin(expected, tolerance)
         if not changes and not self.site.scope.depends(expected):
@@ -188,13 +188,13 @@ class Writer:
             return changes
         kind = kind_of(second if expected is first else first, self.site.scope) or kind
         known = kind_of(expected, self.site.scope) or kind
-        if kind == "elements":  # as many as there were: other lengths are an error where arrays are compared
+        if kind == "elements":  # keep the length: comparing arrays of other lengths is an error
             known = "elements" if known == "list" else "array"
         text = other_value(known, self.enclosed(expected), self.seed, tolerance)
         return self.source.change(expected, text, OPERAND if known else EXPRESSION)
 
     def _expected(self, first: ast.expr, second: ast.expr) -> ast.expr:
-        """The operand that the other is compared with: a literal, else what does not depend on the program."""
+        """Choose the expected operand: a literal, or else the operand that does not depend on the program."""
         depends = self.site.scope.depends
         literal = [one for one in (second, first) if evaluated(one) is not None]
         literal = literal or [one for one in (second, first) if any(leaves(one)) and not depends(one)]
@@ -213,7 +213,7 @@ class Writer:
         return []
 
     def all_far(self, node: ast.expr) -> list[Replacement]:
-        """Alter every element of a display, so that nothing is an element of both."""
+        """Alter every element of a display, so that no value is an element of both."""
         if isinstance(node, ast.Call) and len(node.args) == 1:
             return self.all_far(node.args[0])
         elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
@@ -230,16 +230,16 @@ class Writer:
                 changes += self.source.change(node, ast.unparse(other))
         depends = self.site.scope.depends
         if changes or depends(first) or depends(second):
-            return changes[:1]  # what is computed twice may differ from itself
+            return changes[:1]  # two evaluations of one expression may differ
         return self.source.change(second, ast.unparse(first), EXPRESSION)
 
     def _differs(self, node: ast.expr, changes: list[Replacement]) -> bool:
-        """Whether the whole value differs where it can be evaluated: {1, 2} and {2, 2, 1} do not."""
+        """Tell if the whole value differs (not {1, 2} and {2, 2, 1}); True if it cannot be evaluated."""
         inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else node
         before = evaluated(inner)
         if before is None:
             return True
-        # None where a change lies in a keyword argument, outside of what is evaluated.
+        # None if a change lies in a keyword argument, outside the evaluated part.
         combined = self.source.combined(inner, changes)
         after = evaluated_text(combined[0].text) if combined else None
         as_set = isinstance(node, ast.Call) and getattr(node.func, "id", "") in {"set", "frozenset"}
@@ -258,7 +258,7 @@ class Writer:
         return self.source.change(node, own.source.altered(changes), LITERAL) if changes else []
 
     def _at_definition(self, node: ast.expr, *, tolerance: Tolerance, far: bool) -> list[Replacement]:
-        """Alter the literal that a name stands for: where it is assigned, or in the call of the helper."""
+        """Alter the literal that a name is bound to: in its assignment, or in the call of the helper."""
         scope, caller = self.site.scope, self.site.caller
         if self.in_place or not isinstance(node, ast.Name) or node.id not in scope.compared:
             return []
@@ -272,7 +272,7 @@ class Writer:
         return self.altered(definition, tolerance=tolerance, far=far)
 
     def not_member(self, element: ast.expr, container: ast.expr) -> list[Replacement]:
-        """Alter one side of ``element in container`` so that it no longer holds."""
+        """Alter one side of ``element in container`` so that the condition no longer holds."""
         depends = self.site.scope.depends
         if not depends(element):
             changes = self.altered(element, far=True) or self._at_definition(element, tolerance=EXACT, far=True)
@@ -290,7 +290,7 @@ class Writer:
         return self.source.change(element, f"{text} + {word(self.seed)!r}")
 
     def member(self, element: ast.expr, container: ast.expr) -> list[Replacement]:
-        """Alter the container of ``element not in container`` so that it holds the element."""
+        """Alter the container of ``element not in container`` so that it contains the element."""
         return self.source.change(container, f"[{ast.unparse(element)}, *{self.enclosed(container)}]")
 
     def beyond(self, node: ast.expr, other: ast.expr, sign: int) -> list[Replacement]:
@@ -307,7 +307,7 @@ class Writer:
         return self.source.change(node, text, OPERAND if kind else EXPRESSION)
 
     def other_type(self, node: ast.expr) -> list[Replacement]:
-        """A type that no instance of the given one has, nor of a class derived from it."""
+        """Replace a type by a type that shares no instances with it or with its subclasses."""
         types = node.elts if isinstance(node, ast.Tuple) else [node]
         named = {getattr(one, "attr", getattr(one, "id", "")) for one in types}
         if named <= {*_ORDINARY, *_FAMILIAR}:
@@ -319,7 +319,7 @@ class Writer:
         return self.source.change(node, self.seed.choice(kept))
 
     def changed(self, node: ast.expr, *forms: str) -> list[Replacement]:
-        """A node in one of several forms, in which {} is the node as it is written."""
+        """Replace a node by one of several forms, in which {} is the source of the node."""
         form = self.seed.choice(forms) if forms[1:] else forms[0]
         return self.source.change(node, form.format(self.source.segment(node)))
 
@@ -330,17 +330,17 @@ class Writer:
         return self.source.change(node, f"not {self.enclosed(node)}", NEGATION)
 
 
-#: Types of which no value has two, since each keeps its own in memory, and classes that derive from none of them.
+#: Types that no class can combine, since their memory layouts conflict, and classes that derive from none of them.
 _ORDINARY = ("str", "int", "float", "list", "dict", "tuple", "set", "bytes")
 _FAMILIAR = ("bool", "DataFrame", "Series", "ndarray", "Axes", "Figure")
 #: Abstract classes that containers of Python count as instances of.
 _PROTOCOL = re.compile("Iter|Sequence|Collection|Container|Sized|Reversible|Set|Hashable|object|abc")
-#: Types that no class of a library derives from, for classes that may derive from an ordinary one.
+#: Types that no library class derives from, used for classes that may derive from an ordinary type.
 _RARE = ("bytearray", "memoryview", "range", "frozenset", "slice")
 
 
 def expression_of(text: str) -> ast.expr | None:
-    """The expression that a text is; None where it is none."""
+    """Parse a text that is one expression; None if it is none."""
     tree = tree_of(text)
     return tree.body[0].value if tree and len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) else None
 

@@ -1,4 +1,4 @@
-"""What a test text holds: its test methods, the helpers that they reach, the assertions, and where values come from."""
+"""Syntax of a test text: its test methods, the helpers that they reach, the assertions, and the sources of values."""
 
 import ast
 import re
@@ -21,23 +21,23 @@ _OBSERVING = frozenset(
     fetchall fetchone get_fignums gcf gca""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
 _TEST_CLASS = "TestCases"
-#: Assertions of one method that are looked at, and times that a text is read for what depends on the program: a text
-#: made to take long has more.
+#: Limits on the assertions per method and on the passes that search for dependencies on the program: only a text
+#: that was made to take long exceeds them.
 _MOST_SITES, _MOST_PASSES = 100, 50
-#: Context managers and calls of which the body is expected to fail.
+#: Context managers and calls whose body is expected to fail.
 RAISING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "raises"})
 WARNING = frozenset({"assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
 
 
 def tree_of(text: str) -> ast.Module | None:
-    """The syntax tree of a text; None where the parser refuses it."""
+    """Return the syntax tree of a text; None if the parser refuses it."""
     with suppress(*untrusted_text.REFUSALS):
         return untrusted_text.parse(text)
     return None
 
 
 def key_of(node: ast.AST) -> str:
-    """'name' for a name, 'self.name' for an attribute of self or of the class, and nothing for anything else."""
+    """Return 'name' for a name, 'self.name' for an attribute of self or of the class, empty for anything else."""
     match node:
         case ast.Name(id=name):
             return name
@@ -47,17 +47,17 @@ def key_of(node: ast.AST) -> str:
 
 
 def called_name(call: ast.Call) -> str:
-    """Last name of what is called, such as 'assertEqual'; empty where it has none."""
+    """Return the last name of the called function, such as 'assertEqual'; empty if it has none."""
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
 def pin_id(node: ast.expr) -> str:
-    """Identity of an expression whose value is recorded."""
+    """Return the identity of an expression whose value is recorded: 'line:column'."""
     return f"{node.lineno}:{node.col_offset}"
 
 
 def is_assertion(node: ast.AST) -> bool:
-    """Whether a call is an assertion of unittest, of a mock, or of a library's testing module."""
+    """Tell if a node is a call of an assertion of unittest, of a mock, or of a library's testing module."""
     if not isinstance(node, ast.Call):
         return False
     name = called_name(node)
@@ -71,13 +71,13 @@ def assertions_in(nodes: Iterable[ast.AST]) -> list[Assertion]:
 
 
 def expects_failure(item: ast.withitem) -> bool:
-    """Whether the body under a context manager has to raise."""
+    """Tell if the body under a context manager has to raise."""
     call = item.context_expr
     return isinstance(call, ast.Call) and getattr(call.func, "attr", "") in RAISING
 
 
 def observes(node: ast.AST) -> bool:
-    """Whether a call reads files, which the program may have written."""
+    """Tell if a node is a call that reads files or other state that the program may have written."""
     if not isinstance(node, ast.Call):
         return False
     name = called_name(node)
@@ -88,47 +88,47 @@ def observes(node: ast.AST) -> bool:
 
 
 class Site(NamedTuple):
-    """An assertion as a test method reaches it."""
+    """Assertion and how a test method reaches it."""
 
     node: Assertion
     scope: "Scope"
     bound: dict[str, ast.expr]
-    """Where a helper holds it: its parameters with the arguments of the call that the test method makes."""
+    """For an assertion in a helper: the helper's parameters with the arguments of the test method's call."""
     caller: "Scope"
-    """The function that makes this call; the same as ``scope`` where no helper holds the assertion."""
+    """Function that makes this call; equal to ``scope`` if the assertion is in no helper."""
 
 
 @dataclass
 class Scope:
-    """One function of the test text, its nested functions included."""
+    """Function of the test text, including its nested functions."""
 
     name: str
     node: Definition
     parsed: "ParsedTest"
     bindings: dict[str, list[ast.expr | None]] = field(default_factory=lambda: defaultdict(list))
-    """Names and 'self.' attributes with what is assigned to them; None for what is unknown."""
+    """Names and 'self.' attributes with the expressions assigned to them; None for an unknown value."""
     tainted: set[str] = field(default_factory=set)
-    """Those that depend on the program."""
+    """Names that depend on the program."""
 
     def depends(self, node: ast.AST) -> bool:
-        """Whether an expression depends on what the program returned or was given by it."""
+        """Tell if an expression depends on values that the program returned or changed, or on files."""
         tainted = self.tainted | self.parsed.tainted
         return any(key_of(part) in tainted or observes(part) for part in ast.walk(node))
 
     def definition(self, node: ast.expr) -> ast.expr | None:
-        """The one expression that a local name or an attribute of self is bound to."""
+        """Return the only expression that a local name or self attribute is bound to; None if not exactly one."""
         key = key_of(node)
         found = self.bindings.get(key) or (self.parsed.attributes.get(key) if "." in key else None) or []
         return found[0] if len(found) == 1 else None
 
     def read(self, name: str = "") -> list[ast.Name]:
-        """Where the function reads a name; or any."""
+        """Return the nodes where the function reads this name, or any name if empty."""
         names = [part for part in ast.walk(self.node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
         return [part for part in names if not name or part.id == name]
 
     @cached_property
     def compared(self) -> set[str]:
-        """Local names that assertions alone read, so that their values never reach the program."""
+        """Local names that only assertions read, so that their values never reach the program."""
         within = set[int]()
         for call in assertions_in(ast.walk(self.node)):
             given = [part for one in ast.walk(call) if self._calls_program(one) for part in ast.walk(one)]
@@ -136,25 +136,25 @@ class Scope:
         return {one.id for one in self.read()} - {one.id for one in self.read() if id(one) not in within}
 
     def _calls_program(self, node: ast.AST) -> bool:
-        """Whether the node is a call of the entry point, or of something that it returned or that calls it."""
+        """Tell if a node is a call of the entry point, of a value that it returned, or of a helper that calls it."""
         if not isinstance(node, ast.Call) or not self.depends(node.func):
             return False
         return key_of(node.func) in self.parsed.scopes or not is_assertion(node)
 
     @cached_property
     def parts(self) -> list[ast.AST]:
-        """The nodes that every correct program has the function run."""
+        """Nodes that the function runs with every correct program."""
         return list(_reached(self.node.body, self.depends))
 
     @cached_property
     def called(self) -> set[str]:
-        """Keys of the functions of the test text that it may call."""
+        """Keys of the functions of the test text that this function may call."""
         calls = {key_of(part.func) for part in ast.walk(self.node) if isinstance(part, ast.Call)}
         return calls & self.parsed.scopes.keys()
 
 
 class ParsedTest:
-    """The test class of a text, with the functions that its methods reach."""
+    """Test class of a text, with the functions that its methods reach."""
 
     def __init__(self, module: ast.Module, entry_point: str) -> None:
         self.module = module
@@ -172,7 +172,7 @@ class ParsedTest:
         self._spread()
 
     def sites(self, test: str) -> list[Site]:
-        """The assertions that a test method reaches, its own first."""
+        """Return the assertions that a test method reaches, first its own, at most _MOST_SITES."""
         own = self.scopes[f"self.{test}"]
         found = [Site(node, own, {}, own) for node in assertions_in(own.parts)]
         todo, seen = [own], {own.name}
@@ -190,12 +190,12 @@ class ParsedTest:
         return found[:_MOST_SITES]
 
     def callers(self) -> dict[str, frozenset[str]]:
-        """For every scope the test methods that may run it, fixtures excluded."""
+        """Return for every scope the test methods that call it, directly or not; calls by fixtures do not count."""
         reached = {test: self.reached_from(f"self.{test}") for test in self.tests}
         return {key: frozenset(test for test in self.tests if key in reached[test]) for key in self.scopes}
 
     def reached_from(self, first: str) -> set[str]:
-        """Keys of a scope and of those that it calls, directly or not."""
+        """Return the keys of a scope and of all scopes that it calls, directly or not."""
         reached, todo = set[str](), {first}
         while todo:
             reached |= todo
@@ -204,20 +204,20 @@ class ParsedTest:
 
     @cached_property
     def imported(self) -> set[str]:
-        """Names that imports anywhere in the text bind."""
+        """Names that imports bind, anywhere in the text."""
         imports = (part for part in ast.walk(self.module) if isinstance(part, ast.Import | ast.ImportFrom))
         return {(alias.asname or alias.name).split(".")[0] for one in imports for alias in one.names}
 
     @cached_property
     def constants(self) -> dict[str, ast.expr]:
-        """Names that the text binds once, outside functions, with what they are bound to."""
+        """Names that module-level assignments bind exactly once, with their values."""
         assigned = [one for one in self.module.body if isinstance(one, ast.Assign)]
         named = [(one.targets[0].id, one.value) for one in assigned if isinstance(one.targets[0], ast.Name)]
         times = Counter(name for name, _ in named)
         return {name: value for name, value in named if times[name] == 1}
 
     def _spread(self) -> None:
-        """Mark what depends on the program, until nothing more does."""
+        """Mark the names that depend on the program; repeat until nothing changes or _MOST_PASSES is reached."""
         before = -1
         for _ in range(_MOST_PASSES):
             known = len(self.tainted) + sum(len(scope.tainted) for scope in self.scopes.values())
@@ -232,7 +232,7 @@ class ParsedTest:
 
 
 def _methods(module: ast.Module) -> dict[str, Definition]:
-    """Methods of the test class, those of its bases in the text included; the last of two of one name counts there."""
+    """Return the methods of the test class and of its bases in the text; in the test class, the last of a name wins."""
     classes = {one.name: one for one in module.body if isinstance(one, ast.ClassDef)}
     methods: dict[str, Definition] = {}
     todo = [_TEST_CLASS]
@@ -271,13 +271,13 @@ def _bind_target(scope: Scope, target: ast.expr, value: ast.expr | None) -> None
             for index, one in enumerate(targets):
                 _bind_target(scope, one, values[index] if len(values) == len(targets) else None)
         case ast.Starred(value=inner) | ast.Subscript(value=inner):
-            _bind_target(scope, inner, None)  # a part of it, or changed in place: no longer what it was assigned
+            _bind_target(scope, inner, None)  # a part of the value, or changed in place: value unknown
         case ast.Name() | ast.Attribute() if key_of(target):
             scope.bindings[key_of(target)].append(value)
 
 
 def _assigned(part: ast.AST) -> list[tuple[ast.expr, ast.expr | None, ast.expr | None]]:
-    """Targets that a node binds, each with its value where that is an expression, and with what the value is of."""
+    """Return the targets that a node binds, each with its value (None if unknown) and the source expression."""
     match part:
         case ast.Assign(targets=targets, value=value):
             return [(target, value, value) for target in targets]
@@ -297,7 +297,7 @@ def _assigned(part: ast.AST) -> list[tuple[ast.expr, ast.expr | None, ast.expr |
 
 
 def _taint(scope: Scope) -> None:
-    """Mark the names that values of the program go into, or that it is observed through."""
+    """Mark the names that receive values of the program or observe it (mocks, assertRaises and warning contexts)."""
     if any("patch" in ast.dump(one) for one in scope.node.decorator_list):
         scope.tainted |= {one.arg for one in scope.node.args.args[1:]}
     for part in ast.walk(scope.node):
@@ -317,10 +317,10 @@ def _taint(scope: Scope) -> None:
 
 
 def _reached(nodes: Iterable[ast.AST], depends: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
-    """Every node that all correct programs run of a list, none where an assertion is expected to fail.
+    """Yield the nodes that run with every correct program, except bodies that are expected to raise.
 
-    What an ``if``, a loop or a handler may skip, depending on the program, is left out: a program that passes because
-    an assertion is skipped passes the altered one as well.
+    Nodes that an ``if``, a loop or a handler may skip, depending on the program, are left out: a program that passes
+    because an assertion is skipped passes the altered assertion too.
     """
     for node in nodes:
         yield node
@@ -331,7 +331,7 @@ def _reached(nodes: Iterable[ast.AST], depends: Callable[[ast.AST], bool]) -> It
         for value in fields:
             parts = value if isinstance(value, list) else [value]
             yield from _reached((part for part in parts if isinstance(part, ast.AST)), depends)
-        # It may end the list that it stands in, depending on the program.
+        # The block may leave this list early, depending on the program.
         is_block = isinstance(node, ast.If | ast.Try | ast.For | ast.While | ast.With)
         leaving = (ast.Return, ast.Break, ast.Continue)
         if skipped and is_block and any(isinstance(part, leaving) for part in ast.walk(node)):
@@ -339,7 +339,7 @@ def _reached(nodes: Iterable[ast.AST], depends: Callable[[ast.AST], bool]) -> It
 
 
 def _skippable(node: ast.AST, depends: Callable[[ast.AST], bool]) -> tuple[str, ...]:
-    """Fields of a node that a correct program may have skipped, or not run to their end."""
+    """Return the fields of a node that may be skipped, or not run to their end, with a correct program."""
     skipped: tuple[str, ...] = ()
     match node:
         case ast.If(test=decisive) | ast.While(test=decisive) | ast.IfExp(test=decisive) | ast.Match(subject=decisive):
