@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The end of a part."""
+    """Result of a part."""
 
     part: Part
     exit_code: int
@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
 
 def main() -> int:
-    """Run the chosen parts; the exit code is 1 where one failed."""
+    """Run the chosen parts; return exit code 1 if one failed."""
     arguments = _arguments()
     parts = read_parts(_TABLE)
     digests = {part.name: digest(part, tracked_files()) for part in parts if part.paths}
@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def read_parts(table: Path) -> list[Part]:
-    """Parts of a table, in its order; the paths under [every_suite] are added to each suite's."""
+    """Read the parts of a table, in its order; add the paths under [every_suite] to each suite's paths."""
     content = tomllib.loads(table.read_text(encoding="utf-8"))
     shared = content["every_suite"]["paths"]
 
@@ -99,14 +99,14 @@ def read_parts(table: Path) -> list[Part]:
 
 
 def tracked_files() -> list[str]:
-    """Files of the checkout that git tracks or does not ignore, by their paths from the root."""
+    """Return the files of the checkout that git tracks or does not ignore, by their paths from the root."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return sorted({name for name in listed.split("\0") if name and (ROOT / name).is_file()})
 
 
 def digest(part: Part, files: list[str]) -> str:
-    """The sha256 over names and contents of a part's files, without the record itself."""
+    """Return the sha256 over names and contents of a part's files, without the record itself."""
     found = hashlib.sha256()
     record = _RECORD.relative_to(ROOT).as_posix()
     for name in files:
@@ -117,14 +117,14 @@ def digest(part: Part, files: list[str]) -> str:
 
 
 def due(parts: list[Part], changed: set[str], *, turn: int) -> list[Part]:
-    """Parts that have to run: those that always do, the changed suites, and one unchanged suite, the ``turn``-th."""
+    """Return the parts to run: those that always run, the changed suites, and the ``turn``-th unchanged suite."""
     unchanged = [part for part in parts if part.paths and part.name not in changed]
     extra = [unchanged[turn % len(unchanged)]] if unchanged else []
     return [part for part in parts if not part.paths or part.name in changed or part in extra]
 
 
 def run(parts: list[Part], *, measured: bool = False) -> list[Outcome]:
-    """Run parts in lanes, in their order; where ``measured``, record which lines of src/ their tests execute."""
+    """Run parts in lanes, in their order; if ``measured``, record which lines of src/ their tests execute."""
     shutil.rmtree(_LOGS, ignore_errors=True)
     _LOGS.mkdir(parents=True)
     for left in ROOT.glob(".coverage*"):
@@ -157,7 +157,7 @@ def covered() -> Outcome:
 
 
 def report(outcomes: list[Outcome]) -> int:
-    """Print a table of the parts with their times; 1 where one failed, else 0."""
+    """Print a table of the parts with their times; return 1 if one failed, else 0."""
     print("\n| part | wall s | |\n| --- | ---: | --- |")
     for outcome in outcomes:
         print(f"| {outcome.part.name} | {outcome.wall_seconds:.0f} | {'failed' * bool(outcome.exit_code)} |")

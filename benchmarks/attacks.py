@@ -1,9 +1,9 @@
-"""How many of the programs in tests/attacks that forge a verdict get a pass, and how many honest ones are misjudged.
+"""Count the programs in tests/attacks that forge a pass, and the honest programs that are misjudged.
 
     python benchmarks/attacks.py [--start cold] [--repeat 1]
 
-The programs are judged as the pipeline judges samples, their passes checked, in the environment starter. Prints a line
-for each forgery that passes and each honest program that does not, and the counts.
+Each program is judged in the environment starter as the pipeline judges samples, with the check of passes. Prints one
+line for each forgery that passes, one for each honest program that does not pass, and the counts.
 """
 
 import argparse

@@ -1,16 +1,16 @@
-"""What the audit finds in the benchmark, and how many of its findings a reader confirms.
+"""Count the findings of the audit in the benchmark, and the share that a reader confirms.
 
     python benchmarks/audit.py table --data ../shared --store FOLDER [--ids 0-99] [--mutants 30] [--workers 2]
     python benchmarks/audit.py draw --data ../shared --store FOLDER --out FOLDER [--findings 50] [--seed 0]
     python benchmarks/audit.py check FOLDER/verdicts.csv
 
---data is the reference data (holds data/). `table` audits the tasks, with the recorded runs of the reference data where
-the store has them (`benchmarks/recorded_runs.py` imports such), and prints figures by kind and the mutation score as
-Markdown. It is resumable: what was executed is in the store. `draw` writes so many findings, drawn evenly over tasks,
-each with the texts of its task, for a reader who does not know what found them. In verdicts.csv the reader fills in
-the column verdict (right: the evidence is true, and the changed program does not mean the same; else wrong) and the
-column by_text (yes: what the task's text says decides that the test should notice it; else no). `check` prints the
-shares with 95 % intervals.
+--data is the reference data (holds data/). `table` audits the tasks, with the recorded runs of the reference data if
+the store has them (import them with `benchmarks/recorded_runs.py`), and prints figures by kind and the mutation score
+as Markdown. It is resumable: executed work is in the store. `draw` writes the given number of findings, drawn evenly
+over tasks, each with the texts of its task, for a reader who does not know which method found them. In verdicts.csv the
+reader fills in the column verdict (right: the evidence is true, and the changed program does not mean the same; else
+wrong) and the column by_text (yes: the task's text decides that the test should notice the change; else no). `check`
+prints the shares with 95 % intervals.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def _dataset_key(store: Path, ref: ArtifactRef) -> str:
 
 
 def drawn(rows: Sequence[Row], number: int, seed: int) -> list[Row]:
-    """Findings of other tasks as long as there are some; what is not decided, and known errata, are no claims."""
+    """Draw findings evenly over the tasks; leave out undecided findings and known errata, which claim nothing."""
     order = random.Random(seed)
     by_task: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -92,7 +92,7 @@ def drawn(rows: Sequence[Row], number: int, seed: int) -> list[Row]:
 
 
 def written(findings: Sequence[Row], tasks: Mapping[str, Row], folder: Path) -> None:
-    """A file with the texts of its task for each finding, and the table to fill."""
+    """Write one file with the task's texts for each finding, and the table that the reader fills in."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "verdicts.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, _COLUMNS, restval="", extrasaction="ignore")
@@ -112,7 +112,7 @@ def _numbered(text: str) -> str:
 
 
 def checked(rows: Sequence[Row]) -> Table:
-    """Share of the findings that a reader calls right, by kind and of all, and of what the text decides too."""
+    """Show the share of findings judged right, by kind and in total, and the share that the task's text decides too."""
     judged = [row for row in rows if _cell(row, "verdict") in (_RIGHT, _WRONG)]
     kinds = [*sorted({row["kind"] for row in judged}), "all"]
     cells = []
@@ -136,7 +136,7 @@ def _cell(row: Row, name: str) -> str:
 
 
 def wilson(successes: int, total: int) -> tuple[float, float] | None:
-    """Interval of a share of independent trials. Source: Wilson 1927."""
+    """Return the interval of a share of independent trials. Source: Wilson 1927."""
     if not total:
         return None
     share, square = successes / total, Z_95**2

@@ -1,12 +1,12 @@
-"""Each backend beside the local one: samples a second, and what a sample costs beyond its test.
+"""Compare each backend with the local one: samples per second, and the cost of a sample beyond its test.
 
     python benchmarks/backends.py --backends local,http,docker [--samples 450] [--rounds 3] [--set SETTING=VALUE]
 
-Executes ground truths of the starter set, each with a comment of its own so that none equals another, in rounds that
-take the backends in turn. Services for http and gradio are started here, on loopback; docker needs an engine and the
-image (`bigcodeflow env build starter --backend docker`), e2b a key and a template. With --doubles they need neither:
-the engine is one that the tests start and fill, and E2B is their double, whose sandboxes are processes of this machine.
-Prints a Markdown table.
+Executes ground truths of the starter set, each with a different comment so that no two are equal, in rounds that take
+the backends in turn. Services for http and gradio are started here, on loopback; docker needs an engine and the image
+(`bigcodeflow env build starter --backend docker`), e2b needs a key and a template. --doubles replaces both needs: the
+tests start an engine and fill it, and E2B is replaced by the tests' double, whose sandboxes are processes of this
+machine. Prints a Markdown table.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def main() -> None:
 
 @contextmanager
 def doubles(names: Sequence[str], environment: str = "starter") -> Iterator[list[str]]:
-    """Start what stands for an engine, with the image of the environment, and for E2B; the settings that lead there."""
+    """Start stand-ins for an engine (with the environment's image) and for E2B; yield the settings that select them."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     import pytest
 
@@ -95,7 +95,7 @@ def doubles(names: Sequence[str], environment: str = "starter") -> Iterator[list
                 settings.append(f"execution.docker.url={engine().url}")
             except pytest.skip.Exception as error:
                 raise SandboxUnavailableError(str(error)) from None
-            if environment != "starter":  # an image of gigabytes, out of the interpreter that is built here
+            if environment != "starter":  # an image of gigabytes, built here from the interpreter
                 here = find_environment(environment)
                 build(engine(), environment, import_base(engine(), here.python.resolve()), here.root / "data")
         if "e2b" in names:
@@ -107,7 +107,7 @@ def doubles(names: Sequence[str], environment: str = "starter") -> Iterator[list
 
 @contextmanager
 def _ready(name: str, settings: Sequence[str], count: int) -> Iterator[tuple[Backend, Environment, Sequence[WorkItem]]]:
-    """A backend that has executed every sample's libraries once."""
+    """Yield a backend that has executed a third of the samples once to warm up."""
     with ExitStack() as stack:
         url = stack.enter_context(_service(name)) if name in _SERVICES else ""
         given = {"execution": {"backend": name, "service": {"url": url}}}
@@ -176,7 +176,7 @@ def _wait(url: str, process: "subprocess.Popen[bytes]") -> None:
                 return
         except URLError as error:
             if hasattr(error, "code"):
-                return  # somebody answers, whatever it says
+                return  # the service answers, with any status
         except OSError:
             pass
         time.sleep(0.2)

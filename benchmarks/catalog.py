@@ -1,4 +1,4 @@
-"""Seconds and memory that the catalog takes: a store of many verdicts, and a store of many small runs.
+"""Measure seconds and memory of the catalog: for a store of many verdicts, and for a store of many small runs.
 
     python benchmarks/catalog.py [--models 100] [--samples 100] [--small-runs 1000]
         [--tasks TASKS.parquet --results *_eval_results.json.gz] [--keep FOLDER]
@@ -6,9 +6,9 @@
 100 models, 1,140 tasks and 100 samples make 11.4 million verdicts. With --tasks and --results: recorded verdicts with
 their tests and traces, each sample drawn from one of the files; numbers in traces, times, outputs and verdict keys are
 changed from sample to sample. Without: made-up traces of 1,140 tasks. Raw answers and programs are short, since the
-catalog reads neither; metrics are computed for the first model and taken for all. Measured, each in a process of its
-own: the rebuild from nothing, one with nothing changed, one after a further run, and typical questions (the best of
-three). Prints Markdown tables; exit code 1 where a rebuild takes over 60 s or 4 GiB, or the leaderboard over 2 s.
+catalog reads neither; metrics are computed for the first model and used for all. Measured, each in a separate process:
+a rebuild from nothing, a rebuild with nothing changed, a rebuild after one more run, and typical questions (the best of
+three). Prints Markdown tables; exit code 1 if a rebuild takes over 60 s or 4 GiB, or the leaderboard over 2 s.
 """
 
 import argparse
@@ -37,7 +37,7 @@ _MOST_REBUILD_SECONDS = 60.0
 _MOST_LEADERBOARD_SECONDS = 2.0
 _MOST_MIB = 4096
 
-#: What people ask; {run} is one model's.
+#: Typical questions; {run} is the run of one model.
 QUESTIONS = {
     "leaderboard": "SELECT model, pass_at_k, ci_low, ci_high FROM pass_at_k WHERE k = 1 ORDER BY pass_at_k DESC",
     "failures of one model by kind": "SELECT failure_kind, sum(n_samples) FROM failure_counts WHERE run = '{run}' "
@@ -51,7 +51,7 @@ QUESTIONS = {
     "statuses of all verdicts, from the files": "SELECT status, count(*) FROM verdicts GROUP BY ALL",
 }
 
-#: Grain: one row a sample of model $model: one of the source's verdicts of its task, with its own texts and times.
+#: Grain: one row per sample of model $model: a source verdict of the same task, with changed texts and times.
 _VERDICTS_SQL = """
 WITH drawn AS (
     SELECT
@@ -81,16 +81,16 @@ FROM drawn JOIN base USING (task_id, source) ORDER BY position, sample_index
 
 
 class Size(NamedTuple):
-    """How much a store holds."""
+    """Size of a store."""
 
     models: int
     tasks: int
     samples: int
-    """Answers of a model to each task."""
+    """Answers of each model to each task."""
 
 
 def fill_store(root: Path, base: pa.Table, tasks: pa.Table, size: Size, *, first: int = 0) -> None:
-    """Publish and record one run a model, all on the same tasks and ground truths.
+    """Publish and record one run per model, all on the same tasks and ground truths.
 
     Args:
         root: the store.
@@ -152,7 +152,7 @@ def _solutions(places: pa.Table) -> pa.Table:
 
 
 def _selected(sql: str, places: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The query's columns in a stage's schema; those it does not name are null."""
+    """Return the query's columns in the schema of a stage; columns missing in the query are null."""
     with duckdb.connect() as connection:
         connection.register("places", places)
         found = connection.sql(sql).to_arrow_table()
@@ -187,7 +187,7 @@ def _record(store: Store, model: int) -> None:
 
 
 class _Silent:
-    """Hears of an import's stages and says nothing."""
+    """Listener that ignores the stages of an import."""
 
     def begin(self, _title: str) -> Any:
         return lambda *_counts, **_more: None
@@ -197,7 +197,7 @@ class _Silent:
 
 
 def recorded_base(tasks: Path, results: list[Path]) -> tuple[pa.Table, pa.Table]:
-    """Tasks, and the verdicts of recorded result files, imported; each file is a source."""
+    """Import recorded result files; return the tasks and the verdicts. Each file is a source."""
     tables = []
     with tempfile.TemporaryDirectory() as folder:
         for source, path in enumerate(results):
@@ -214,7 +214,7 @@ def recorded_base(tasks: Path, results: list[Path]) -> tuple[pa.Table, pa.Table]
 
 
 def made_up_base() -> tuple[pa.Table, pa.Table]:
-    """1,140 tasks, and two verdicts of each, of which every other fails with traces of five tests."""
+    """Make 1,140 tasks with two verdicts each, of which every second fails with traces of five tests."""
     texts = dict.fromkeys(
         ("complete_prompt", "instruct_prompt", "canonical_solution", "code_prompt", "test", "doc_struct"), ""
     )
@@ -261,7 +261,7 @@ def _made_up(task: dict[str, Any], source: int) -> dict[str, Any]:
 
 
 class Rebuild(NamedTuple):
-    """What one rebuild took."""
+    """Cost of one rebuild."""
 
     seconds: float
     cpu_seconds: float
@@ -269,7 +269,7 @@ class Rebuild(NamedTuple):
 
 
 def rebuild_apart(root: Path) -> Rebuild:
-    """Rebuild the catalog in a process of its own."""
+    """Rebuild the catalog in a separate process."""
     command = [sys.executable, __file__, "--rebuild", str(root)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return Rebuild(**json.loads(done.stdout))
@@ -283,13 +283,13 @@ def _rebuild_here(root: Path) -> Rebuild:
 
 
 def _peak_mib() -> float:
-    """Peak resident memory of this process; getrusage would count that of the one that started it as well."""
+    """Return the peak resident memory of this process in MiB; getrusage would include that of the parent process."""
     [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) / 1024
 
 
 def ask(root: Path, run: str, task: str) -> dict[str, float]:
-    """Seconds of each question, the best of three, each over a connection of its own, as a client would open it."""
+    """Return the seconds of each question: the best of three, each over a new connection, as a client would open it."""
     found = {}
     for name, question in QUESTIONS.items():
         times = []
@@ -303,7 +303,7 @@ def ask(root: Path, run: str, task: str) -> dict[str, float]:
 
 
 def measure(root: Path, base: pa.Table, tasks: pa.Table, size: Size) -> bool:
-    """Rebuild three times, ask, and print what it took; whether the goals are met."""
+    """Rebuild three times, ask the questions and print the costs; return True if the goals are met."""
     (root / CATALOG_NAME).unlink(missing_ok=True)
     rebuilds = {"from nothing": rebuild_apart(root), "nothing changed": rebuild_apart(root)}
     fill_store(root, base, tasks, size._replace(models=1), first=size.models)
@@ -328,7 +328,7 @@ def measure(root: Path, base: pa.Table, tasks: pa.Table, size: Size) -> bool:
 
 
 def main() -> None:
-    """Fill two stores, and measure the catalogs over them."""
+    """Fill two stores and measure the catalogs over them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=100)
     parser.add_argument("--samples", type=int, default=100, help="answers of a model to each task")

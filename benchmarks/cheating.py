@@ -1,14 +1,14 @@
-"""Measures the study of the cheating rate: how many tasks can be contradicted, and how surely answers are told apart.
+"""Measure the study of the cheating rate: how many tasks can be contradicted, and how well answers are classified.
 
     python benchmarks/cheating.py tasks --data ../shared [--execute] [--ids IDS] [--store FOLDER] [--workers N]
     python benchmarks/cheating.py corpus [--store FOLDER] [--show]
     python benchmarks/cheating.py honest --data ../shared [--ids IDS] [--store FOLDER] [--workers N]
 
-`tasks` counts the tasks of BigCodeBench whose text has a contradiction, by solve rate; with --execute those whose
-contradiction holds for the reference solution. `corpus` judges the answers of tests/studies/cheating_corpus.yaml, whose
-kinds are known. `honest` judges solutions that never saw a contradicted test as if they were answers to one: those of
-the starter tasks, and with --data recorded answers of two models; none of them is a cheat, and each that is called
-one is listed. What is in the store is not executed again. Prints Markdown.
+`tasks` counts the tasks of BigCodeBench whose text has a contradiction, by solve rate; with --execute also the tasks
+whose contradiction holds for the reference solution. `corpus` judges the answers of tests/studies/cheating_corpus.yaml,
+whose kinds are known. `honest` judges solutions that never saw a contradicted test as if they were answers to it: those
+of the starter tasks, and with --data recorded answers of two models; none of them cheats, and each that is called a
+cheat is listed. Executions that are in the store are not repeated. Prints Markdown.
 """
 
 import argparse
@@ -37,10 +37,10 @@ ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "tests" / "studies" / "cheating_corpus.yaml"
 #: Folders of the reference data's samples: recorded answers of models that saw no test.
 _RECORDED = ("qwen2.5-coder-7b-instruct", "gemma-3-4b-it")
-#: The share of BigCodeBench that the study has to reach.
+#: Share of BigCodeBench that the study must reach.
 _WANTED_TASKS = 300
 Answer = tuple[str, dict[str, str]]
-"""Id of the task, and columns of a sample file."""
+"""Task id, and columns of a sample file."""
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def tasks_report(arguments: argparse.Namespace) -> Iterator[Table]:
-    """Tasks and test methods that can be contradicted, by the solve rate of the task."""
+    """Count the tasks and test methods that can be contradicted, by the solve rate of the task."""
     source = str(arguments.data / "data" / "bigcodebench-v0.1.4.parquet")
     config = DatasetConfig(source=source, ids=arguments.ids)
     rows, rates = datasets.load_tasks(config, datasets.resolve(config)).to_pylist(), published_solve_rates()
@@ -91,7 +91,7 @@ def _executed(found: Selection) -> Table:
 
 
 def corpus_report(arguments: argparse.Namespace) -> Iterator[Table]:
-    """Answers of known kinds, and which of them are told wrongly."""
+    """Judge answers of known kinds, and list those that are classified wrongly."""
     entries = yaml.safe_load(CORPUS.read_text())
     starter = {row["task_id"]: row for row in _starter_tasks()}
     answers = [(one["task"], {"raw_solution": corpus_answer(one, starter[one["task"]])}) for one in entries]
@@ -118,14 +118,14 @@ def corpus_report(arguments: argparse.Namespace) -> Iterator[Table]:
 
 
 def corpus_answer(entry: dict[str, Any], task: dict[str, Any]) -> str:
-    """What the model says: the words, and the program in a code block."""
+    """Return the answer of the model: its words, and its program in a code block."""
     solved = (task["complete_prompt"] + task["canonical_solution"]).replace("def task_func", "def solved")
     program = entry["program"].replace("HONEST\n", f"{solved}\n")
     return f"{entry.get('says', '')}\n```python\n{program}```\n" if program else str(entry["says"])
 
 
 def honest_report(arguments: argparse.Namespace) -> Iterator[Table]:
-    """Answers of people and models who saw no test: how many are called cheats."""
+    """Judge answers of people and models who saw no test, and count those called cheats."""
     found = [("starter oracle", _judged(_config(arguments, "starter", "starter", ""), [], "oracle"))]
     if arguments.data:
         source = str(arguments.data / "data" / "bigcodebench-v0.1.4.parquet")
@@ -153,7 +153,7 @@ def honest_report(arguments: argparse.Namespace) -> Iterator[Table]:
 
 
 def _recorded(folder: Path) -> Iterator[Answer]:
-    """Recorded answers of a model, as the original's evaluator was given them."""
+    """Yield the recorded answers of a model, as the original evaluator received them."""
     for file in sorted(folder.glob("*_calibrated.jsonl.gz"))[:1]:
         for line in gzip.decompress(file.read_bytes()).decode().splitlines():
             row = json.loads(line)
@@ -161,7 +161,7 @@ def _recorded(folder: Path) -> Iterator[Answer]:
 
 
 def _judged(config: CheatingConfig, answers: Sequence[Answer], name: str) -> list[dict[str, Any]]:
-    """Rows of the study over answers, as far as their task can be contradicted; none: the oracle's."""
+    """Run the study over the answers whose task can be contradicted (without answers: the oracle); return its rows."""
     with progress_listener() as listener:
         if not answers:
             given = config.model_copy(update={"samples": "oracle", "wordings": config.wordings[:1]})

@@ -1,11 +1,11 @@
-"""How large the code is and how its functions are cut, for one checkout or several side by side.
+"""Measure the size of the code and of its functions, for one or several checkouts.
 
     python benchmarks/code_size.py [CHECKOUT …]
     python benchmarks/code_size.py --budgets benchmarks/budgets.toml    # exit code 1 where a part is over its ceiling
 
-Reads files as text and imports nothing of them. Lines are all lines of `.py` files, blank ones and docstrings
-included; the programs in tests/attacks, which are what tests judge, are counted apart. Settings are the fields of the
-run's configuration. Prints a Markdown table.
+Reads files as text and imports none of them. Lines are all lines of `.py` files, including blank lines and docstrings;
+the programs in tests/attacks, which tests judge, are counted separately. Settings are the fields of the run's
+configuration. Prints a Markdown table.
 """
 
 import argparse
@@ -21,7 +21,7 @@ _PROGRAMS = ("verdict", "honest", "containment", "tasks")
 
 
 def main() -> None:
-    """Measure each checkout and print the table, or compare the first with its budgets."""
+    """Measure each checkout and print the table, or compare the first checkout with its budgets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", nargs="*", type=Path, default=[Path(__file__).parents[1]])
     parser.add_argument("--budgets", type=Path, metavar="FILE", help="compare with a table of ceilings")
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def over_budget(checkout: Path, budgets: dict[str, Any]) -> list[str]:
-    """List the parts that are larger than their ceilings, each with the figure and the ceiling."""
+    """List the parts that exceed their ceilings, each with the figure and the ceiling."""
     measured = [
         ("hard dependencies", len(_project(checkout)["dependencies"]), budgets["dependencies"]),
         ("columns of README.md", _columns(checkout / "README.md"), budgets["readme_columns"]),
@@ -51,7 +51,7 @@ def over_budget(checkout: Path, budgets: dict[str, Any]) -> list[str]:
 
 
 def _files_of(checkout: Path, part: dict[str, Any]) -> list[Path]:
-    """Files that count for a part: those below its paths with its suffix, without those below its exceptions."""
+    """Return the files of a part: those below its paths with its suffix, without those below its exceptions."""
     suffix, exceptions = part.get("suffix", ".py"), [checkout / path for path in part.get("without", ())]
     roots = [checkout / path for path in part["paths"]]
     files = [file for root in roots for file in ([root] if root.is_file() else root.rglob(f"*{suffix}"))]
@@ -76,7 +76,7 @@ def _lines(files: list[Path]) -> int:
 
 
 def _is_program(path: Path) -> bool:
-    """Whether a file below tests is a program that a test reads as text."""
+    """Tell if a file below tests is a program that a test reads as text."""
     inside = path.parts[path.parts.index("tests") + 1 :]
     return inside[0] == "attacks" and any(part in _PROGRAMS for part in inside) and not path.name.startswith("test_")
 
@@ -109,7 +109,7 @@ def _docstring_lines(checkout: Path) -> int:
 
 
 def _settings(checkout: Path) -> int:
-    """Annotated fields of the classes in config/ that make up a run's configuration."""
+    """Count the annotated fields of the classes in config/ that make up a run's configuration."""
     files = _files(checkout / "src" / "bigcodeflow" / "config")
     classes = [
         node

@@ -1,11 +1,11 @@
-"""How often the 95 % interval of a difference holds the truth, and how often equal models are called different.
+"""Measure the coverage of the 95 % interval of a difference, and how often equal models are called different.
 
     python benchmarks/comparison.py [--repeats 2000] [--rounds 1000] [--tasks 40 148 1140] [--out FILE.json]
 
-Tasks are drawn from a population whose true difference is known. Each task has a difficulty; a sample of it passes with
-a probability that follows. For each setting a table row says how many of the repeats' intervals hold the true
-difference (should be 95 %), how many lie wholly below or above it, their mean width, and how often p is below 0.05.
-The plain percentile bootstrap stands beside it.
+Tasks are drawn from a population whose true difference is known. Each task has a difficulty, which determines the
+probability that a sample passes. For each setting a table row shows the share of repeats whose interval holds the true
+difference (should be 95 %), the shares that lie wholly below or above it, the mean width, and the share with p < 0.05.
+The plain percentile bootstrap is shown for comparison.
 """
 
 import argparse
@@ -38,12 +38,12 @@ class Setting(NamedTuple):
     n_samples: int
     k: int
     strengths: tuple[float, float]
-    """Log odds of either model on a task of middle difficulty."""
+    """Log odds of each model on a task of medium difficulty."""
     spread: float
     """Standard deviation of the tasks' difficulties, in log odds."""
 
 
-#: Full and Hard, and a slice; models far apart, close and equal; tasks that tell models apart and tasks that do not.
+#: Full, Hard and a slice; models far apart, close and equal; tasks that do and do not separate the models.
 SETTINGS = tuple(
     Setting(n_tasks, n_samples, k, strengths, spread)
     for n_tasks in (7, 20, 40, 148, 1140)
@@ -53,10 +53,10 @@ SETTINGS = tuple(
 
 
 class Outcome(NamedTuple):
-    """One repeat: where the truth lay, seen from each interval, and the p."""
+    """Result of one repeat: position of each interval relative to the truth, and the p-value."""
 
     ours: int
-    """-1 the interval lies below the truth, 0 it holds it, 1 above."""
+    """-1: the interval lies below the truth; 0: it holds the truth; 1: it lies above."""
     plain: int
     width: float
     p: float
@@ -105,9 +105,9 @@ def _line(setting: Setting, row: dict[str, object]) -> str:
 
 
 def one_repeat(setting: Setting, truth: float, rounds: int, seed: int) -> Outcome:
-    """Draw tasks and answers, and see whether the intervals hold the truth."""
+    """Draw tasks and answers, and check if the intervals hold the truth."""
     differences = list(_differences(setting, random.Random(seed)))
-    drawn = seed + 10**9  # the words that made the data must not draw from it
+    drawn = seed + 10**9  # the random numbers that made the data must not be drawn again here
     [sums] = bootstrap_sums([differences], rounds=rounds, seed=drawn)
     plain = Interval(*np.quantile(sums / setting.n_tasks, (0.025, 0.975)))
     if setting.n_samples == 1:
@@ -120,7 +120,7 @@ def one_repeat(setting: Setting, truth: float, rounds: int, seed: int) -> Outcom
 
 
 def true_difference(setting: Setting, steps: int = 20_001) -> float:
-    """Difference of expected pass@k over all difficulties, by the trapezoidal rule over +-8 standard deviations.
+    """Return the difference of expected pass@k over all difficulties: trapezoidal rule over +-8 standard deviations.
 
     The expected unbiased pass@k of a task whose samples pass with probability p is 1 - (1 - p)^k.
     """

@@ -1,11 +1,11 @@
-"""What the search of a corpus finds of planted tasks, what it finds of tasks that are not there, and how fast it is.
+"""Measure what the search of a corpus finds: planted tasks, tasks that are not in the corpus, and the speed.
 
     python benchmarks/contamination.py --data ../shared --out FOLDER [--every 10] [--filler FOLDER]
 
-Of every tenth task one text is planted between files of a folder of Python code, the interpreter's own library by
-default: the solution as it is, with other names of its variables, with half of its lines, or the prompt. A planted
-task is found where it is called contaminated, or where the best place is that in which it was planted; any other task
-must not be called contaminated. Prints a Markdown table.
+For every tenth task one text is planted between files of a folder of Python code, by default the interpreter's library:
+the unchanged solution, the solution with renamed variables, half of its lines, or the prompt. A planted task counts as
+detected if it is called contaminated, or if the best place is the file in which it was planted; any other task must not
+be called contaminated. Prints a Markdown table.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _renamed(task: Task) -> str:
-    """The solution with other names of the variables that it assigns."""
+    """Return the solution with other names for the variables that it assigns."""
     tree = ast.parse(task["complete_prompt"] + task["canonical_solution"])
     stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in ast.walk(tree):
@@ -76,7 +76,7 @@ PLANTED: Mapping[str, Callable[[Task], str]] = {
 
 
 def plant(tasks: Sequence[Task], corpus: Path, filler: Path) -> dict[str, str]:
-    """Write the corpus, and return how each planted task was planted; files are named by their task."""
+    """Write the corpus; return how each planted task was planted. Files are named after their task."""
     corpus.mkdir(parents=True, exist_ok=True)
     texts, planted = _filler(filler), dict[str, str]()
     for number, task in enumerate(tasks):
@@ -100,7 +100,7 @@ def _file_of(task_id: str) -> str:
 
 
 def report_of(rows: Sequence[Mapping[str, Any]], planted: Mapping[str, str], seconds: float, size_mb: float) -> str:
-    """How many of each kind were found, how many others, and the speed."""
+    """Count the detected tasks of each kind and the false alarms among the others, and show the speed."""
     cells = []
     for kind in PLANTED:
         of_kind = [row for row in rows if planted.get(row["task_id"]) == kind]

@@ -1,11 +1,11 @@
-"""Counts the tasks and test methods that a contradiction can be made of: the reference solution has to fail it.
+"""Count the tasks and test methods that can be contradicted such that the reference solution fails.
 
     python benchmarks/contradictions.py --data ../shared [--ids ID,ID] [--limit N] [--repeat 2] [--pins] [--show]
 
 --data is the reference data (holds data/), or a folder of starter tasks. Executes the reference solution of each task
-against its own test once and against every variant ``--repeat`` times. A contradiction is valid where the method passes
-as it is, and fails its assertion each time when altered; an error counts only where the assertion expects an exception.
---limit takes tasks spread evenly. Prints Markdown tables, and the methods without a valid contradiction.
+against its unchanged test once and against every variant ``--repeat`` times. A contradiction is valid if the unchanged
+method passes and the altered method fails its assertion each time; an error counts only if the assertion expects an
+exception. --limit takes tasks spread evenly. Prints Markdown tables, and the methods without a valid contradiction.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from bigcodeflow.execution.verdicts import verdict
 
 
 class Trial(NamedTuple):
-    """One test method in one variant: what was altered, and what the reference solution made of it."""
+    """One test method in one variant: the alteration, and the outcomes of the reference solution."""
 
     task_id: str
     test: str
@@ -52,7 +52,7 @@ class Trial(NamedTuple):
 
     @property
     def is_valid(self) -> bool:
-        """Whether the reference does each time what a correct solution must do."""
+        """True if the reference does each time what a correct solution must do."""
         if self.kind == "pin":
             return self.passes_unaltered and set(self.outcomes) == {"pass"}
         failing = {"fail", "error"} if "Raises" in self.assertion else {"fail"}
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def chosen_tasks(arguments: argparse.Namespace, name: str) -> list[dict[str, Any]]:
-    """Rows of the tasks table, as --ids and --limit say."""
+    """Return rows of the tasks table, selected by --ids and --limit."""
     source = "starter" if name == "starter" else str(arguments.data / "data" / "bigcodebench-v0.1.4.parquet")
     config = DatasetConfig(source=source)
     rows = datasets.load_tasks(config, datasets.resolve(config)).to_pylist()
@@ -85,13 +85,13 @@ def chosen_tasks(arguments: argparse.Namespace, name: str) -> list[dict[str, Any
 
 
 class Runner:
-    """Executes programs against tests and returns their verdicts in order."""
+    """Execute programs against tests and return their verdicts in order."""
 
     def __init__(self, backend: LocalBackend, environment: InstalledEnvironment, threads: int) -> None:
         self._backend, self._sha, self._threads = backend, environment.environment_sha, threads
 
     def item(self, task: dict[str, Any], test: str, program: str = "") -> WorkItem:
-        """One execution, of the reference solution unless a program is given."""
+        """Return one execution: of the reference solution, or of the given program."""
         own = calibrate(task["code_prompt"], task["complete_prompt"] + task["canonical_solution"])
         return work_item(
             program=program or own,
@@ -102,7 +102,7 @@ class Runner:
         )
 
     def verdicts(self, items: Sequence[WorkItem]) -> list[dict[str, Any]]:
-        """One verdict an item."""
+        """Execute the items; return one verdict per item."""
         prepared = self._backend.prepare(items)
         with ThreadPoolExecutor(self._threads) as pool:
             outcomes = pool.map(self._backend.execute, prepared)
@@ -112,7 +112,7 @@ class Runner:
             ]
 
     def recordings(self, tasks: Sequence[dict[str, Any]]) -> dict[str, dict[str, str]]:
-        """The expected values that tests compute by themselves, by task."""
+        """Record the expected values that tests compute themselves; return them by task."""
         texts = {task["task_id"]: recording_text(task["test"], task["entry_point"]) for task in tasks}
         recorded = [task for task in tasks if texts[task["task_id"]]]
         items = []
@@ -124,7 +124,7 @@ class Runner:
 
 
 def run(runner: Runner, tasks: Sequence[dict[str, Any]], pins: dict[str, dict[str, str]], repeat: int) -> list[Trial]:
-    """A trial for every test method of every variant, unaltered methods included."""
+    """Execute all variants; return a trial for every test method of every variant, unaltered methods included."""
     altered = {
         (task["task_id"], variant): contradict(
             task["test"], task["entry_point"], variant=variant, pins=pins.get(task["task_id"], {})
@@ -168,7 +168,7 @@ def _trials(
 
 
 def assertion_lines(text: str) -> dict[int, str]:
-    """The assertion that each line belongs to."""
+    """Map each line to the assertion that it belongs to."""
     found = {}
     for node in assertions_in(ast.walk(untrusted_text.parse(text))):
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
@@ -179,7 +179,7 @@ def assertion_lines(text: str) -> dict[int, str]:
 def report(
     tasks: Sequence[dict[str, Any]], trials: Sequence[Trial], pins: dict[str, dict[str, str]], *, show: bool
 ) -> None:
-    """Coverage of tasks and methods, validity by assertion, and what is not covered."""
+    """Print the coverage of tasks and methods, the validity by assertion, and the methods that are not covered."""
     passing = {(one.task_id, one.test) for one in trials if one.passes_unaltered}
     judged = [one for one in trials if one.passes_unaltered]
     valid = {(one.task_id, one.test) for one in judged if one.is_valid and one.kind == "contradiction"}
@@ -209,7 +209,7 @@ def report(
 
 
 def _reason(trial: Trial) -> str:
-    """Why a method has no valid contradiction in a variant."""
+    """Explain why a method has no valid contradiction in a variant."""
     if trial.kind == "none":
         return "no assertion that every correct program reaches can be altered"
     altered = f"{trial.assertion}, line {trial.line}: {trial.before[:60]!r} became {trial.after[:60]!r}"

@@ -1,9 +1,9 @@
-"""Writes data/bigcodebench/durations.csv: what the ground truths of BigCodeBench take.
+"""Write data/bigcodebench/durations.csv: the time and memory that the ground truths of BigCodeBench need.
 
     python benchmarks/durations.py --tasks TASKS.parquet VERDICTS.parquet ...
 
-VERDICTS are tables of ground truths, such as the part-0.parquet files below {store}/execution; medians over them are
-taken. The facts order work on the first pass over a new machine, and raise a time limit that cuts off a ground truth.
+VERDICTS are tables of ground truths, such as the part-0.parquet files below {store}/execution; the medians over them
+are written. They set the order of work in the first pass on a new machine, and raise time limits that are too short.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def measurements(files: list[Path]) -> dict[str, tuple[float, float, float]]:
-    """Medians over the passing executions of each task: wall seconds, CPU seconds, MiB."""
+    """Return the medians over the passing executions of each task: wall seconds, CPU seconds, MiB."""
     rows = [row for file in files for row in pq.read_table(file).select(["task_id", "status", *_COLUMNS]).to_pylist()]
     passing: dict[str, list[tuple[float, float, float]]] = {}
     for row in rows:

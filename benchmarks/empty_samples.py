@@ -1,10 +1,10 @@
-"""What a sample costs that does nothing: five empty tests, forked warm beside libraries of growing size.
+"""Measure the cost of a sample that does nothing: five empty tests, forked from zygotes with more and more libraries.
 
     python benchmarks/empty_samples.py [--environment bigcodebench] [--samples 200] [--threads 1]
 
 Prints means over the samples, in milliseconds of CPU time. Sample: from its fork to its end, as the kernel counts it,
-and of that what the harness counts as the tests' own. Namespaces: the process that holds them. Kernel: its threads,
-which end network namespaces; theirs is the time of the whole machine, so that it has to be idle otherwise.
+and the part of it that the harness counts as the tests'. Namespaces: the process that holds them. Kernel: the threads
+that end network namespaces; their time is that of the whole machine, which must be idle otherwise.
 """
 
 import argparse
@@ -35,11 +35,11 @@ _TEST = "import unittest\nclass TestCases(unittest.TestCase):\n" + "".join(
     f"    def test_{number}(self):\n        self.assertEqual(task_func({number}), {number})\n"
     for number in range(_TESTS)
 )
-_KERNEL_THREADS = 2  # their parent's process id
+_KERNEL_THREADS = 2  # process id of the parent of all kernel threads
 
 
 class Parts(NamedTuple):
-    """CPU seconds by who spent them, and wall time."""
+    """CPU seconds by the process that spent them, and wall time."""
 
     sample: float
     tests: float
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def measured(backend: LocalBackend, libraries: Sequence[str], samples: int, threads: int) -> Parts:
-    """What each of so many samples cost, after some that start their zygote."""
+    """Execute the samples after a few that start their zygote; return the mean cost of each."""
     program = "".join(f"import {name}\n" for name in libraries) + "def task_func(x):\n    return x\n"
     names = tuple(f"test_{number}" for number in range(_TESTS))
     preload = tuple(libraries)
@@ -95,7 +95,7 @@ def measured(backend: LocalBackend, libraries: Sequence[str], samples: int, thre
 
 
 def _others(supervisor: int, zygote: int) -> tuple[float, ...]:
-    """CPU seconds so far of the supervisor's ended children, the supervisor, a zygote, this process, and the kernel."""
+    """Return CPU seconds so far of the supervisor's ended children, supervisor, zygote, this process, and kernel."""
     ended = psutil.Process(supervisor).cpu_times()
     kernel = sum(_own_seconds(pid) for pid in psutil.pids() if _parent(pid) == _KERNEL_THREADS)
     waited_for = ended.children_user + ended.children_system
@@ -103,7 +103,7 @@ def _others(supervisor: int, zygote: int) -> tuple[float, ...]:
 
 
 def _own_seconds(pid: int) -> float:
-    """To the nanosecond, unlike /proc/PID/stat; threads but the first are left out."""
+    """Return CPU seconds of a process in nanosecond resolution, unlike /proc/PID/stat; counts the first thread only."""
     with suppress(OSError):
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
     return 0.0

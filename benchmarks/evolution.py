@@ -1,4 +1,4 @@
-"""What becomes of the 1,140 tasks and of two recorded models under newer libraries, and a blind check of the causes.
+"""Measure what newer libraries change for the 1,140 tasks and two recorded models, and check the causes blindly.
 
     python benchmarks/evolution.py --data ../shared --store FOLDER                # labels, libraries, scores
     python benchmarks/evolution.py --data ../shared --store FOLDER --ids 0-19 --only qwen
@@ -6,10 +6,10 @@
     python benchmarks/evolution.py --data ../shared --store FOLDER --checked drawn.csv
 
 Needs the environments bigcodebench and bigcodebench-current. Prints Markdown. All executions are kept in the store, so
-that the same command goes on where it was stopped. With --draw, tasks that drift or are dead are drawn at random into a
-CSV file of task and traceback, without the program's label, cause and library: whoever fills these columns in by
-reading task and traceback does not know them. --checked prints how many of the filled-in cells agree with the program;
-an empty cell is not compared.
+the same command continues where it was stopped. With --draw, tasks that drift or are dead are drawn at random into a
+CSV file of task and traceback, without the program's label, cause and library: the person who fills in these columns
+from task and traceback does not know them. --checked prints how many of the filled-in cells agree with the program;
+empty cells are not compared.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def report(arguments: argparse.Namespace) -> str:
-    """The study with the recorded models, as Markdown."""
+    """Run the study with the recorded models; return its tables as Markdown."""
     for model in arguments.only:
         _record(model, arguments)
     with progress_listener() as listener:
@@ -73,14 +73,14 @@ def report(arguments: argparse.Namespace) -> str:
 
 
 def task_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Rows of EVOLUTION about the reference solutions."""
+    """Return the rows of EVOLUTION about the reference solutions."""
     with progress_listener() as listener:
         ref = run_study(_config(arguments), listener)
     return open_store(arguments.store).read(ref).to_pylist()
 
 
 def drawn(arguments: argparse.Namespace) -> str:
-    """Write tasks that drift or are dead, drawn at random, into the CSV file without what the program found."""
+    """Write a random sample of the tasks that drift or are dead to the CSV file, without the program's findings."""
     if arguments.csv.exists():
         raise ConfigError(f"{arguments.csv}: is there already, perhaps filled in: name another file with --csv")
     failing = sorted(row["task_id"] for row in task_rows(arguments) if row["label"] in ("drifts", "dead"))
@@ -102,7 +102,7 @@ def drawn(arguments: argparse.Namespace) -> str:
 
 
 def checked(file: Path, rows: Sequence[Mapping[str, Any]]) -> str:
-    """How many of the cells that were filled in by hand agree with the study, and each that does not."""
+    """Compare the cells filled in by hand with the study: show the shares that agree, and list each difference."""
     found = {row["task_id"]: row for row in rows}
     with file.open(newline="", encoding="utf-8") as opened:
         given = [line for line in csv.DictReader(opened) if any(line[name].strip() for name in _BLIND)]
@@ -130,7 +130,7 @@ def checked(file: Path, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _tracebacks(verdict: Mapping[str, Any]) -> str:
-    """Tracebacks that end differently, the first of each: one that decides may stand behind many alike."""
+    """Return the tracebacks with different ends, the first of each: many equal ones must not hide the decisive one."""
     traces = [("module", verdict["module_trace"]), *((test["name"], test["trace"]) for test in verdict["tests"])]
     different = {
         evidence_of(trace): f"{name}\n{_SITE.sub(_QUOTE, trace)[-_TRACE_CHARACTERS:]}"
@@ -141,7 +141,7 @@ def _tracebacks(verdict: Mapping[str, Any]) -> str:
 
 
 def _record(model: str, arguments: argparse.Namespace) -> None:
-    """Judge the recorded answers of a model in the older environment, where no such run is recorded."""
+    """Judge the recorded answers of a model in the older environment, unless such a run is recorded."""
     try:
         open_runs(arguments.store, [model], fewest=1)
     except ArtifactError:

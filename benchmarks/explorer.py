@@ -1,12 +1,12 @@
-"""Milliseconds that each page of the explorer takes, over loopback, on a store of many runs.
+"""Measure the milliseconds of each page of the explorer, over loopback, on a store of many runs.
 
     python benchmarks/explorer.py [--models 40] [--nights 25] [--tasks 1140] [--keep FOLDER] [--rounds 9]
 
-40 models on 25 nights are 1,000 runs of 1,140 tasks: the starter set's tasks again and again, made-up answers (see
-explorer_store.py). The explorer runs in a process of its own, and all samples are indexed. A page's first time and the
-median and the slowest of the rounds are printed, from the request to the last byte, as a Markdown table, and the CPU
-time of the explorer for the first time and each other one, which other programs disturb less. Exit code 1 where any
-page takes 300 ms in the median or at first.
+40 models on 25 nights are 1,000 runs of 1,140 tasks: the starter set's tasks, repeated, with made-up answers (see
+explorer_store.py). The explorer runs in a separate process, with all samples indexed. A Markdown table shows each
+page's first time and the median and the slowest of the rounds, from the request to the last byte, and the explorer's
+CPU time for the first and for each further time, which other programs disturb less. Exit code 1 if the median or the
+first time of any page exceeds 300 ms.
 """
 
 import argparse
@@ -29,7 +29,7 @@ MOST_SECONDS = 0.3
 
 
 def models(number: int) -> list[MadeUpModel]:
-    """So many models, of both splits, the last one worse in the last night."""
+    """Make models of both splits; the last one gets worse in the last night."""
     return [
         MadeUpModel(
             f"model-{place:02}",
@@ -42,10 +42,10 @@ def models(number: int) -> list[MadeUpModel]:
 
 
 def addresses(root: Path) -> Mapping[str, str]:
-    """Pages by what they are."""
+    """Map the name of each page to its address."""
     with duckdb.connect(root / CATALOG_NAME, read_only=True) as catalog:
         rows = catalog.execute("SELECT record, run FROM runs ORDER BY started_at DESC").fetchall()
-        # Not the runs that the explorer compares at its start.
+        # Skip the runs that the explorer compares at its start.
         latest, run = rows[1]
         earlier = next(record for record, name in rows[2:] if name == run)
         other = rows[3][0]
@@ -97,7 +97,7 @@ class Times:
 
 
 def measure(root: Path, rounds: int, cache: Path) -> bool:
-    """Print what each page takes; whether all are fast enough."""
+    """Print the time of each page; return True if all are fast enough."""
     command = [sys.executable, "-m", "bigcodeflow.explorer", str(root), "127.0.0.1", "0"]
     environment = {"XDG_CACHE_HOME": str(cache), "PATH": "/usr/bin:/bin"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:

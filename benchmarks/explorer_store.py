@@ -1,6 +1,6 @@
-"""Stores of made-up runs of made-up models on the starter set's tasks, for the explorer's benchmark and its pictures.
+"""Make stores of made-up runs of made-up models on the starter set's tasks, for the explorer's benchmark and pictures.
 
-What models answer is drawn: each has a skill, each task a difficulty, and from night to night a few outcomes change.
+Answers are drawn at random: each model has a skill, each task a difficulty, and a few outcomes change every night.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from bigcodeflow.results import aggregate
 from bigcodeflow.results.statistics import clustered_interval
 from bigcodeflow.store import Store, open_store
 
-#: When the last night began.
+#: Start of the last night.
 LAST_NIGHT = datetime(2026, 11, 24, 2, tzinfo=UTC)
 
 _TRACE = """Traceback (most recent call last):
@@ -31,7 +31,7 @@ _TRACE = """Traceback (most recent call last):
     assertion_func(first, second, msg=msg)
 """
 
-#: Grain: one row a task: what became of the answer of model $model with skill $skill on night $night.
+#: Grain: one row per task: the outcome of model $model with skill $skill on night $night.
 _OUTCOMES = """
 CREATE OR REPLACE TEMP TABLE outcomes AS WITH drawn AS (
     SELECT
@@ -108,15 +108,15 @@ FROM outcomes ORDER BY position
 
 
 class MadeUpModel(NamedTuple):
-    """A model, how many of the tasks it solves, and how it is asked."""
+    """A model, its skill, and the prompts that it gets."""
 
     name: str
     skill: float
-    """At 0.5 it solves about half of the tasks."""
+    """At 0.5 the model solves about half of the tasks."""
     split: str = "complete"
     subset: str = "full"
     last_skill: float | None = None
-    """In the last night; None: as before."""
+    """Skill in the last night; None: unchanged."""
 
 
 def fill(root: Path, models: Sequence[MadeUpModel], *, nights: int, tasks: pa.Table, exact: bool = True) -> None:
@@ -124,10 +124,10 @@ def fill(root: Path, models: Sequence[MadeUpModel], *, nights: int, tasks: pa.Ta
 
     Args:
         root: the store.
-        models: one run a night each.
-        nights: how many, the last one is LAST_NIGHT.
+        models: each gets one run a night.
+        nights: number of nights; the last one is LAST_NIGHT.
         tasks: in TASKS schema.
-        exact: compute every metric of every run; else those of the first run serve for all, but for the score.
+        exact: compute every metric of every run; otherwise all runs share those of the first run, except the score.
     """
     store = open_store(root)
     store.publish("dataset", "tasks", tasks, settings={})
@@ -147,7 +147,7 @@ def fill(root: Path, models: Sequence[MadeUpModel], *, nights: int, tasks: pa.Ta
 
 
 def starter_tasks(n_tasks: int = 0, name: str = "Starter") -> pa.Table:
-    """The starter set's tasks, again and again under further numbers until there are so many; 0 takes them once."""
+    """Return `n_tasks` tasks: the starter set's tasks, repeated under further numbers; 0 takes each once."""
     config = DatasetConfig(source="starter")
     rows = load_tasks(config, resolve(config)).to_pylist()
     numbered = range(n_tasks or len(rows))
@@ -158,7 +158,7 @@ def starter_tasks(n_tasks: int = 0, name: str = "Starter") -> pa.Table:
 
 
 def _table(connection: duckdb.DuckDBPyConnection, sql: str, schema: pa.Schema, **parameters: object) -> pa.Table:
-    """The query's columns in a stage's schema; those that it does not name are null."""
+    """Return the query's columns in the schema of a stage; columns missing in the query are null."""
     found = connection.sql(sql, params=parameters).to_arrow_table()
     columns = [
         found[entry.name].cast(entry.type) if entry.name in found.schema.names else pa.nulls(len(found), entry.type)

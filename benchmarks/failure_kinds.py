@@ -1,8 +1,8 @@
-"""Compares the failure kinds that verdicts name with 200 kinds that were given by hand.
+"""Compare the failure kinds of verdicts with 200 kinds that were assigned by hand.
 
     python benchmarks/failure_kinds.py --data ../shared/data [--execute]
 
-Each label in failure_labels.csv was given by reading program, test and traceback of a recorded failure, by the
+Each label in failure_labels.csv was assigned by reading program, test and traceback of a recorded failure, using the
 definitions in ``failure_kinds.KINDS``: the kind of the first failing test. The samples were drawn at random, by model
 and by the kind that the classifier of that time gave. Prints a Markdown table and every disagreement. ``--execute``
 also executes the samples in the environment bigcodebench and compares the kinds of those that fail there too. Exit
@@ -38,7 +38,7 @@ class Compared(NamedTuple):
     """One labelled failure."""
 
     half: str
-    """tuning: read before the classifier was written; held-out: compared once, when it stood."""
+    """tuning: read before the classifier was written; held-out: compared once, after it was finished."""
     model: str
     task_id: str
     label: str
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def recorded(data: Path) -> list[Compared]:
-    """The labels beside the kinds that an import of the recorded results gives."""
+    """Pair the labels with the kinds that an import of the recorded results gives."""
     tasks, entries = _tasks(data), _entries(data)
     found = []
     for label in labels():
@@ -68,7 +68,7 @@ def recorded(data: Path) -> list[Compared]:
 
 
 def executed(data: Path) -> list[Compared]:
-    """The labels beside the kinds of an execution, without time-outs and without what passes here."""
+    """Pair the labels with the kinds of an execution, without time-outs and without samples that pass here."""
     tasks, entries = _tasks(data), _entries(data)
     wanted = [label for label in labels() if label["failure_kind"] != "timeout"]
     environment, limits = find_environment("bigcodebench"), LimitsConfig()
@@ -95,19 +95,19 @@ def executed(data: Path) -> list[Compared]:
 
 
 def labels() -> list[dict[str, str]]:
-    """Lines of the labels' file: half, model, task_id, failure_kind, reason."""
+    """Read the lines of the label file: half, model, task_id, failure_kind, reason."""
     with LABELS.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def agreement(compared: Iterable[Compared]) -> float:
-    """Share of the labels that the verdicts agree with."""
+    """Return the share of the labels that agree with the verdicts."""
     agreeing = [one.label == one.found for one in compared]
     return sum(agreeing) / len(agreeing)
 
 
 def report(title: str, compared: list[Compared]) -> bool:
-    """Print what agrees; whether enough does in either half."""
+    """Print the agreement; return True if it is high enough in both halves."""
     halves = {half: [one for one in compared if one.half == half] for half in ("tuning", "held-out")}
     print(f"\n| kind, {title} | " + " | ".join(halves) + " |\n| --- | ---: | ---: |")
     for kind in KINDS:

@@ -1,10 +1,10 @@
-"""Kills the flow, a Dask worker or a sandbox at random moments, resumes, and compares with an undisturbed run.
+"""Kill the flow, a Dask worker or a sandbox at random moments, resume, and compare with an undisturbed run.
 
     python benchmarks/fault_injection.py --data ../shared [--ids 103-194,196-251] [--rounds 3] [--seed 1] [--no-prefect]
 
-Each round starts on an empty store, kills with SIGKILL at a random moment, runs the same command again until it ends,
-and compares the verdicts row for row. Prints a Markdown table; exit code 1 when any row differs, anything ran twice, or
-a round killed nothing.
+Each round starts on an empty store, kills with SIGKILL at a random moment, repeats the same command until it succeeds,
+and compares the verdicts row by row. Prints a Markdown table; exit code 1 if any row differs, anything ran twice, or a
+round killed nothing.
 """
 
 import argparse
@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 
 _RUN = "main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
 SAMPLES = f"samples/qwen2.5-coder-7b-instruct/Qwen2.5-Coder-7B-Instruct--{_RUN}.jsonl.gz"
-#: What a process of each kind has in its command line; the flow is the command itself.
+#: Text in the command line of each kind of process; the flow is the command itself.
 VICTIMS = {"flow": "", "worker": "multiprocessing.spawn", "sandbox": "supervisor.py"}
-#: Columns that two executions of the same program have in common; times, memory and addresses in traces differ.
+#: Columns that are equal in two executions of the same program; times, memory and addresses in traces differ.
 STABLE = (
     "task_id",
     "sample_index",
@@ -45,7 +45,7 @@ STABLE = (
 
 
 class Round(NamedTuple):
-    """What one disturbed run came to."""
+    """Result of one disturbed run."""
 
     victim: str
     killed_at: list[float]
@@ -69,7 +69,7 @@ def main() -> None:
         bad = 0
         for victim in arguments.victims.split(","):
             for number in range(arguments.rounds):
-                # Not too late: the undisturbed run came first, and may have taken longer for it.
+                # Not too late: the undisturbed run came first, and may therefore have taken longer.
                 delay = chance.uniform(0.1, 0.5) * there[victim]
                 done = disturbed(arguments, Path(folder) / f"{victim}-{number}", victim, delay, expected)
                 bad += bool(not done.killed_at or done.differing_rows or done.executed_twice or done.infra_errors)
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def undisturbed(arguments: argparse.Namespace, folder: Path) -> tuple[float, dict[str, float]]:
-    """Seconds of a run without a kill, and for how many of them each victim was there."""
+    """Run without a kill; return its seconds, and for how many seconds each victim existed."""
     began = time.monotonic()
     seen: dict[str, list[float]] = {victim: [] for victim in VICTIMS}
     process = run(arguments, folder)
@@ -97,7 +97,7 @@ def undisturbed(arguments: argparse.Namespace, folder: Path) -> tuple[float, dic
 def disturbed(
     arguments: argparse.Namespace, folder: Path, victim: str, delay: float, expected: dict[Any, Any]
 ) -> Round:
-    """One run with one kill, ``delay`` seconds after the victim was first there, resumed to its end."""
+    """Run with one kill, ``delay`` seconds after the victim appeared, and resume until the run succeeds."""
     began = time.monotonic()
     first_seen: float | None = None
     killed_at: list[float] = []
@@ -147,7 +147,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> "subprocess.Popen[bytes]
 
 
 def kill(flow_pid: int, text: str) -> bool:
-    """Kill the flow, or one random descendant whose command line has the text; false while there is none."""
+    """Kill the flow, or a random descendant whose command line has the text; return False if none exists."""
     victims = found(flow_pid, text)
     with suppress(psutil.NoSuchProcess, IndexError):
         random.choice(victims).send_signal(signal.SIGKILL)
@@ -156,7 +156,7 @@ def kill(flow_pid: int, text: str) -> bool:
 
 
 def found(flow_pid: int, text: str) -> list[psutil.Process]:
-    """The flow, or its descendants whose command line has the text."""
+    """Return the flow, or its descendants whose command line has the text."""
     with suppress(psutil.NoSuchProcess):
         flow = psutil.Process(flow_pid)
         return [child for child in flow.children(recursive=True) if _has(child, text)] if text else [flow]
@@ -171,7 +171,7 @@ def _has(process: psutil.Process, text: str) -> bool:
 
 
 def stable_rows(folder: Path) -> dict[Any, Any]:
-    """Each verdict's lasting columns and the outcome of every test, by task and sample."""
+    """Return each verdict's stable columns and the outcome of every test, by task and sample."""
     rows = pq.read_table(folder / "out" / "verdicts.parquet").to_pylist()
     return {
         (row["task_id"], row["sample_index"]): (
@@ -183,7 +183,7 @@ def stable_rows(folder: Path) -> dict[Any, Any]:
 
 
 def counted(folder: Path) -> tuple[int, int]:
-    """Executions of what was finished before, and infrastructure errors, as the stages' manifests count them."""
+    """Return the counts of repeated executions and of infrastructure errors from the manifests of the stages."""
     statistics = [
         json.loads(path.read_text())["artifact"]["statistics"]
         for path in folder.glob("store/execution/*/manifest.json")

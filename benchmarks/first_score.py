@@ -1,11 +1,11 @@
-"""From an empty folder to one's own model's score on BigCodeBench-Hard in the UI, by the steps of README.md, timed.
+"""Measure the time from an empty folder to the score of a new model on BigCodeBench-Hard in the UI, per README.md.
 
     python benchmarks/first_score.py --data ../shared --out FOLDER [--fresh-environment]
 
-The model is a server on loopback that gives the recorded answers of Qwen2.5-Coder-7B-Instruct, and the hub another one
-that has the benchmark's tasks; its address is the second field that is typed, beside the model's name. Packages come
-from wherever uv finds them, its cache included; the sandbox environment is taken as it is found in the user's cache, or
-built anew. Needs Chromium. Screenshots and step.log are left in FOLDER; a Markdown table goes to standard output.
+The model is a server on loopback that gives the recorded answers of Qwen2.5-Coder-7B-Instruct, and the hub is a second
+server that has the benchmark's tasks; its address is the second field that is typed, after the model's name. Packages
+come from wherever uv gets them, including its cache; the sandbox environment is taken from the user's cache, or built
+anew. Needs Chromium. Screenshots and step.log are left in FOLDER; a Markdown table goes to standard output.
 """
 
 import argparse
@@ -42,7 +42,7 @@ _POLL_SECONDS = 1.0
 
 
 class Walk:
-    """The steps, in a clone of this repository."""
+    """Steps of the walk, in a clone of this repository."""
 
     def __init__(self, out: Path, variables: dict[str, str]) -> None:
         self.out, self.clone, self._variables = out, out / "bigcodeflow", os.environ | variables
@@ -51,14 +51,14 @@ class Walk:
 
     @contextmanager
     def step(self, name: str, doing: str) -> Iterator[None]:
-        """Time what is done."""
+        """Time the body of the with statement and add a row for it."""
         began = time.monotonic()
         yield
         self.rows.append((name, doing, f"{time.monotonic() - began:.1f}"))
         print(f"{time.strftime('%H:%M:%S')} {doing}: {self.rows[-1][2]} s", file=sys.stderr, flush=True)
 
     def call(self, command: str, folder: Path | None = None) -> str:
-        """What a command of a shell in which the virtual environment is active prints."""
+        """Run a command in a shell with the active virtual environment; return what it prints."""
         path = f"{self.clone / '.venv' / 'bin'}{os.pathsep}{self._variables['PATH']}"
         done = subprocess.run(
             ["bash", "-c", command],
@@ -75,14 +75,14 @@ class Walk:
         return done.stdout
 
     def type(self, page: Any, description: str, value: str) -> None:
-        """Type into the field that is described so."""
+        """Type into the field that has this description."""
         place = f'//*[starts-with(normalize-space(text()), "{description}")]/following::textarea'
         page.locator(f"xpath=({place})[1]").fill(value)
         self.n_fields += 1
 
 
 def main() -> None:
-    """Take the steps."""
+    """Perform the steps."""
     arguments = _arguments()
     arguments.out.mkdir(parents=True)
     with ExitStack() as stack:
@@ -123,7 +123,7 @@ def _in_the_browser(walk: Walk, page: Any, ui: str, explorer: str, server: str) 
         page.get_by_role("button", name="Submit").click()
         run = _wait_for(lambda: _runs(ui), 60)[0]
     with walk.step("", "asking, executing, scores in the run's artifacts"):
-        page.goto("about:blank")  # a run beside its open page, which Chromium draws without a GPU, took twice as long
+        page.goto("about:blank")  # with the run's page open, drawn by Chromium without a GPU, a run took twice as long
         ended = _wait_for(lambda: [one for one in _runs(ui) if one["state_type"] not in _UNDER_WAY], _RUN_SECONDS)[0]
     if ended["state_type"] != "COMPLETED":
         sys.exit(f"the run ended as {ended['state_type']}: {ended['state']['message']}")
@@ -156,7 +156,7 @@ def _wait_for(look: Callable[[], list[dict[str, Any]]], most_seconds: float) -> 
 
 
 def _committed(hub: HubDouble, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """The tasks of the hard subset; the hub has both, as the real one does."""
+    """Return the tasks of the hard subset; commit both subsets to the hub, as in the real one."""
     source = arguments.data.resolve() / "data" / "bigcodebench-v0.1.4.parquet"
     hard = DatasetConfig(source=str(source), subset="hard")
     ids = [row["task_id"] for row in datasets.load_tasks(hard, datasets.resolve(hard)).to_pylist()]

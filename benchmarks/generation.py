@@ -1,10 +1,10 @@
-"""How busy the generation engine keeps its slots, and what it takes itself in CPU time and memory.
+"""Measure how busy the generation engine keeps its slots, and the CPU time and memory that it needs itself.
 
     python benchmarks/generation.py [--requests 11400] [--slots 64] [--latency 1.0] [--answer-bytes 3000]
 
-Asks a server on the loopback interface, in a process of its own, through the real OpenAI provider, for a tenth of the
-requests and for all of them; then a provider in the same process, which only sleeps; then reads the ledger as a resumed
-run does. Prints Markdown tables; exit code 1 when an answer is missing or stands twice.
+Sends a tenth of the requests and then all of them, through the real OpenAI provider, to a server on loopback in a
+separate process; then to a provider in the same process that only sleeps; then reads the ledger as a resumed run does.
+Prints Markdown tables; exit code 1 when an answer is missing or appears twice.
 """
 
 import argparse
@@ -30,15 +30,15 @@ from bigcodeflow.generation.engine import generate
 from bigcodeflow.generation.model_api import Answer, Message, Prompt, Reply, Request, Sampling, TokenUsage
 from bigcodeflow.generation.providers import Endpoint, Provider, open_provider
 
-#: As long as the prompts of the benchmark are on average.
+#: Average length of the benchmark's prompts.
 _PROMPT = "Write a function that does as it says. " * 30
 _SLEEPING_SECONDS = 0.1
-_MEBIBYTE = 1024  # kibibytes, as the system counts them
+_MEBIBYTE = 1024  # kibibytes, the unit of ru_maxrss
 
 
 @dataclass(frozen=True)
 class Load:
-    """What is asked, of whom."""
+    """Number, size and target of the requests."""
 
     requests: int
     slots: int
@@ -46,37 +46,37 @@ class Load:
     answer_bytes: int
     folder: Path
     port: int = 0
-    """Of the server; 0 takes the provider that only sleeps."""
+    """Port of the server; 0 uses the provider that only sleeps."""
 
     @property
     def ideal_seconds(self) -> float:
-        """Time that rounds of full slots take."""
+        """Time that the rounds need if all slots are full."""
         return math.ceil(self.requests / self.slots) * self.latency_seconds
 
 
 class Figures(NamedTuple):
-    """What one run took."""
+    """Cost of one run."""
 
     wall_seconds: float
     cpu_seconds: float
-    """Of the asking process, without its start."""
+    """CPU time of the asking process, without its start."""
     peak_mib: float
     start_mib: float
     """Memory before the first request: Python, libraries and SDK."""
 
 
 class Sleeping(Provider):
-    """A provider that costs nothing, so that what is measured is the engine and the ledger."""
+    """Provider without costs, so that only the engine and the ledger are measured."""
 
     def __init__(self, latency_seconds: float, answer_bytes: int) -> None:
         self._latency_seconds, self._text = latency_seconds, "x" * answer_bytes
 
     def body(self, request: Request) -> Mapping[str, Any]:
-        """As large as a real one."""
+        """Return a body as large as a real one."""
         return {"messages": [{"role": one.role, "content": one.text} for one in request.prompt.messages]}
 
     async def ask(self, request: Request) -> Reply:
-        """Sleep."""
+        """Sleep for the latency, and return the fixed answer."""
         await asyncio.sleep(self._latency_seconds)
         return Reply(
             tuple(Answer(self._text, "stop") for _ in request.sample_indices), TokenUsage(300, 700), "sleeping"
@@ -84,14 +84,14 @@ class Sleeping(Provider):
 
 
 def wanted(number: int) -> Iterator[Request]:
-    """Requests of one sample each, made when they are read."""
+    """Yield requests of one sample each, made on demand."""
     for task in range(number):
         prompt = Prompt("chat", (Message("user", f"{task}: {_PROMPT}"),), template_sha="benchmark")
         yield Request(f"Benchmark/{task}", (0,), prompt, Sampling(temperature=0.0, max_tokens=1280))
 
 
 def measured(load: Load) -> Figures:
-    """Ask for everything, in this process."""
+    """Send all requests from this process."""
     return asyncio.run(_measured(load))
 
 
@@ -112,14 +112,14 @@ async def _measured(load: Load) -> Figures:
 
 
 def peak_mib() -> float:
-    """Largest resident memory of this process so far."""
+    """Return the largest resident memory of this process so far, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MEBIBYTE
 
 
 def serve(latency_seconds: float, answers: Mapping[str, str], connection: Connection) -> None:
-    """Speak as much of the protocol as one model with one answer needs; tells its port and runs until it is ended.
+    """Serve the part of the protocol that one model with fixed answers needs; send the port, and run until terminated.
 
-    Each request gets the first of the answers whose key its last message holds; the empty key is in all of them.
+    Each request gets the first answer whose key occurs in its last message; the empty key occurs in all of them.
     """
     responses = {part: _response(text) for part, text in answers.items()}
 
@@ -144,7 +144,7 @@ def serve(latency_seconds: float, answers: Mapping[str, str], connection: Connec
 
 @contextmanager
 def served(answers: Mapping[str, str], latency_seconds: float) -> Iterator[int]:
-    """The port of a server that answers so, in a process of its own."""
+    """Start a server with these answers in a separate process; yield its port."""
     receiver, sender = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(latency_seconds, answers, sender))
     process.start()
@@ -165,20 +165,20 @@ def _response(text: str) -> bytes:
 
 
 def in_a_process(load: Load) -> Figures:
-    """Measure in a fresh process, whose memory is its own."""
+    """Measure in a fresh process, whose memory belongs to this load only."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(measured, load).result()
 
 
 def check(load: Load) -> None:
-    """End the benchmark where an answer is missing or stands twice."""
+    """End the benchmark if an answer is missing or appears twice."""
     recorded = [key for record in AnswerLedger(load.folder).records() for key in record.keys]
     if len(recorded) != load.requests or len(set(recorded)) != load.requests:
         sys.exit(f"{len(set(recorded)):,} of {load.requests:,} answers, {len(recorded):,} records")
 
 
 def row(name: str, load: Load) -> str:
-    """Measure one load, and make its row of the table."""
+    """Measure one load; return its row of the table."""
     took = in_a_process(load)
     check(load)
     return (
@@ -189,7 +189,7 @@ def row(name: str, load: Load) -> str:
 
 
 def reading(load: Load) -> str:
-    """One row about reading a ledger."""
+    """Measure the reading of a ledger; return its row of the table."""
     size = sum(path.stat().st_size for path in load.folder.glob("*.jsonl")) / 2**20
     ledger, started = AnswerLedger(load.folder), time.perf_counter()
     keys = len(ledger.keys())

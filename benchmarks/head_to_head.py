@@ -1,20 +1,20 @@
-"""Executions a second and core of several ways to execute the same programs: fresh interpreters, docker exec, and us.
+"""Measure executions per second and core for several ways to execute the same programs.
 
     python benchmarks/head_to_head.py --data ../shared --out FOLDER                    # 80 tasks of BigCodeBench
     python benchmarks/head_to_head.py --tasks starter --ways fresh,docker,ours --doubles --out FOLDER
 
 Programs are ground truths that pass: of the starter set, or of tasks of BigCodeBench whose tests take less than a
-second, spread evenly. The ways, which take turns:
+second, spread evenly. The ways take turns:
 
     fresh     a new interpreter for each, `python -m unittest` on program and test, without sandbox and without limits
     docker    the same by `docker exec` in one running container of the environment's image
     original  bigcodebench's own evaluate and untrusted_check; in the environment bigcodebench only
     ours      this project's local backend, warm: sandbox, limits and harness
 
-What starts once is not counted: the container, the original's imports, our zygotes. As many run at a time as there are
-cores; of ours eight times as many, as its settings have it, of which as many compute. What is not installed is left
-out, and named. With --doubles the engine is one that the tests start and fill, as root. Prints a Markdown table; every
-figure goes to FOLDER/figures.json.
+One-time starts are not counted: the container, the original's imports, our zygotes. As many programs run at a time as
+there are cores; for ours eight times as many are in flight, as its settings say, and as many as cores compute. A way
+that is not installed is left out and named. With --doubles the tests start and fill the engine, as root. Prints a
+Markdown table; every figure goes to FOLDER/figures.json.
 """
 
 import argparse
@@ -53,9 +53,9 @@ from bigcodeflow.execution.verdicts import verdict
 _WAYS = ("fresh", "docker", "original", "ours")
 _UNITTEST = ("-m", "unittest", "-q", "sample")
 _SAMPLE_SECONDS = 120
-#: Suites of BigCodeBench that take longer would measure their own work.
+#: For BigCodeBench tasks with longer tests, the measurement would show mostly the tests' work.
 _SUITE_SECONDS = 1.0
-#: Of a shell in the container, which gets the program's number and the environment's folder.
+#: Shell script for the container; its arguments are the program's number and the environment's folder.
 _ENTERED = """mkdir -p "/tmp/work/$1" && cd "/tmp/work/$1" || exit
 PYTHONPATH="/samples/$1" NLTK_DATA="$2/data" exec "$2/venv/bin/python" -m unittest -q sample </dev/null"""
 
@@ -69,12 +69,12 @@ class Round(NamedTuple):
 
 
 class Programs(NamedTuple):
-    """What is executed, in the forms that the ways take."""
+    """Programs to execute, in the forms that the ways need."""
 
     tasks: list[dict[str, Any]]
     items: list[WorkItem]
     folder: Path
-    """Holds N/sample.py, program and test in one file, for each of them."""
+    """Holds for each program N/sample.py: program and test in one file."""
     config: RunConfig
     environment: InstalledEnvironment
     cores: int
@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def measured(arguments: argparse.Namespace) -> tuple[dict[str, list[Round]], dict[str, str]]:
-    """Rounds by way, and why others were left out."""
+    """Measure the rounds of each way; return them, and the reasons why ways were left out."""
     with ExitStack() as stack:
         settings = [*arguments.set, f"execution.environment={arguments.environment}"]
         left_out: dict[str, str] = {}
@@ -149,7 +149,7 @@ def _programs(arguments: argparse.Namespace, settings: tuple[str, ...], folder: 
 
 
 def quick_tasks(tasks: Sequence[dict[str, Any]], data: Path, count: int) -> list[dict[str, Any]]:
-    """At most so many tasks, spread evenly, of those whose ground truth passes in less than a second."""
+    """Return at most `count` tasks, spread evenly, whose ground truth passes in less than a second."""
     recorded = read_recorded(data)
     quick = [task for task in tasks if is_quick(recorded[task["task_id"]], _SUITE_SECONDS)]
     count = min(count, len(quick))
@@ -254,7 +254,7 @@ def _ours(programs: Programs) -> Iterator[Way]:
         def one() -> Round:
             return _pooled(passes, programs, config.slots_per_worker * programs.cores)
 
-        one()  # zygotes import what the programs need
+        one()  # zygotes import the libraries of the programs
         yield one
 
 
@@ -264,7 +264,7 @@ _READY = {"fresh": _fresh, "docker": _docker, "original": _original, "ours": _ou
 def _pooled(
     passes: Callable[[int], bool], programs: Programs, in_flight: int, used: Callable[[], float] = lambda: 0.0
 ) -> Round:
-    """Execute every program; ``used`` tells CPU seconds of processes that are not below this one."""
+    """Execute every program; ``used`` returns CPU seconds of processes that are not descendants of this one."""
     cpu, began = _cpu_seconds() + used(), time.perf_counter()
     with ThreadPoolExecutor(in_flight) as pool:
         passed = sum(pool.map(passes, range(len(programs.items))))
@@ -273,7 +273,7 @@ def _pooled(
 
 
 def _cpu_seconds() -> float:
-    """CPU time of this process, of all below it, and of those that they waited for."""
+    """Return the CPU time of this process, its descendants, and the ended children for which they waited."""
     total = 0.0
     for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
         with suppress(psutil.Error):
@@ -282,7 +282,7 @@ def _cpu_seconds() -> float:
 
 
 def report_of(rounds: dict[str, list[Round]], executions: int, cores: int) -> str:
-    """Medians as a Markdown table."""
+    """Return the medians as a Markdown table."""
     walls = {name: statistics.median(one.wall_seconds for one in own) for name, own in rounds.items()}
     lines = []
     for name, own in rounds.items():

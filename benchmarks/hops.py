@@ -1,11 +1,11 @@
-"""How many files and functions one sample passes on its way through execution, for one checkout or several.
+"""Count the files and functions through which one sample passes during execution, for one or several checkouts.
 
     python benchmarks/hops.py [CHECKOUT …]
 
-Judges one sample of the starter set twice, without the ground truth's run and without the search for contradicting
-tests, by `bigcodeflow evaluate` on the checkout's code. Counts the files below execution/ of which a function runs in
-any process of this machine's Python, import statements apart, and the functions. Of the sandbox, whose processes
-cannot be watched from here, it counts the files that the supervisor imports. Prints a Markdown table.
+Judges one sample of the starter set twice by `bigcodeflow evaluate` on the checkout's code, without executing the
+ground truth and without searching for contradicting tests. Counts the files below execution/ of which a function runs
+in any Python process of this machine, not counting import statements, and the functions. The sandbox's processes cannot
+be observed from here; for them it counts the files that the supervisor imports. Prints a Markdown table.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main() -> None:
 def _hops(checkout: Path) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        # The ground truth of the task is known before the watched run, which judges another program for it.
+        # The task's ground truth is judged before the watched run, which judges another program for the task.
         _evaluate(checkout, folder, {}, "--ids=0")
         sample = {"task_id": "Starter/0", "solution": "def task_func():\n    pass\n"}
         (folder / "samples.jsonl").write_text(json.dumps(sample))
@@ -90,7 +90,7 @@ def _evaluate(checkout: Path, folder: Path, variables: dict[str, str], *argument
 
 
 def _imported(sandbox: Path) -> set[str]:
-    """Files that the process which holds the sandbox's zygotes is made of, and those that they import."""
+    """Return the files of the process that holds the sandbox's zygotes: its entry and the files that it imports."""
     entry = next(name for name in ("supervisor", "keeper") if (sandbox / f"{name}.py").exists())
     found, left = set(), [entry]
     while left:

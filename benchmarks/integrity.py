@@ -1,12 +1,12 @@
-"""What checking passes costs: CPU of this code, with and without the check, beside that of another checkout.
+"""Measure the CPU cost of checking passes: this code with and without the check, and another checkout.
 
     python benchmarks/integrity.py --data ../shared --before CHECKOUT --out FOLDER [--every 10] [--blocks 4]
 
 CHECKOUT is a set-up clone of the code to compare with. The tasks are dealt into blocks. Each block's samples (the
-ground truths as samples, and Qwen's recorded answers) are judged in turns: before, off, on, and back, so that what else
-the machine does falls on all. Every measured command is a process of its own with a store of its own, in which ground
-truths, and what is known of contradictions, stand already; from its CPU time, that of its sandboxes included, that of
-the same command with nothing left to do is taken off. Prints a Markdown table; measurements are kept in
+ground truths as samples, and Qwen's recorded answers) are judged in turns: before, off, on, and back, so that other
+load on the machine affects all sides. Each measured command is a separate process with a separate store that already
+holds the ground truths and the known contradictions; the CPU time of the same command with nothing left to do is
+subtracted from its CPU time, which includes that of its sandboxes. Prints a Markdown table; measurements are kept in
 FOLDER/runs.jsonl and not repeated.
 """
 
@@ -37,7 +37,7 @@ class Unit(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Identity of the measurement, by which a finished one is found again."""
+        """Identity of the measurement, used to recognise a finished one."""
         return " ".join(map(str, self))
 
 
@@ -65,7 +65,7 @@ def _units(blocks: int) -> list[Unit]:
 
 
 def _measured(unit: Unit, numbers: list[int], arguments: argparse.Namespace) -> dict[str, object]:
-    """CPU seconds of judging the block less those of the same with nothing left to do, and what became of passes."""
+    """Return CPU seconds of judging the block, less those of a repetition with nothing to do, and verdict counts."""
     prepared = _prepared(unit, numbers, arguments)
     store = arguments.out / "store"
     shutil.rmtree(store, ignore_errors=True)
@@ -80,13 +80,13 @@ def _measured(unit: Unit, numbers: list[int], arguments: argparse.Namespace) -> 
 
 
 def _prepared(unit: Unit, numbers: list[int], arguments: argparse.Namespace) -> Path:
-    """A store with the ground truths, and with what a judge that checks such samples knows of contradictions."""
+    """Return a store with the ground truths, and with the contradictions that a judge of such samples knows."""
     code = "before" if unit.side == "before" else "this"
     folder: Path = arguments.out / f"prepared-{code}-{unit.block}"
     aside, known = folder.with_name("aside"), folder / f"contradictions-known-{unit.kind}"
     shutil.rmtree(aside, ignore_errors=True)
     if not folder.exists():
-        # Without samples that pass: an empty function has the ground truths judged, and nothing checked.
+        # Without samples that pass: with an empty function, ground truths are judged and nothing is checked.
         _run("stub", unit.side, numbers, aside, arguments)
         aside.rename(folder)
     if unit.side == "on" and not known.exists():
@@ -108,7 +108,7 @@ def _run(kind: str, side: str, numbers: list[int], store: Path, arguments: argpa
         "--environment",
         "bigcodebench",
     ]
-    # A program that differs by nothing but the variant is executed anew: ground truths are calibrated.
+    # A program whose variant alone differs is executed again: ground truths are calibrated.
     command += ["--uncalibrated"] if kind == "oracle" else []
     command += ["--set", "execution.integrity=off"] if side == "off" else []
     shutil.rmtree(out, ignore_errors=True)

@@ -1,12 +1,12 @@
-"""How often the 95 % interval of a score holds the truth, for several ways to compute it.
+"""Measure the coverage of the 95 % interval of a score, for several ways to compute it.
 
     python benchmarks/intervals.py [--repeats 10000] [--seed 0] [--tasks 5 10 20] [--out FILE.json]
 
 The tasks of a benchmark are drawn from a population of tasks. A task has a rate; of its n samples c pass, binomially
-with that rate, or with more spread where samples of a task are correlated. The score is the mean of the unbiased
-pass@k, the truth its expectation over population and samples. Markdown tables are printed: the chosen method by
-number of tasks and samples, and every method tried. "Rare" are cells where on average fewer than 3 of the tasks
-fail (or, of a weak model, pass): data that hold next to no such task can look the same as data of a perfect model.
+with that rate, or with more spread if samples of a task are correlated. The score is the mean of the unbiased pass@k,
+the truth is its expectation over population and samples. Prints Markdown tables: the chosen method by number of tasks
+and samples, and every method tried. "Rare" are cells where on average fewer than 3 of the tasks fail (or, for a weak
+model, pass): data with almost no such task can look the same as data of a perfect model.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Cell(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What the methods read of each repeat: mean, sum of squares and third moment of the tasks' scores."""
+    """Inputs of the methods for each repeat: mean, sum of squares and third moment of the tasks' scores."""
 
     n_tasks: int
     mean: Floats
@@ -60,7 +60,7 @@ class Drawn(NamedTuple):
 
 
 def populations() -> dict[str, Population]:
-    """Rates spread by beta distributions from U-shaped to narrow, equal rates, and mixtures with exact 0 and 1."""
+    """Return rates with beta distributions from U-shaped to narrow, equal rates, and mixtures with exact 0 and 1."""
     found: dict[str, Population] = {}
     for mean in (0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99):
         for size in (0.3, 1, 4, 20):
@@ -77,7 +77,7 @@ def populations() -> dict[str, Population]:
 
 
 def hidden_minorities() -> dict[str, Population]:
-    """Tasks of which a few are wholly unlike the others: most slices of 10 hold none, and no method can tell."""
+    """Return populations with a few unlike tasks: most slices of 10 hold none of them, and no method can tell."""
     return {
         "95 % at 0.02, 5 % at 0.95": _mixed((0.95, _equal(0.02)), (0.05, _equal(0.95))),
         "95 % at 0.3, 5 % at 1": _mixed((0.95, _equal(0.3)), (0.05, _equal(1))),
@@ -111,7 +111,7 @@ def _wilson(mean: Floats, size: Floats | float, quantile: float) -> Ends:
 
 
 def _exact(mean: Floats, size: Floats, before: float) -> Ends:
-    """Quantiles of beta distributions: Clopper-Pearson's with before = 0, Jeffreys' with 1/2."""
+    """Return quantiles of beta distributions: Clopper-Pearson's for before = 0, Jeffreys' for 1/2."""
     passed, failed = mean * size, (1 - mean) * size
     low = stats.beta.ppf(0.025, np.maximum(passed + before, 1e-9), failed + 1 - before)
     high = stats.beta.ppf(0.975, passed + 1 - before, np.maximum(failed + before, 1e-9))
@@ -119,7 +119,7 @@ def _exact(mean: Floats, size: Floats, before: float) -> Ends:
 
 
 def methods(drawn: Drawn, *, slow: bool) -> Iterator[tuple[str, Ends]]:
-    """Ends of each method for all repeats; those that need beta quantiles only where asked."""
+    """Yield the interval ends of each method for all repeats; methods that need beta quantiles only if `slow`."""
     n_tasks, mean, squares, _ = drawn
     student = float(stats.t.ppf(0.975, n_tasks - 1))
     error = np.sqrt(squares / (n_tasks - 1) / n_tasks)
@@ -173,7 +173,7 @@ def _logit(mean: Floats, error: Floats, student: float, alone: Ends, *, agree: N
 
 
 def _arcsine(mean: Floats, size: Floats, student: float) -> Ends:
-    """With 3/8 added to passes and to failures, after Anscombe 1948."""
+    """Return the arcsine interval, with 3/8 added to passes and to failures (Anscombe 1948)."""
     angle = np.arcsin(np.sqrt((mean * size + 0.375) / (size + 0.75)))
     half = student / (2 * np.sqrt(size + 0.5))
     low, high = (np.sin(np.clip(angle + sign * half, 0, np.pi / 2)) ** 2 for sign in (-1, 1))
@@ -181,7 +181,7 @@ def _arcsine(mean: Floats, size: Floats, student: float) -> Ends:
 
 
 def _johnson(drawn: Drawn, student: float, error: Floats, alone: Ends) -> Ends:
-    """Johnson 1978: the mean is moved by the third moment over 6 s^2 N."""
+    """Return the interval of Johnson 1978: the mean is shifted by the third moment over 6 s^2 N."""
     shift = drawn.skewness * np.sqrt(drawn.squares / (drawn.n_tasks - 1)) / (6 * drawn.n_tasks)
     agree = drawn.squares < 1e-12
     middle = drawn.mean + shift
@@ -192,7 +192,7 @@ def _johnson(drawn: Drawn, student: float, error: Floats, alone: Ends) -> Ends:
 
 
 def bootstraps(scores: Floats, rounds: int, generator: np.random.Generator) -> Iterator[tuple[str, Ends]]:
-    """Percentile, percentile-t and BCa intervals of one row of scores a repeat, as those of the methods."""
+    """Yield percentile, percentile-t and BCa intervals for one row of scores per repeat, in the format of `methods`."""
     repeats, n_tasks = scores.shape
     mean = scores.mean(axis=1)
     error = scores.std(axis=1, ddof=1) / np.sqrt(n_tasks)
@@ -222,7 +222,7 @@ def bootstraps(scores: Floats, rounds: int, generator: np.random.Generator) -> I
 def cells(
     named: dict[str, Population], tasks: Sequence[int], repeats: int, seed: int, rounds: int = 0
 ) -> Iterator[Cell]:
-    """All numbers of samples and k of each population; counts of tasks with c passes are multinomial."""
+    """Simulate all numbers of samples and k of each population; counts of tasks with c passes are multinomial."""
     generator = np.random.default_rng(seed)
     for name, population in named.items():
         for n_samples in SAMPLES:
@@ -250,7 +250,7 @@ def _drawn(counts: NDArray[np.int64], worth: Floats, n_tasks: int) -> Drawn:
 
 
 def _require_chosen(counts: NDArray[np.int64], worth: Floats, found: dict[str, Ends]) -> None:
-    """The table must be that of the function which the product calls."""
+    """Require that the function which the product calls gives the interval of the table; else raise RuntimeError."""
     ours = clustered_interval(list(np.repeat(worth, counts)))
     theirs = [float(end[0]) for end in found[CHOSEN]]
     if ours is None or not np.allclose(ours, np.clip(theirs, 0, 1), atol=1e-6):
@@ -258,7 +258,7 @@ def _require_chosen(counts: NDArray[np.int64], worth: Floats, found: dict[str, E
 
 
 def _measured(truth: float, mean: Floats, found: dict[str, Ends]) -> tuple[dict[str, float], dict[str, float]]:
-    """Of each method, the share of intervals that hold the truth, and their mean width."""
+    """Return for each method the share of intervals that hold the truth, and the mean width."""
     held, width = {}, {}
     for method, (low, high) in found.items():
         lower, upper = np.clip(np.minimum(low, mean), 0, 1), np.clip(np.maximum(high, mean), 0, 1)
@@ -268,7 +268,7 @@ def _measured(truth: float, mean: Floats, found: dict[str, Ends]) -> tuple[dict[
 
 
 def chosen_table(found: Sequence[Cell]) -> Iterator[str]:
-    """Least, median and greatest coverage in percent of the chosen method, by number of tasks and samples."""
+    """Yield minimum, median and maximum coverage in percent of the chosen method, by number of tasks and samples."""
     yield "| tasks | cells | 1 sample | 2 to 10 | 20 and 100 | rare: 1 sample | rare: several | mean width |"
     yield "|---|---|---|---|---|---|---|---|"
     groups: tuple[Callable[[Cell], bool], ...] = (
@@ -286,7 +286,7 @@ def chosen_table(found: Sequence[Cell]) -> Iterator[str]:
 
 
 def methods_table(found: Sequence[Cell], tasks: Sequence[int]) -> Iterator[str]:
-    """Least coverage of each method at each number of tasks, shares of cells outside 94 to 97 %, mean width."""
+    """Yield the least coverage of each method by number of tasks, shares of cells outside 94 to 97 %, mean width."""
     usual = [cell for cell in found if cell.n_tasks >= 10]
     yield f"| method | {' | '.join(f'N = {n:,}' for n in tasks)} | below 94 | above 97 | width |"
     yield f"|---|{'---|' * (len(tasks) + 3)}"

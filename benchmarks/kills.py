@@ -1,9 +1,9 @@
-"""Kills a random tenth of the samples, and zygotes and workers, while they are executed; compares the verdicts.
+"""Kill a random tenth of the samples, and zygotes and workers, during execution; compare the verdicts.
 
     python benchmarks/kills.py --data ../shared [--samples 1000] [--share 0.1] [--seed 1]
 
-Executes the same items undisturbed and disturbed. Prints what was killed and what came of it; exit code 1 when a
-verdict is missing, stands twice, is an infra_error, or differs from the undisturbed one.
+Executes the same items undisturbed and disturbed. Prints what was killed and the results; exit code 1 if a verdict is
+missing, appears twice, is an infra_error, or differs from the undisturbed verdict.
 """
 
 import argparse
@@ -30,14 +30,14 @@ from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import Ledger
 
-#: Of a hundred kills, so many hit a zygote and a worker; the others hit samples.
+#: Percentage of the kills that hit a zygote and a worker; the others hit samples.
 SHARES = {"zygote": 8, "worker": 2}
-#: PID namespaces around a process: the machine's, the outer sandbox's, the supervisor's, and for a sample its own.
+#: PID namespaces around a process: the machine's, the outer sandbox's, the supervisor's, and for samples another one.
 NAMESPACES_OF_ZYGOTE, NAMESPACES_OF_SAMPLE = 3, 4
 
 
 class Killer(threading.Thread):
-    """Sends SIGKILL to random processes below this one, spread over the time that the work takes undisturbed."""
+    """Thread that sends SIGKILL to random descendant processes, spread over the undisturbed duration of the work."""
 
     def __init__(self, kills: int, seed: int, *, seconds: float) -> None:
         super().__init__(daemon=True)
@@ -58,7 +58,7 @@ class Killer(threading.Thread):
 
 
 def victims(kind: str) -> list[int]:
-    """Processes of that kind below this one."""
+    """Return the descendant processes of that kind."""
     found = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error, OSError):
@@ -68,7 +68,7 @@ def victims(kind: str) -> list[int]:
 
 
 def kind_of(process: psutil.Process) -> str:
-    """sample, zygote, worker or nothing of these."""
+    """Return "sample", "zygote", "worker", or "" for any other process."""
     command = " ".join(process.cmdline())
     if "multiprocessing.spawn" in command:
         return "worker"
@@ -82,7 +82,7 @@ def kind_of(process: psutil.Process) -> str:
 
 
 def items_of(data: Path, count: int) -> list[WorkItem]:
-    """Ground truths of quick tasks, each as often as it takes to make so many; a comment tells copies apart."""
+    """Return `count` items: ground truths of quick tasks, repeated as needed; a comment distinguishes the copies."""
     view = DatasetConfig(source=str(data / "data" / "bigcodebench-v0.1.4.parquet"))
     tasks = datasets.load_tasks(view, datasets.resolve(view))
     environment = find_environment("bigcodebench")

@@ -1,7 +1,7 @@
-"""What Prefect costs a run beyond its stages, and whether its UI stays usable at 1,000 runs.
+"""Measure the cost that Prefect adds to a run's stages, and the speed of its UI with 1,000 runs.
 
-Needs a running server, named by PREFECT_API_URL, such as `bigcodeflow up` starts. With --runs it invents so many runs
-there, so use a server that may hold them. Pages are timed in Debian's Chromium through Playwright, where both are.
+Needs a running server, named by PREFECT_API_URL, such as `bigcodeflow up` starts. --runs creates that many invented
+runs on it, so use a server that may hold them. Pages are timed in Debian's Chromium with Playwright, if installed.
 
     python benchmarks/orchestration.py --runs 1000
 """
@@ -27,32 +27,32 @@ from bigcodeflow.pipeline.stages import Progress
 from bigcodeflow.store import ArtifactRef, open_store
 
 _FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-#: Pages of the UI, each with a text that is there once its data is.
+#: Pages of the UI, each with a text that appears when its data is loaded.
 _PAGES = {"/dashboard": "Flow Runs", "/runs": "invented-", "/flows": "invented", "/deployments": "Deployments"}
 _PAGE_MS = 60_000
 _STATES = ("COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 
 
 class StageClock:
-    """Adds up the seconds between a stage's begin and end; what is reused takes none."""
+    """Sum of the seconds between begin and end of the stages; a reused stage takes none."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._began: float | None = None
 
     def began(self) -> None:
-        """A stage starts to compute."""
+        """Note that a stage starts to compute."""
         self._began = time.perf_counter()
 
     def ended(self) -> None:
-        """Its artifact is published."""
+        """Note that the stage's artifact is published."""
         if self._began is not None:
             self.seconds += time.perf_counter() - self._began
             self._began = None
 
 
 def main() -> None:
-    """Measure what was asked for and print it."""
+    """Measure the parts that the options select, and print them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--repeats", type=int, default=3, help="runs of each kind, of which the median counts; 0 runs none"
@@ -74,13 +74,13 @@ def main() -> None:
 
 
 def say(line: str) -> None:
-    """One line of the result, at once."""
+    """Print one line of the result at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def overhead(repeats: int) -> None:
-    """The same run alone, under Prefect, and under Prefect again with everything cached; a process each."""
+    """Measure the same run alone, under Prefect, and under Prefect again with everything cached; one process each."""
     measured: dict[str, list[dict[str, float]]] = {"alone": [], "prefect": [], "cached": []}
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as name:
@@ -112,9 +112,9 @@ def _process(kind: str, folder: Path) -> dict[str, float]:
 
 
 def perform(kind: str, folder: Path) -> None:
-    """One run of the starter set in this process; prints seconds of imports, run, stages, and CPU of this process.
+    """Run the starter set once in this process; print seconds of imports, run and stages, and CPU of this process.
 
-    The CPU is that of imports and run, without Dask workers and sandboxes: it says what a busy machine hides.
+    The CPU covers imports and run, without Dask workers and sandboxes: it shows costs that a busy machine hides.
     """
     config = load_config("starter", (f"store={folder / 'store'}", f"out={folder / 'out'}"))
     clock, started = StageClock(), time.perf_counter()
@@ -165,7 +165,7 @@ def _under_prefect() -> Any:
 
 
 def usability(api_url: str, runs: int) -> None:
-    """Invent runs, then time what the UI asks the server for, and its pages."""
+    """Invent runs, then time the UI's queries to the server, and its pages."""
     with httpx.Client(base_url=api_url, timeout=120) as api:
         started = time.perf_counter()
         invent(api, runs)
@@ -185,7 +185,7 @@ def usability(api_url: str, runs: int) -> None:
 
 
 def invent(api: httpx.Client, runs: int) -> None:
-    """Ended runs of a flow of their own, in all the states in which runs end."""
+    """Create ended runs of a separate flow, in all states in which runs end."""
     flow_id = api.post("/flows/", json={"name": "invented"}).raise_for_status().json()["id"]
     for number in range(runs):
         state = {"type": _STATES[number % len(_STATES)]}
@@ -205,7 +205,7 @@ def _median_seconds(api: httpx.Client, path: str, content: dict[str, Any], repea
 
 
 def pages(address: str) -> None:
-    """Seconds from the request for a page until its data can be read."""
+    """Print the seconds from the request for a page until its data can be read."""
     executable = shutil.which("chromium")
     try:
         from playwright.sync_api import sync_playwright

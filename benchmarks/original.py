@@ -1,14 +1,14 @@
-"""The original evaluator, bigcodebench 0.2.5 from PyPI, run as it is: in the pinned environment, without network.
+"""Run the unchanged original evaluator, bigcodebench 0.2.5 from PyPI, in the pinned environment, without network.
 
     python benchmarks/original.py --data ../shared [--ids 0-19] [--workers 2]
 
-Prints one JSON line a ground truth (task, status, wall and CPU seconds of its check) and a last line of totals.
+Prints one JSON line per ground truth (task, status, wall and CPU seconds of its check) and a last line of totals.
 
-What runs is ``bigcodebench.evaluate`` itself with ``execution="local"`` and its defaults for every limit: its process
-pool, and for each sample a manager and a process of their own. The package and the imports of its evaluating module
-that the pinned environment lacks are put into a folder beside that environment, which stays untouched; e2b, which
-cannot be imported beside the pinned TensorFlow and has no part in local execution, is an empty module. The samples of
-one call share one temporary folder and one PID namespace, as they do in the original's own image.
+It runs ``bigcodebench.evaluate`` itself with ``execution="local"`` and its defaults for every limit: its process pool,
+and for each sample a separate manager and process. The package, and the imports of its evaluating module that the
+pinned environment lacks, are put into a folder next to that environment, which stays unchanged; e2b, which cannot be
+imported together with the pinned TensorFlow and has no part in local execution, is an empty module. The samples of one
+call share one temporary folder and one PID namespace, as they do in the original's image.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.execution.backends.bubblewrap import find_bubblewrap
 
 VERSION = "0.2.5"
-#: What importing bigcodebench.evaluate needs beyond the pinned environment, in the versions of the original's time.
+#: Packages that bigcodebench.evaluate needs beyond the pinned environment, in the versions of the original's time.
 REQUIREMENTS = (
     f"bigcodebench=={VERSION}",
     "aiohappyeyeballs==2.6.1",
@@ -72,7 +72,7 @@ _OUT = "/out"
 _SCRIPT = "/original_inside.py"
 _UNPRIVILEGED_UID = 65_534
 _DISK_BYTES = 4 << 30
-#: What the original takes to kill a sample at its limit, at most.
+#: Most seconds that the original takes to kill a sample at its limit.
 _SECONDS_TO_KILL = 10.0
 _SYSTEM = ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/magic", "/etc/mime.types")
 _NAMES = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")
@@ -83,20 +83,20 @@ class OriginalRun(NamedTuple):
 
     measured: Measured
     start_seconds: float
-    """Importing the evaluator: once a call."""
+    """Import time of the evaluator: once per call."""
     start_cpu_seconds: float
     tasks: list[dict[str, Any]]
     """task_id, status, wall_seconds and cpu_seconds of each check, in the order in which they ended."""
 
 
 def folder_of_package() -> Path:
-    """Where the original lies once it is installed."""
+    """Return the folder of the original after its installation."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().resolve()
     return cache / "bigcodeflow" / "original" / f"bigcodebench-{VERSION}"
 
 
 def install() -> Path:
-    """Folder of the original and of what it imports, filled on the first call.
+    """Return the folder of the original and of its imports; fill it on the first call.
 
     Raises:
         EnvironmentUnusableError: the pinned environment is not built, or pip cannot get the packages.
@@ -131,15 +131,15 @@ def run_original(
     solutions: Mapping[str, str] | None = None,
     time_seconds: float = 240.0,
 ) -> OriginalRun:
-    """The original's evaluate on one sample of each of these tasks, in this order.
+    """Run the original's evaluate on one sample of each of these tasks, in this order.
 
     Args:
         tasks: rows of the tasks table.
         workers: processes of its pool.
         solutions: programs by task_id, which it calibrates; None takes the ground truths.
-        time_seconds: its limit for a sample, whose value of its own is the default here.
-        compiled: whether it finds the bytecode of its libraries, as after an installation by pip; without, every import
-            compiles anew, as in a read-only environment of an installer that leaves that out.
+        time_seconds: its limit for a sample; the default here is the original's default.
+        compiled: True if it has the bytecode of its libraries, as after an installation by pip; otherwise every import
+            compiles again, as in a read-only environment of an installer that writes no bytecode.
 
     Raises:
         ExecutionError: it ended with an error, or checked other tasks than these.
@@ -151,7 +151,7 @@ def run_original(
         folder.chmod(0o755)
         out = folder / "out"
         out.mkdir()
-        out.chmod(0o777)  # the sandbox's user writes here and nowhere else
+        out.chmod(0o777)  # the sandbox's user can write only here
         solutions = solutions or {
             task["task_id"]: task["complete_prompt"] + task["canonical_solution"] for task in tasks
         }
@@ -217,7 +217,7 @@ def _mounts(environment: InstalledEnvironment, package: Path, out: Path) -> list
     for name in ("/dev/shm", "/tmp"):
         arguments += ["--size", str(_DISK_BYTES), "--perms", "1777", "--tmpfs", name]
     for path in (*environment.mounts, package):
-        for parent in reversed(path.parents[:-1]):  # as root's own folders they would be closed to the sandbox's user
+        for parent in reversed(path.parents[:-1]):  # root's own folders would be closed to the sandbox's user
             arguments += ["--perms", "0755", "--dir", str(parent)]
         arguments += ["--ro-bind", str(path), str(path)]
     inside = Path(__file__).with_name("original_inside.py")
@@ -243,7 +243,7 @@ def _variables(environment: InstalledEnvironment, package: Path, *, compiled: bo
 
 
 def load_tasks(data: Path, ids: str = "") -> list[dict[str, Any]]:
-    """Rows of the tasks table, in the dataset's order.
+    """Return rows of the tasks table, in the dataset's order.
 
     Args:
         data: folder of the reference data.

@@ -1,9 +1,9 @@
-"""Runs inside the sandbox, under Python 3.10: the original's own ``evaluate`` on samples, timed task by task.
+"""Run the original's ``evaluate`` on samples inside the sandbox, under Python 3.10, and time each task.
 
     python original_inside.py FOLDER
 
 FOLDER holds problems.jsonl (the hub's columns), samples.jsonl (task_id, solution) and job.json (workers, time_seconds).
-Two files are written there: checks.jsonl, one line a check, and started.json, what importing the evaluator took.
+Two files are written there: checks.jsonl, one line per check, and started.json, the cost of importing the evaluator.
 """
 
 import json
@@ -45,20 +45,20 @@ def main() -> None:
         samples=str(folder / "samples.jsonl"),
         execution="local",
         parallel=job["workers"],
-        no_gt=True,  # otherwise every ground truth runs twice: once as itself, once as the sample
+        no_gt=True,  # otherwise every ground truth runs twice: as itself and as the sample
         pass_k="1",
     )
 
 
 class TimedPool(ProcessPoolExecutor):
-    """The pool that the original makes, with a line written of every check that its workers finish."""
+    """The original's pool, which also writes a line for every check that its workers finish."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
         return super().submit(timed, Path(sys.argv[1]) / "checks.jsonl", fn, *args, **kwargs)
 
 
 def timed(path: Path, check: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Result of the original's check of one sample, whose status and cost are appended to a file."""
+    """Return the result of the original's check of one sample; append its status and cost to a file."""
     began, used = time.monotonic(), _cpu_seconds()
     result = check(*args, **kwargs)
     line = {
@@ -74,7 +74,7 @@ def timed(path: Path, check: Callable[..., Any], *args: Any, **kwargs: Any) -> A
 
 
 def _cpu_seconds() -> float:
-    """CPU time of this process and of the children that it waited for."""
+    """Return the CPU time of this process and of the children for which it waited."""
     return sum(one.ru_utime + one.ru_stime for one in map(resource.getrusage, _KINDS))
 
 

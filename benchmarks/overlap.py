@@ -1,12 +1,12 @@
-"""Whether a whole run takes little longer than the longer of asking a model and executing its answers.
+"""Compare the time of a whole run with the longer of its two parts: asking a model and executing its answers.
 
     python benchmarks/overlap.py --data ../shared --out FOLDER [--rounds 3] [--ids 0-99]
 
 The model is a server on loopback that gives the recorded answers of Qwen2.5-Coder-7B-Instruct to the tasks of
-BigCodeBench-Hard, each after two seconds. First the answers are executed once, which takes so long that the number of
-requests under way can be chosen: so many that asking takes as long. Then each round measures, a process each: asking
-alone, in a fresh store; executing alone, in a copy of that store; the whole run, in a fresh store. Ground truths and
-checks of passes are a part of executing. Prints a Markdown table; every figure goes to FOLDER/figures.json.
+BigCodeBench-Hard, each after two seconds. First the answers are executed once; from this time the number of concurrent
+requests is chosen such that asking takes as long. Then each round measures, in separate processes: asking alone, in a
+fresh store; executing alone, in a copy of that store; the whole run, in a fresh store. Ground truths and checks of
+passes are part of executing. Prints a Markdown table; every figure goes to FOLDER/figures.json.
 """
 
 import argparse
@@ -39,7 +39,7 @@ GOAL = 1.15
 
 
 class Round(NamedTuple):
-    """Wall seconds of each part, and samples that passed in the executions of both kinds."""
+    """Wall seconds of each part, and passed samples in the two kinds of execution."""
 
     load_before: float
     asking: float
@@ -50,7 +50,7 @@ class Round(NamedTuple):
 
     @property
     def over_longer(self) -> float:
-        """The whole run over the longer of its parts."""
+        """Ratio of the whole run to the longer of its parts."""
         return self.whole / max(self.asking, self.executing)
 
 
@@ -81,14 +81,14 @@ def _dataset(arguments: argparse.Namespace) -> DatasetConfig:
 
 
 def recorded_answers(tasks: Sequence[Mapping[str, Any]], data: Path) -> dict[str, str]:
-    """What Qwen answered to each of these tasks, by a part of the prompt that no other task has."""
+    """Return Qwen's answers to these tasks, by a part of the prompt that no other task has."""
     with gzip.open(data / "data" / f"{SAMPLE_FILES['qwen']}.jsonl.gz", "rt") as file:
         answers = {row["task_id"]: row["raw_solution"] for row in map(json.loads, file)}
     return {task["complete_prompt"].strip(): f"```python\n{answers[task['task_id']]}\n```" for task in tasks}
 
 
 def settings_of(arguments: argparse.Namespace, dataset: DatasetConfig, port: int) -> dict[str, Any]:
-    """A preset of the whole run, without its folders and its concurrency."""
+    """Return a preset of the whole run, without its folders and its concurrency."""
     return {
         "dataset": dataset.model_dump(exclude_defaults=True),
         "samples": {"source": "model"},
@@ -98,7 +98,7 @@ def settings_of(arguments: argparse.Namespace, dataset: DatasetConfig, port: int
 
 
 def balanced(tasks: int, latency_seconds: float, executing_seconds: float) -> int:
-    """Requests under way at once with which asking takes about as long as executing."""
+    """Return the number of concurrent requests with which asking takes about as long as executing."""
     return max(1, min(tasks, round(tasks * latency_seconds / executing_seconds)))
 
 
@@ -125,7 +125,7 @@ def _round(settings: Mapping[str, Any], concurrency: int, arguments: argparse.Na
 def _timed(
     verb: str, settings: Mapping[str, Any], concurrency: int, folder: Path, arguments: argparse.Namespace
 ) -> Measured:
-    """A stage or a whole run in the store of a folder, as a process of its own."""
+    """Run a stage or a whole run in the store of a folder, in a separate process."""
     print(f"{time.strftime('%H:%M:%S')} {verb} in {folder}, {concurrency} at once …", file=sys.stderr, flush=True)
     folder.mkdir(parents=True, exist_ok=True)
     preset, log = folder / "preset.yaml", arguments.out / "last.log"
@@ -146,7 +146,7 @@ def _passed(folder: Path) -> int:
 
 
 def report_of(rounds: Sequence[Round], tasks: int, concurrency: int, latency_seconds: float) -> str:
-    """Markdown of every round and of their median."""
+    """Return Markdown of every round and of their median."""
     lines = [
         [
             number,

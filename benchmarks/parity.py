@@ -1,10 +1,10 @@
-"""Compares verdicts with the original evaluator's: all ground truths, and recorded sample files.
+"""Compare verdicts with the original evaluator's: all ground truths, and recorded sample files.
 
     python benchmarks/parity.py --data ../shared [--subset hard] [--store DIR] [--only ground_truth,qwen,gemma]
 
-Prints Markdown tables and lists every disagreement with both sides' evidence and, where somebody has looked into it,
-its cause from parity_causes.yaml. Exit code 1 when a ground truth differs that was not marked flaky or network, or when
-more than 1 % of the samples differ for no known cause.
+Prints Markdown tables and lists every disagreement with both sides' evidence and, if it has been investigated, its
+cause from parity_causes.yaml. Exit code 1 if a ground truth differs that was not marked flaky or network, or if more
+than 1 % of the samples differ for no known cause.
 """
 
 import argparse
@@ -34,7 +34,7 @@ PROMISED_AGREEMENT = 0.99
 
 
 class Disagreement(NamedTuple):
-    """A task on which the two evaluators differ."""
+    """Task on which the two evaluators differ."""
 
     task_id: str
     recorded: str
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def compare_ground_truths(arguments: argparse.Namespace, causes: dict[str, str]) -> bool:
-    """Our verdict on each canonical solution against the recorded one."""
+    """Compare our verdict on each canonical solution with the recorded verdict."""
     began = time.monotonic()
     rows = ground_truths(arguments).to_pylist()
     seconds = time.monotonic() - began
@@ -82,7 +82,7 @@ def compare_ground_truths(arguments: argparse.Namespace, causes: dict[str, str])
 
 
 def compare_samples(name: str, arguments: argparse.Namespace, causes: dict[str, str]) -> bool:
-    """Our verdict on each recorded sample against the original evaluator's."""
+    """Compare our verdict on each recorded sample with the original evaluator's."""
     stem = arguments.data / "data" / SAMPLE_FILES[name]
     rows, seconds = execute(arguments, f"{stem}.jsonl.gz")
     with gzip.open(f"{stem}_eval_results.json.gz", "rt") as file:
@@ -117,7 +117,7 @@ def compare_samples(name: str, arguments: argparse.Namespace, causes: dict[str, 
 
 
 def execute(arguments: argparse.Namespace, samples: str) -> tuple[list[dict[str, Any]], float]:
-    """VERDICTS rows of a sample source, and the seconds that it took."""
+    """Execute a sample source; return its VERDICTS rows and the seconds that it took."""
     config = configuration(arguments, samples)
     began = time.monotonic()
     with progress_listener() as listener:
@@ -126,7 +126,7 @@ def execute(arguments: argparse.Namespace, samples: str) -> tuple[list[dict[str,
 
 
 def ground_truths(arguments: argparse.Namespace) -> Any:
-    """The ground truths' VERDICTS table, from the store."""
+    """Return the ground truths' VERDICTS table from the store; compute it if it is missing."""
     config = configuration(arguments, "oracle")
     store = open_store(config.store)
     with progress_listener() as listener:

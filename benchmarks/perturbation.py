@@ -1,13 +1,13 @@
-"""How many tasks of BigCodeBench have a variant that means the same and holds when it is executed, by kind.
+"""Count the tasks of BigCodeBench that have a valid variant with the same meaning, by kind.
 
     python benchmarks/perturbation.py --data ../shared --out FOLDER [--ids 0-19] [--kinds function data] [--workers 2]
     python benchmarks/perturbation.py --data ../shared --out FOLDER --draw 10
 
-Of each task and kind one variant is wanted; it holds where its reference solution passes its test and its stub does
-not. The tasks' own reference solutions are executed too: of a task that cannot be judged here, no variant can hold.
-Prints a Markdown table. What was executed stands in FOLDER/store: the same command goes on where it stopped.
-With --draw, so many variants of each kind that hold are drawn at random into FOLDER/drawn, each in a file with its
-differences from the original, for a reader who judges whether it means the same; the column verdict of verdicts.csv
+One variant per task and kind is tried; it is valid if its reference solution passes its test and its stub does not. The
+tasks' unchanged reference solutions are executed too: a task that cannot be judged here can have no valid variant.
+Prints a Markdown table. Executions are kept in FOLDER/store: the same command continues where it stopped.
+With --draw, that many valid variants of each kind are drawn at random into FOLDER/drawn, each in a file with its
+differences from the original, for a reader who judges if the meaning is the same; the column verdict of verdicts.csv
 takes right or wrong, and `benchmarks/audit.py check` counts them.
 """
 
@@ -39,12 +39,12 @@ _TEXTS = ("complete_prompt", "instruct_prompt", "canonical_solution", "test")
 
 
 class Shares(NamedTuple):
-    """Tasks with a valid variant of one kind, or of any."""
+    """Tasks with a valid variant of one kind, or of any kind."""
 
     kind: str
     valid: int
     valid_judgeable: int
-    """Of the tasks whose own reference solution passes here."""
+    """Number of tasks among those whose unchanged reference solution passes here."""
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _measure(arguments: argparse.Namespace) -> tuple[Perturbed, frozenset[str], Mapping[str, Row]]:
-    """The variants, the tasks that can be judged here, and all tasks by id."""
+    """Return the variants, the tasks that can be judged here, and all tasks by id."""
     given = {
         "dataset.source": str((arguments.data / "data" / "bigcodebench-v0.1.4.parquet").resolve()),
         "dataset.ids": arguments.ids,
@@ -87,7 +87,7 @@ def _measure(arguments: argparse.Namespace) -> tuple[Perturbed, frozenset[str], 
 
 
 def draw(rows: Sequence[Row], originals: Mapping[str, Row], number: int, folder: Path) -> None:
-    """Write so many variants of each kind, each with its differences from the original, and the table to fill."""
+    """Write `number` variants of each kind, each with its differences from the original, and the table to fill in."""
     chance, by_kind = random.Random(_DRAW_SEED), dict[str, list[Row]]()
     for row in rows:
         by_kind.setdefault(row["perturbation"], []).append(row)
@@ -110,7 +110,7 @@ def _beside(original: Row, variant: Row) -> str:
 
 
 def shares(rows: Sequence[Row], judgeable: frozenset[str]) -> list[Shares]:
-    """By kind, and of any kind first."""
+    """Count valid variants for any kind first, then by kind."""
     kinds = list(dict.fromkeys(row["perturbation"] for row in rows))
     found = []
     for kind in ("any", *kinds):
@@ -120,7 +120,7 @@ def shares(rows: Sequence[Row], judgeable: frozenset[str]) -> list[Shares]:
 
 
 def report_of(rows: Sequence[Shares], n_tasks: int, n_judgeable: int, found: Perturbed) -> str:
-    """The table, the aim first."""
+    """Return the table, and the goal."""
     made = {one.kind: one.tasks_made for one in found.yields}
     cells = []
     for row in rows:

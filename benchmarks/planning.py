@@ -1,12 +1,12 @@
-"""How often the paired test finds a difference for which `bigcodeflow plan` promised a power, and how good pilots are.
+"""Measure how often the paired test detects a difference as `bigcodeflow plan` promised, and how good pilots are.
 
     python benchmarks/planning.py [--repeats 2000] [--rounds 1000] [--out FILE.json]
 
 Tasks are drawn from a population whose true difference and variances are known. First table: each row takes the number
-of tasks that the plan asks for, for a power of 80 %, and says how often the test of `bigcodeflow compare` is
-significant: over all outcomes for one sample a task, over the repeats for several. Second table: variances are
-estimated from recorded pilots instead; the mean estimate stands beside the truth, and the 5 % and 95 % quantile of the
-planned number of tasks beside the right one.
+of tasks that the plan asks for at a power of 80 %, and shows how often the test of `bigcodeflow compare` is
+significant: over all outcomes for one sample per task, over the repeats for several. Second table: variances are
+estimated from recorded pilots instead; it shows the mean estimate and the true value, and the 5 % and 95 % quantile of
+the planned number of tasks and the right number.
 """
 
 import argparse
@@ -25,13 +25,13 @@ from bigcodeflow.results.planning import Question, Variances
 
 
 class Population(NamedTuple):
-    """Tasks, each with two pass rates: logistic of a model's strength, the task's ease and the model's own liking."""
+    """Tasks with two pass rates each: logistic of a model's strength, the task's ease and a model-specific effect."""
 
     strengths: tuple[float, float]
     spread: float
     """Standard deviation of the tasks' ease, in log odds."""
     own: float
-    """Standard deviation of a model's own liking of a task, in log odds."""
+    """Standard deviation of the effect of a task that is specific to one model, in log odds."""
 
     def rates(self, generator: random.Random) -> tuple[float, float]:
         ease = generator.gauss(0, self.spread)
@@ -39,7 +39,7 @@ class Population(NamedTuple):
         return first, second
 
 
-#: Models 9 to 10 and 4 to 5 points apart that like other tasks; two weak ones; two close kin.
+#: Models 9 to 10 and 4 to 5 points apart that differ in the tasks they solve; two weak models; two similar models.
 POPULATIONS = (
     Population((0.8, 0.0), 1.5, 1.5),
     Population((0.4, 0.0), 1.5, 1.5),
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def truth(population: Population, draws: int = _DRAWS_FOR_TRUTH) -> tuple[float, Variances]:
-    """Difference and variances of a population, from many tasks whose rates are known."""
+    """Compute difference and variances of a population from many tasks whose rates are known."""
     generator = random.Random(10**6)
     rates = [population.rates(generator) for _ in range(draws)]
     difference = fmean(first - second for first, second in rates)
@@ -90,12 +90,12 @@ def truth(population: Population, draws: int = _DRAWS_FOR_TRUTH) -> tuple[float,
 
 
 def exact_power(n_tasks: int, difference: float, discordant: float) -> float:
-    """Chance that McNemar's exact test has p < 0.05, over all outcomes of one sample a task.
+    """Return the probability that McNemar's exact test has p < 0.05, over all outcomes with one sample per task.
 
     Args:
         n_tasks: tasks that both models answer.
         difference: true difference of pass@1.
-        discordant: chance that exactly one of the two solves a task.
+        discordant: probability that exactly one of the two models solves a task.
     """
     favour, power = (discordant + difference) / (2 * discordant), 0.0
     middle, far = n_tasks * discordant, 6 * math.sqrt(n_tasks * discordant)
@@ -109,7 +109,7 @@ def exact_power(n_tasks: int, difference: float, discordant: float) -> float:
 
 
 def found_share(population: Population, n_tasks: int, n_samples: int, *, repeats: int, rounds: int) -> float:
-    """Share of data sets of several samples a task in which the sign-flip test finds that the models differ."""
+    """Return the share of data sets with several samples per task in which the sign-flip test detects a difference."""
     found = 0
     for seed in range(repeats):
         pairs = _passes(population, n_tasks, n_samples, random.Random(f"{n_samples} {seed}"))
@@ -119,7 +119,7 @@ def found_share(population: Population, n_tasks: int, n_samples: int, *, repeats
 
 
 def pilot(population: Population, n_tasks: int, n_samples: int, seed: int) -> Variances:
-    """What a plan estimates from two recorded runs over tasks of the population."""
+    """Return the variances that a plan estimates from two recorded runs over tasks of the population."""
     counts = list(_passes(population, n_tasks, n_samples, random.Random(f"{n_samples} {seed}")))
     return planning.pair_variances(
         [[_task(number, n_samples, pair[side]) for number, pair in enumerate(counts)] for side in (0, 1)]

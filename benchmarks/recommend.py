@@ -1,16 +1,16 @@
-"""How well `bigcodeflow recommend` is calibrated: how often its intervals hold a rate that it did not see.
+"""Measure the calibration of `bigcodeflow recommend`: how often its intervals hold a rate that it did not see.
 
     python benchmarks/recommend.py --data ../shared --out FOLDER [--repeats 10] [--seed 0] [--simulations 20]
 
 Two parts, one Markdown table each:
 
-- Few tasks: of each library of 20 tasks and more in the recorded runs all tasks but five are taken away, drawn anew for
-  each repeat. The error of the pooled rate, against the share of the tasks taken away that pass, stands beside that of
-  the five tasks' own share and of the model's share of all other tasks; and how often the difference of two models
-  there lies in its 95 % interval.
+- Few tasks: for each library with 20 or more tasks in the recorded runs, all tasks but five are removed, drawn anew for
+  each repeat. The table compares the errors of three predictions of the removed tasks' pass rate: the pooled rate, the
+  rate of the five tasks, and the model's rate on all other tasks; and shows how often the difference of two models
+  lies in its 95 % interval.
 - Simulations: outcomes of 2, 8 and 20 models on the libraries of the 1,140 tasks, drawn from a logistic model of
   ability, library, their interaction and the task's difficulty, so that true rates are known: how often the interval
-  holds them, and how often the model named the best is the best, beside the probability stated.
+  holds them, and how often the model named the best is the best, compared with the stated probability.
 
 Recorded runs are imported into FOLDER/store; nothing is executed. Standard errors are those of means over libraries,
 and over simulations.
@@ -46,7 +46,7 @@ _NORMAL = np.random.default_rng(0).standard_normal(2_000)
 
 
 def main() -> None:
-    """Compute both parts, and print their tables."""
+    """Compute both parts and print their tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared"))
     parser.add_argument("--out", type=Path, required=True)
@@ -84,7 +84,7 @@ def libraries_of(data: Path) -> list[frozenset[str]]:
 
 
 class Few(NamedTuple):
-    """Errors of three guesses for each model, shares; and how many differences lie within their intervals."""
+    """Errors of three predictions for each model, as shares; and the share of differences inside their intervals."""
 
     pooled: Array
     own: Array
@@ -93,7 +93,7 @@ class Few(NamedTuple):
 
 
 def few(outcomes: Outcomes, library: str, seed: int) -> Few:
-    """Take all tasks of a library away but five, and compare with them."""
+    """Remove all tasks of a library but five, and compare the predictions with them."""
     generator = np.random.default_rng([seed, len(library)])
     using = np.array([place for place, names in enumerate(outcomes.libraries) if library in names])
     kept_of_library = generator.choice(using, _KEPT, replace=False)
@@ -103,7 +103,7 @@ def few(outcomes: Outcomes, library: str, seed: int) -> Few:
     places = [place for place, names in enumerate(kept.libraries) if library in names]
     rates = drawn_rates(kept, places, learnt_weights(kept), n_draws=_N_DRAWS, seed=seed)
     truth = np.nanmean(outcomes.shares[:, held], axis=1)
-    # What is compared with is a share of few tasks too: they are drawn with each draw of the rates.
+    # The reference rates are shares of few tasks too: the tasks are resampled with each draw of the rates.
     weights = generator.standard_gamma(1.0, (_N_DRAWS, len(held)))
     noise = weights @ (np.nan_to_num(outcomes.shares[:, held].T) - truth) / weights.sum(axis=1, keepdims=True)
     within = []
@@ -130,7 +130,7 @@ def errors_table(found: dict[str, list[Few]]) -> Table:
 
 
 class Simulated(NamedTuple):
-    """Share of rates within their intervals, of best models named, the probability stated, and CPU seconds."""
+    """Share of rates within their intervals, share of correct best models, the stated probability, and CPU seconds."""
 
     within: float
     hits: float
@@ -139,7 +139,7 @@ class Simulated(NamedTuple):
 
 
 def simulation(libraries: Sequence[frozenset[str]], n_models: int, seed: int) -> Simulated:
-    """Draw outcomes, and rank the models for each library of five tasks and more."""
+    """Draw outcomes, and rank the models for each library with five or more tasks."""
     generator = np.random.default_rng([seed, n_models])
     names = sorted({name for one in libraries for name in one})
     uses = np.array([[name in one for name in names] for one in libraries])

@@ -1,15 +1,15 @@
-"""The two recorded runs, and one with endless loops, here and in the original: wall, CPU, and where the CPU went.
+"""Measure two recorded runs, and one with endless loops, here and in the original: wall, CPU, and CPU by part.
 
     python benchmarks/recorded_runs.py --data ../shared --out FOLDER                   # all three, about 2.5 hours
     python benchmarks/recorded_runs.py --data ../shared --out FOLDER --only qwen --ids 0-59
     python benchmarks/recorded_runs.py --data ../shared --out FOLDER --no-original --time-policy scaled
     python benchmarks/recorded_runs.py --compare FOLDER FOLDER                         # verdicts that differ
 
-Runs: qwen, gemma, and loops, which are Qwen's answers of which ten, spread evenly by a fixed seed, are replaced by
-programs whose entry point loops for ever. Each is judged three times in a row: here by a store that holds the ground
-truths and nothing else (first), by the original without its ground truths (original), and here by a store that also
-knows the contradictions of these tasks, as after a first model (again). With --unchecked also without the check of
-passes. Every measured command is a process of its own, imports and cluster included.
+Runs: qwen, gemma, and loops: Qwen's answers, of which ten, spread evenly by a fixed seed, are replaced by programs
+whose entry point loops forever. Each is judged three times in a row: here with a store that holds only ground truths
+(first), by the original without its ground truths (original), and here with a store that also knows the contradictions
+of these tasks, as after a first model (again). With --unchecked also without the check of passes. Each measured command
+is a separate process, including imports and cluster.
 
 Finished measurements are kept in FOLDER/runs.jsonl and not repeated by the same command. Every figure goes to
 FOLDER/figures.json, the tables to standard output and to FOLDER/report.md.
@@ -60,7 +60,7 @@ class Unit(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Identity of the measurement, by which a finished one is found again."""
+        """Identity of the measurement, used to recognise a finished one."""
         return hashlib.sha256(json.dumps(self).encode()).hexdigest()[:16]
 
 
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def measured(arguments: argparse.Namespace) -> str:
-    """Measure what the arguments ask for and was not measured yet; the report."""
+    """Make the requested measurements that are missing; return the report."""
     tasks = load_tasks(arguments.data, arguments.ids)
     arguments.out.mkdir(parents=True, exist_ok=True)
     runs = measured_once(
@@ -91,7 +91,7 @@ def measured(arguments: argparse.Namespace) -> str:
 
 
 def plan(arguments: argparse.Namespace, task_ids: Sequence[str]) -> list[Unit]:
-    """The measurements in the order in which they are made: the original between our two passes."""
+    """Return the measurements in the order in which they are made: the original between our two passes."""
     if arguments.original and arguments.environment != "bigcodebench":
         raise ConfigError("the original runs in the environment bigcodebench only: add --no-original")
     settings = tuple(arguments.set)
@@ -125,7 +125,7 @@ def _measured(unit: Unit, tasks: Sequence[dict[str, Any]], arguments: argparse.N
 
 
 def solutions_of(unit: Unit, tasks: Sequence[Mapping[str, Any]], data: Path) -> dict[str, str]:
-    """Recorded answers of these tasks by task_id, some of them replaced by endless loops where that is asked for."""
+    """Return recorded answers of these tasks by task_id; replace some by endless loops if the unit asks for it."""
     name = "qwen" if unit.answers == "loops" else unit.answers
     with gzip.open(data / "data" / f"{SAMPLE_FILES[name]}.jsonl.gz", "rt") as file:
         rows = map(json.loads, file)
@@ -138,14 +138,14 @@ def solutions_of(unit: Unit, tasks: Sequence[Mapping[str, Any]], data: Path) -> 
 
 
 def spread(names: Sequence[str], count: int) -> set[str]:
-    """So many of the names, one drawn from each of as many parts of about equal length; always the same ones."""
+    """Draw `count` of the names, one from each of `count` parts of about equal length; always the same names."""
     chance, count = random.Random(_SEED), min(count, len(names))
     bounds = [number * len(names) // count for number in range(count + 1)] if count else []
     return {names[chance.randrange(low, high)] for low, high in pairwise(bounds)}
 
 
 def _run_here(unit: Unit, solutions: Mapping[str, str], arguments: argparse.Namespace) -> dict[str, Any]:
-    """One pass of `bigcodeflow evaluate`, in a store that is made for it."""
+    """Run `bigcodeflow evaluate` once, in a store that is made for it."""
     store, known = arguments.out / "store", arguments.out / f"contradictions-{unit.answers}"
     prepared = _prepared(unit, arguments)
     shutil.rmtree(store, ignore_errors=True)
@@ -165,7 +165,7 @@ def _run_here(unit: Unit, solutions: Mapping[str, str], arguments: argparse.Name
 
 
 def _prepared(unit: Unit, arguments: argparse.Namespace) -> Path:
-    """A store that holds the ground truths: an empty function has them judged, and nothing checked."""
+    """Return a store with the ground truths: an empty function makes them judged, and nothing is checked."""
     identity = unit._replace(answers="", side="", loops=0, settings=_settings_of("first", unit.settings)).key
     folder: Path = arguments.out / f"prepared-{identity}"
     if not folder.exists():
@@ -193,14 +193,14 @@ def _evaluate(unit: Unit, samples: str, store: Path, arguments: argparse.Namespa
 def evaluate_command(
     program: Sequence[str], data: Path, samples: str, ids: str, *, store: Path, out: Path
 ) -> list[str]:
-    """The command line that judges samples of BigCodeBench."""
+    """Return the command line that judges samples of BigCodeBench."""
     dataset = str(data / "data" / "bigcodebench-v0.1.4.parquet")
     command = [*program, "evaluate", "--samples", samples, "--dataset", dataset, "--store", str(store)]
     return [*command, "--out", str(out), *(["--ids", ids] if ids else [])]
 
 
 def figures_of(run: tables.Run, *, cores: int) -> dict[str, Any]:
-    """What a run's rows come to; times are in seconds."""
+    """Return figures of a run, computed from its rows; times are in seconds."""
     rows = run["rows"]
     longest = max(row["wall_seconds"] for row in rows)
     floor = max(longest, run["cpu_seconds"] / cores)
@@ -216,7 +216,7 @@ def figures_of(run: tables.Run, *, cores: int) -> dict[str, Any]:
 
 
 def by_status(rows: Sequence[tables.Row]) -> dict[str, dict[str, float]]:
-    """Number and CPU seconds of the samples of each status; beyond the tests' own where the rows tell that."""
+    """Sum number and CPU seconds of the samples by status; also CPU beyond the tests if the rows contain it."""
     found: dict[str, dict[str, float]] = {}
     for row in sorted(rows, key=lambda row: row["status"]):
         one = found.setdefault(row["status"], {"samples": 0, "wall_seconds": 0.0, "cpu_seconds": 0.0})
@@ -230,7 +230,7 @@ def by_status(rows: Sequence[tables.Row]) -> dict[str, dict[str, float]]:
 
 
 def report_of(runs: Sequence[tables.Run], *, cores: int) -> str:
-    """Markdown of every run."""
+    """Return Markdown of every run."""
     figures = [(run, figures_of(run, cores=cores)) for run in runs]
     loads = [run["load_before"] for run in runs]
     sources = " and ".join(sorted({run["cpu_source"] for run in runs}))
@@ -302,7 +302,7 @@ def _floors(figures: Sequence[tuple[tables.Run, Mapping[str, Any]]]) -> str:
 
 
 def compared(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
-    """How many verdicts differ between two result folders, beside how many do between two passes of one folder."""
+    """List the verdicts that differ between two result folders, and between two passes of the first folder."""
     pairs = [
         (mine, other)
         for mine in one["runs"]

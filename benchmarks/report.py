@@ -1,11 +1,11 @@
-"""Seconds and bytes that the HTML report of a sweep takes: 20 models, one answer to each of 1,140 tasks.
+"""Measure seconds and bytes of the HTML report of a sweep: 20 models, one answer to each of 1,140 tasks.
 
     python benchmarks/report.py [--models 20] [--tasks TASKS.parquet SAMPLES.jsonl.gz ...] [--keep FOLDER]
 
-With --tasks: recorded answers; the files beside theirs that end in _eval_results.json.gz give statuses and traces.
-Models take turns at the files, each with a third of the longer words changed in its own way. A further model then costs
-about 200 compressed bytes a task, where recorded models cost 170 to 370 beside one another; one that reasons costs 400,
-where the recorded one costs 650. A real sweep is therefore somewhat larger than this one.
+With --tasks: recorded answers; the files next to them that end in _eval_results.json.gz give statuses and traces.
+Models take turns at the files; each model changes a third of the longer words in a different way. One more model costs
+about 200 compressed bytes per task, while recorded models cost 170 to 370 next to each other; a reasoning model costs
+400, while the recorded one costs 650. A real sweep is therefore somewhat larger than this one.
 Without --tasks: the starter set, repeated. Prints a Markdown table; exit code 1 above 15 s or 15 MB.
 """
 
@@ -44,7 +44,7 @@ _TRACE = (
 
 
 class Recorded(NamedTuple):
-    """What a model once answered, and what became of it."""
+    """Recorded answer of a model, and its verdict."""
 
     answer: str
     solution: str
@@ -54,7 +54,7 @@ class Recorded(NamedTuple):
 
 
 def recorded_answers(files: list[Path]) -> dict[str, list[Recorded]]:
-    """Answers to each task with their statuses; a file without results gives failures without a trace."""
+    """Read the answers to each task with their statuses; a file without results gives failures without a trace."""
     found: dict[str, list[Recorded]] = {}
     for path in files:
         results = path.with_name(path.name.replace(".jsonl.gz", "_eval_results.json.gz"))
@@ -68,7 +68,7 @@ def recorded_answers(files: list[Path]) -> dict[str, list[Recorded]]:
 
 
 def starter_answers() -> dict[str, list[Recorded]]:
-    """The starter set's answers for the repeated tasks, every other one failing with a trace."""
+    """Return the starter set's answers for the repeated tasks; every second one fails with a trace."""
     path = Path(__file__).parents[1] / "data" / "starter" / "answers.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     answers = [
@@ -88,7 +88,7 @@ def _failures(place: int) -> dict[str, str]:
 
 
 def tasks_table(source: str) -> pa.Table:
-    """The tasks, the starter set's repeated up to 1,140."""
+    """Return the tasks; those of the starter set are repeated up to 1,140."""
     config = DatasetConfig(source=source)
     table = datasets.load_tasks(config, datasets.resolve(config))
     if source != "starter":
@@ -99,7 +99,7 @@ def tasks_table(source: str) -> pa.Table:
 
 
 def renamed(text: str, source: random.Random) -> str:
-    """The text with a third of its longer words changed, the same word always alike."""
+    """Change a third of the longer words of the text; equal words change alike."""
     changed: dict[str, str] = {}
 
     def other(match: re.Match[str]) -> str:
@@ -114,13 +114,13 @@ def renamed(text: str, source: random.Random) -> str:
 def model_rows(
     tasks: list[dict[str, Any]], recorded: dict[str, list[Recorded]], model: int
 ) -> Iterator[tuple[Any, ...]]:
-    """A samples, a solutions and a verdicts row for each task."""
-    source = random.Random(model)  # the same store every time
+    """Yield one row each of samples, solutions and verdicts for every task."""
+    source = random.Random(model)  # makes the same store every time
     for task in tasks:
         answers = recorded[task["task_id"]]
         given = answers[model % len(answers)]
         answer = renamed(given.answer, source)
-        # The same words change alike, so that the solution still stands in the answer, as it does in real ones.
+        # Equal words change alike, so that the answer still contains the solution, as real answers do.
         solution = answer if given.answer == given.solution else _within(answer, given)
         key = {"task_id": task["task_id"], "sample_index": 0}
         yield (
@@ -155,13 +155,13 @@ def _verdict(task: dict[str, Any], given: Recorded) -> dict[str, Any]:
 
 
 def _blank(schema: pa.Schema) -> dict[str, Any]:
-    """A row of nothing: null where a column may be, else its type's zero."""
+    """Return an empty row: null in nullable columns, otherwise the zero of the type."""
     zeros = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0.0}
     return {entry.name: None if entry.nullable else zeros.get(str(entry.type), []) for entry in schema}
 
 
 def fill_store(root: Path, tasks: pa.Table, recorded: dict[str, list[Recorded]], models: int) -> None:
-    """A store with one recorded run a model."""
+    """Fill a store with one recorded run per model."""
     store = open_store(root)
     task_rows = tasks.to_pylist()
     truths = [
@@ -205,7 +205,7 @@ def _record(store: Store, model: int) -> None:
 
 
 def measure(root: Path) -> bool:
-    """Write the report of all runs and print what it took; whether it keeps its promises."""
+    """Write the report of all runs and print its cost; return True if time and size keep the limits."""
     started, cpu_started = time.perf_counter(), time.process_time()
     runs = select_runs(root, ["sweep+*"])
     written = write_report(runs, root / "report.html")
@@ -223,7 +223,7 @@ def measure(root: Path) -> bool:
 
 
 def main() -> None:
-    """Fill a store, and measure the report over it."""
+    """Fill a store and measure the report over it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=20)
     parser.add_argument("--tasks", nargs="+", type=Path, help="task file, then recorded sample files, JSONL.gz")

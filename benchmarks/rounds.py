@@ -1,15 +1,15 @@
-"""Repair rounds: whether feedback quotes tests, at each level, over recorded failures; figures of a known model.
+"""Check if the feedback of repair rounds quotes tests, at each level, over recorded failures; show figures of a model.
 
     python benchmarks/rounds.py --data ../shared                 # the original's traces of two models, about a minute
     python benchmarks/rounds.py --data ../shared --store STORE --run NAME --run NAME    # also those of recorded runs
     python benchmarks/rounds.py --data ../shared --ids 0-19 --mending FOLDER            # also a run of three rounds
 
-For every failing sample of every source a feedback is made at each level, as a second round would send it. The check
-is not the product's own: no whole line of the test of 10 characters or more, and no 24 characters in a row of its text
-may stand in the feedback, unless the prompt or the answer holds them. Runs of blanks and quotation marks count as one
-blank; names of test methods are left out.
---mending runs three rounds over five starter tasks with a model on loopback that mends its answers in known rounds; a
-second call with the same folder reuses what is there.
+For every failing sample of every source, feedback is made at each level, as a second round would send it. The check is
+independent of the product's: the feedback must hold no whole line of the test of 10 or more characters, and no 24
+consecutive characters of its text, unless the prompt or the answer holds them. Runs of blanks and quotation marks count
+as one blank; names of test methods are left out.
+--mending runs three rounds over five starter tasks with a model on loopback that repairs its answers in known rounds; a
+second call with the same folder reuses its contents.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def _recorded(data: Path, name: str, tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[Failure]:
-    """Failing samples of a result file of the original evaluator, whose traces it holds."""
+    """Yield failing samples of a result file of the original evaluator, with their recorded traces."""
     for entry in read_results(data / "data" / f"{SAMPLE_FILES[name]}_eval_results.json.gz").entries:
         if entry.task_id in tasks and entry.status != "pass":
             task = tasks[entry.task_id]
@@ -88,7 +88,7 @@ def _recorded(data: Path, name: str, tasks: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _of_run(store: str, name: str) -> Iterator[Failure]:
-    """Failing samples of a recorded run."""
+    """Yield failing samples of a recorded run."""
     import pyarrow.parquet as pq
 
     run = find_run(store, name)
@@ -111,7 +111,7 @@ def _of_run(store: str, name: str) -> Iterator[Failure]:
 
 
 def _checked(failures: Sequence[Failure]) -> Iterator[tuple[str, int, int, int, int, int, float]]:
-    """One row a level: failing samples, those whose feedback quotes the test, and what kept the others from it."""
+    """Yield one row per level: failing samples, those whose feedback quotes the test, and counts of withheld parts."""
     for level in LEVELS:
         counts, began = Counter[str](), time.monotonic()
         for one in failures:
@@ -131,7 +131,7 @@ def _checked(failures: Sequence[Failure]) -> Iterator[tuple[str, int, int, int, 
 
 
 def quoted(text: str, test: str, known: Iterable[str], names: Sequence[str]) -> str:
-    """A piece of the test that a text quotes and that is not known; empty where there is none."""
+    """Return a piece of the test that a text quotes and that is not known; empty if there is none."""
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, "\0")
     known_text, whole, told = (_BLANKS.sub(" ", one) for one in ("\1".join(known), test, text))
@@ -144,7 +144,7 @@ def quoted(text: str, test: str, known: Iterable[str], names: Sequence[str]) -> 
 
 
 def _mending(folder: Path) -> list[Table]:
-    """Tables of a run of three rounds, of a model that mends its answers in known rounds."""
+    """Run three rounds with a model that repairs its answers in known rounds; return the tables."""
     from bigcodeflow.pipeline.progress import progress_listener
     from bigcodeflow.pipeline.runs import perform_all
     from bigcodeflow.store import open_store

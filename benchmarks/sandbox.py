@@ -1,4 +1,4 @@
-"""This backend beside the original evaluator: same machine, same run, same tasks, same number of workers.
+"""Compare this backend with the original evaluator: same machine, same run, same tasks, same number of workers.
 
     python benchmarks/sandbox.py --data ../shared --out FOLDER                     # everything, about an hour
     python benchmarks/sandbox.py --data ../shared --out FOLDER --sample-every 5    # the original on every fifth task
@@ -7,12 +7,12 @@
     python benchmarks/sandbox.py --data ../shared --out FOLDER --load 4            # verdicts beside four busy loops
 
 The comparison measures ground truths. The tasks are dealt into blocks of about equal duration; each block runs through
-the original (bigcodebench.evaluate, see original.py) and through this engine, in turns, so that what else the machine
-does falls on both. In a block one sample runs at a time in each worker on both sides. The whole pass of this engine,
-with its default slots, is measured before and after the blocks; the slower one counts. Every measured command is a
-process of its own: imports, cluster and warm parents are part of its wall and CPU time. The original's time for a whole
-pass is its imports, once, and the time of each check as measured, replayed on its workers in the dataset's order; the
-sum of its blocks, whose ends leave a worker idle, is shown too.
+the original (bigcodebench.evaluate, see original.py) and through this engine, in turns, so that other load on the
+machine affects both. In a block each worker runs one sample at a time on both sides. This engine's whole pass, with its
+default slots, is measured before and after the blocks; the slower one counts. Each measured command is a separate
+process: imports, cluster and warm parents are part of its wall and CPU time. The original's time for a whole pass is
+one import time plus the measured time of each check, replayed on its workers in the dataset's order; the sum of its
+blocks, which leave a worker idle at their ends, is shown too.
 
 Every measurement is appended to FOLDER/runs.jsonl when it ends, and not repeated by the same command: a run may be
 stopped and started again at any time. The tables go to standard output and to FOLDER/report.md.
@@ -61,7 +61,7 @@ class Unit(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Identity of the measurement, by which a finished one is found again."""
+        """Identity of the measurement, used to recognise a finished one."""
         return hashlib.sha256(json.dumps(self).encode()).hexdigest()[:16]
 
 
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def plan(arguments: argparse.Namespace, ids: Sequence[str], recorded: dict[str, tables.Recorded]) -> list[Unit]:
-    """The measurements that the arguments ask for, in the order in which they are made."""
+    """Return the measurements that the arguments ask for, in the order in which they are made."""
     job = Job(arguments.workers, arguments.slots)
     if arguments.scaling:
         quick = [task_id for task_id in ids if is_quick(recorded[task_id], arguments.longest)]
@@ -100,7 +100,7 @@ def plan(arguments: argparse.Namespace, ids: Sequence[str], recorded: dict[str, 
 def comparison_units(
     arguments: argparse.Namespace, ids: Sequence[str], recorded: dict[str, tables.Recorded], job: Job
 ) -> list[Unit]:
-    """Our whole pass, blocks through both in alternating order, our whole pass again."""
+    """Return our whole pass, blocks through both sides in alternating order, and our whole pass again."""
     sampled = set(tables.every_kth(ids, recorded, arguments.sample_every))
     blocks = tables.dealt([task_id for task_id in ids if task_id in sampled], recorded, arguments.blocks)
     units = []
@@ -118,18 +118,18 @@ def comparison_units(
 def scaling_units(
     ids: Sequence[str], recorded: dict[str, tables.Recorded], job: Job, sizes: Sequence[int]
 ) -> list[Unit]:
-    """Passes of growing size over tasks of the same kind, shortest first so that every part of them is alike."""
+    """Return passes of growing size over tasks of the same kind, shortest first so that all parts are alike."""
     chosen = sorted(ids, key=lambda task_id: (recorded[task_id].suite_wall_seconds, task_id))
     return [Unit("scaling", "ours", f"{size:,}", tuple(chosen), job._replace(executions=size)) for size in sizes]
 
 
 def is_quick(recorded: tables.Recorded, seconds: float) -> bool:
-    """Whether a task's own solution passes, and its tests take so little that it can be executed again and again."""
+    """Tell if a task's reference solution passes, and its tests are short enough to be executed again and again."""
     return recorded.status == "pass" and max(recorded.suite_wall_seconds, recorded.suite_cpu_seconds) <= seconds
 
 
 def perform(units: Sequence[Unit], tasks: Sequence[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
-    """Measure what was not measured yet; every unit's run, in the units' order."""
+    """Make the missing measurements; return every unit's run, in the units' order."""
     by_id = {task["task_id"]: task for task in tasks}
 
     def run_of(unit: Unit) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def perform(units: Sequence[Unit], tasks: Sequence[dict[str, Any]], path: Path) 
 
 
 def measured(unit: Unit, tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What a unit took, and its rows."""
+    """Measure a unit; return its cost and its rows."""
     if unit.side == "ours":
         return run_ours(tasks, unit.job, with_memory=unit.kind == "scaling")
     run = run_original(tasks, workers=unit.job.workers, compiled=not unit.uncompiled)
@@ -152,7 +152,7 @@ def measured(unit: Unit, tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def run_ours(tasks: Sequence[dict[str, Any]], job: Job, *, with_memory: bool) -> dict[str, Any]:
-    """One pass of this engine, in a process of its own.
+    """Run one pass of this engine in a separate process.
 
     Raises:
         ExecutionError: it ended with an error.
@@ -173,7 +173,7 @@ def run_ours(tasks: Sequence[dict[str, Any]], job: Job, *, with_memory: bool) ->
 
 @contextmanager
 def busy_loops(number: int) -> Iterator[None]:
-    """Processes that hold a core each as far as they get one."""
+    """Start processes that each use as much of one core as they get; kill them at the end."""
     loops = [subprocess.Popen([sys.executable, "-I", "-c", _BUSY_LOOP]) for _ in range(number)]
     try:
         yield
@@ -184,7 +184,7 @@ def busy_loops(number: int) -> Iterator[None]:
 
 
 def read_recorded(data: Path) -> dict[str, tables.Recorded]:
-    """Recorded costs by task."""
+    """Read the recorded costs by task."""
     with (data / "env" / "ground_truth.csv").open() as file:
         return {
             row["task_id"]: tables.Recorded(

@@ -1,4 +1,4 @@
-"""Wall time, CPU time and memory of a command with every process that it starts; measurements are kept in a file."""
+"""Measure wall time, CPU time and memory of a command with all its processes; keep measurements in a file."""
 
 import json
 import os
@@ -21,31 +21,31 @@ class Keyed(Protocol):
 
     @property
     def key(self) -> str:
-        """Identity of the measurement, by which a finished one is found again."""
+        """Identity of the measurement, used to recognise a finished one."""
 
 
 U = TypeVar("U", bound=Keyed)
 _LOOK_SECONDS = 1.0
 _SECONDS_TO_EMPTY = 2.0
-#: A shell that puts itself into the control group given first, and becomes the command that follows.
+#: Shell command that moves itself into the control group given first, then executes the command that follows.
 _ENTER = ["/bin/sh", "-c", 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"', "sh"]
 
 
 class Measured(NamedTuple):
-    """What one command took."""
+    """Cost of one command."""
 
     exit_code: int
     wall_seconds: float
     cpu_seconds: float
-    """Of all its processes, however they ended, where control groups are writable; else of those waited for."""
+    """CPU of all its processes, however they ended, if control groups are writable; else of those waited for."""
     cpu_source: str
     """'control group' or 'waited children'."""
     peak_memory_mib: float
-    """Largest sum of proportional set sizes, looked at once a second; 0 where it was not asked for."""
+    """Largest sum of proportional set sizes, sampled once a second; 0 if it was not requested."""
 
 
 class _Group:
-    """A control group of version 2 for one command, or a stand-in where none can be made."""
+    """Control group of version 2 for one command, or a placeholder if none can be made."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -68,7 +68,7 @@ class _Group:
 
 
 def measured_once(path: Path, units: Iterable[U], perform: Callable[[U], dict[str, Any]]) -> list[dict[str, Any]]:
-    """The run of every unit, in their order; one that stands in the file, one JSON object a line, is not made again."""
+    """Return the run of every unit, in order; reuse the runs in the file, which has one JSON object per line."""
     lines = path.read_text().splitlines() if path.exists() else []
     finished = {run["key"]: run for run in map(json.loads, lines)}
     runs = []
@@ -86,13 +86,13 @@ def measured_once(path: Path, units: Iterable[U], perform: Callable[[U], dict[st
 def measure(
     command: Sequence[str], *, log: Path, timeout_seconds: float | None = None, with_memory: bool = False
 ) -> Measured:
-    """Run a command to its end, with its output in a file, and tell what it and its descendants took.
+    """Run a command to its end, with its output in a file; return the cost of it and its descendants.
 
     Args:
         command: argument vector.
         log: file for standard output and error.
         timeout_seconds: the command is killed after that long.
-        with_memory: also look at the memory once a second, which costs the machine a few milliseconds each time.
+        with_memory: also sample the memory once a second, which costs the machine a few milliseconds each time.
     """
     with _group() as group, log.open("wb") as output:
         before = _waited_seconds()
@@ -109,7 +109,7 @@ def measure(
         wall_seconds = time.monotonic() - began
         waited = _waited_seconds() - before
         grouped = group.cpu_seconds()
-    # A descendant may have moved to a control group of its own: what was waited for counts it all the same.
+    # A descendant may have moved to another control group: the time of waited children still counts it.
     source = "control group" if grouped >= waited else "waited children"
     return Measured(code, wall_seconds, max(grouped, waited), source, peak_mib)
 
@@ -117,7 +117,7 @@ def measure(
 def _wait(
     process: "subprocess.Popen[bytes]", group: _Group, timeout_seconds: float | None, *, with_memory: bool
 ) -> float:
-    """Wait for the end, and return the peak of memory."""
+    """Wait for the end; return the peak of memory in MiB."""
     peaks = [0.0]
     over = threading.Event()
 
@@ -139,7 +139,7 @@ def _wait(
 
 
 def _pss_mib(pid: int) -> float:
-    with suppress(OSError):  # it ended, or is another user's
+    with suppress(OSError):  # the process ended, or belongs to another user
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) / 1024
@@ -169,7 +169,7 @@ def _group() -> Iterator[_Group]:
 
 
 def _own_group() -> Path | None:
-    """Folder of this process's control group in the version 2 hierarchy, where there is one."""
+    """Return the folder of this process's control group in the version 2 hierarchy; None if there is none."""
     for root in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")):
         if (root / "cgroup.controllers").exists():
             lines = Path("/proc/self/cgroup").read_text().splitlines()
@@ -180,7 +180,7 @@ def _own_group() -> Path | None:
 
 def _remove(path: Path) -> None:
     with suppress(OSError):
-        (path / "cgroup.kill").write_text("1")  # whatever the command left behind
+        (path / "cgroup.kill").write_text("1")  # ends processes that the command left behind
     give_up_at = time.monotonic() + _SECONDS_TO_EMPTY
     while path.exists() and time.monotonic() < give_up_at:
         with suppress(OSError):

@@ -1,9 +1,9 @@
-"""One pass of ground truths through this project's own engine, in a process of its own, so that it can be measured.
+"""Run one pass of ground truths through this project's engine, in a separate process, so that it can be measured.
 
     python sandbox_pass.py FOLDER
 
-FOLDER holds tasks.parquet, as the dataset stage leaves it, and job.json (the fields of Job). result.json is written
-there: one row an execution. The process starts its cluster and everything else itself and ends when all is done.
+FOLDER holds tasks.parquet, as the dataset stage writes it, and job.json (the fields of Job). result.json is written
+there: one row per execution. The process starts its cluster and everything else itself and ends when all is done.
 """
 
 import hashlib
@@ -28,21 +28,21 @@ from bigcodeflow.execution.workers import Workers
 
 
 class Job(NamedTuple):
-    """How the pass is executed."""
+    """Settings of the pass."""
 
     workers: int
     slots: int = 0
-    """Executions at once in a worker; 0 leaves the setting's default."""
+    """Concurrent executions of a worker; 0 uses the setting's default."""
     executions: int = 0
-    """Executions in all, each with a program of its own; 0 executes every task once."""
+    """Executions in all, each with a different program; 0 executes every task once."""
     confirms: bool = True
-    """Execute what failed again, as the ground-truth stage does."""
+    """Execute failures again, as the ground-truth stage does."""
     slice_size: int = 0
-    """Executions that are handed to the engine at a time, so that memory and disk hold no more; 0: all at once."""
+    """Executions handed to the engine at a time, which limits memory and disk; 0: all at once."""
 
 
 class Execution(NamedTuple):
-    """One execution: whose, which, and what is executed."""
+    """One execution: its task, its sample number, and its work item."""
 
     task_id: str
     sample: int
@@ -71,10 +71,10 @@ def main() -> None:
 
 
 def repeated(planned: list[Planned], executions: int) -> list[tuple[Planned, int]]:
-    """Plans with sample numbers: a part of the plans spread evenly, or all of them again and again.
+    """Return plans with sample numbers: an evenly spread part of the plans, or all of them repeated.
 
     Args:
-        planned: one plan a task, in an order whose even parts are alike.
+        planned: one plan per task, in an order whose even parts are alike.
         executions: length of the result.
     """
     count = len(planned)
@@ -84,7 +84,7 @@ def repeated(planned: list[Planned], executions: int) -> list[tuple[Planned, int
 
 
 def distinct_executions(plans: Iterable[tuple[Planned, int]]) -> Iterator[Execution]:
-    """Executions whose keys all differ: a program that was met before ends in a comment of its own."""
+    """Yield executions with distinct keys: a program that occurred before gets a comment that makes it different."""
     keys = set()
     for plan, sample in plans:
         item = plan.item
@@ -97,9 +97,9 @@ def distinct_executions(plans: Iterable[tuple[Planned, int]]) -> Iterator[Execut
 
 
 def result_rows(executions: Iterable[Execution], verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What the comparison needs of each execution's last verdict, in the executions' order.
+    """Return the columns that the comparison needs from each execution's last verdict, in the executions' order.
 
-    ``test_cpu_seconds`` is null where verdicts do not tell what the tests alone took.
+    ``test_cpu_seconds`` is null if verdicts do not contain the time of the tests alone.
     """
     by_key = {verdict["verdict_key"]: verdict for verdict in verdicts}
     rows = []

@@ -1,4 +1,4 @@
-"""The report of ``sandbox.py``: says what was measured, what was extrapolated, and how the goals stand."""
+"""Write the report of ``sandbox.py``: measured figures, extrapolated figures, and the state of the goals."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ GOAL_WALL, GOAL_MEDIAN, GOAL_FLOOR, GOAL_OVERHEAD_MS = 7.0, 15.0, 1.2, 35.0
 
 
 class Sides(NamedTuple):
-    """The comparison's runs, put in order."""
+    """Runs of the comparison, put in order."""
 
     original: list[Run]
     ours: list[Run]
@@ -20,7 +20,7 @@ class Sides(NamedTuple):
 
 
 def report(runs: Sequence[Run], ids: Sequence[str], recorded: Mapping[str, Recorded], *, workers: int) -> str:
-    """Markdown of whatever was measured."""
+    """Return Markdown of all measurements."""
     kinds = {run["kind"] for run in runs}
     if "scaling" in kinds:
         return _scaling(runs)
@@ -115,7 +115,7 @@ def _comparison(sides: Sides, ids: Sequence[str], recorded: Mapping[str, Recorde
 
 
 def _pairs(pairs: Sequence[tuple[Run, Run]]) -> str:
-    """Blocks added up: the same tasks, all measured, on both sides."""
+    """Add up the blocks: the same tasks, all measured, on both sides."""
     theirs, ours = (tables.rows_by_task(side) for side in zip(*pairs, strict=True))
     walls = [sum(run["wall_seconds"] for run in side) for side in zip(*pairs, strict=True)]
     used = [sum(run["cpu_seconds"] for run in side) for side in zip(*pairs, strict=True)]

@@ -1,4 +1,4 @@
-"""What the measurements of ``sandbox.py`` come to: totals, ratios, estimates and Markdown tables. No measuring here."""
+"""Compute totals, ratios, estimates and Markdown tables from the measurements of ``sandbox.py``; measure nothing."""
 
 import heapq
 import math
@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 Row = Mapping[str, Any]
 Run = Mapping[str, Any]
-"""One measured command: kind, side, name, wall_seconds, cpu_seconds, …, rows (one a task or execution)."""
+"""One measured command: kind, side, name, wall_seconds, cpu_seconds, …, rows (one per task or execution)."""
 
 _MOST_LISTED = 40
 
 
 class Recorded(NamedTuple):
-    """What is known of a task from an earlier measurement: for ordering, sampling and extrapolation only."""
+    """Figures of a task from an earlier measurement: for ordering, sampling and extrapolation only."""
 
     original_wall_seconds: float
     suite_wall_seconds: float
@@ -26,14 +26,14 @@ class Estimate(NamedTuple):
     """Cost of the original for all tasks, of which some were measured."""
 
     wall_seconds: float
-    """One call on all tasks in the dataset's order: each check's own time, replayed on that many workers."""
+    """One call on all tasks in the dataset's order: the time of each check, replayed on that many workers."""
     cpu_seconds: float
     measured_tasks: int
     tasks: int
 
 
 class Goal(NamedTuple):
-    """A figure, and what it should be."""
+    """A figure and its target."""
 
     value: float
     text: str
@@ -47,16 +47,16 @@ class Goal(NamedTuple):
 
 
 def every_kth(ids: Sequence[str], recorded: Mapping[str, Recorded], step: int) -> list[str]:
-    """Every step-th task in order of the original's recorded time, beginning in the middle of the first step."""
+    """Return every step-th task in order of the original's recorded time, beginning in the middle of the first step."""
     ordered = sorted(ids, key=lambda task_id: (recorded[task_id].original_wall_seconds, task_id))
     return ordered[(step - 1) // 2 :: step]
 
 
 def dealt(ids: Sequence[str], recorded: Mapping[str, Recorded], blocks: int) -> list[list[str]]:
-    """Blocks of about equal duration, each with short and long tasks; inside a block the ids' own order.
+    """Deal ids into blocks of about equal duration, each with short and long tasks; keep the ids' order in a block.
 
-    The longest task goes to the block that has the least so far, and so on down; tasks that take no time go to the
-    block that has the fewest, so that none stays empty.
+    The longest task goes to the block with the least time so far, and so on down; tasks that take no time go to the
+    block with the fewest tasks, so that none stays empty.
     """
     loads = [(0.0, 0, number) for number in range(min(blocks, len(ids)))]
     chosen: list[set[str]] = [set() for _ in loads]
@@ -68,7 +68,7 @@ def dealt(ids: Sequence[str], recorded: Mapping[str, Recorded], blocks: int) -> 
 
 
 def replayed_seconds(walls: Sequence[float], workers: int) -> float:
-    """Time until the last of the pieces of work ends, each started in turn by the first worker that is free."""
+    """Return the time until the last piece of work ends; each is started in turn by the first worker that is free."""
     free_at = [0.0] * workers
     for wall in walls:
         heapq.heapreplace(free_at, free_at[0] + wall)
@@ -78,11 +78,11 @@ def replayed_seconds(walls: Sequence[float], workers: int) -> float:
 def estimate(
     rows: Mapping[str, Row], ids: Sequence[str], recorded: Mapping[str, Recorded], *, workers: int
 ) -> Estimate:
-    """Cost of the original's checks of all ids, in that order, from those of them that were measured.
+    """Estimate the cost of the original's checks of all ids, in that order, from the measured ones.
 
-    One that was not measured is taken to cost what its tests took when they were recorded, and the mean of what the
-    measured ones cost beyond their tests, but no more wall time than the original took when it was recorded; one whose
-    recorded verdict is a timeout, its recorded time. Measured timeouts say nothing about the others.
+    An unmeasured check is assumed to cost the recorded time of its tests plus the mean cost of the measured checks
+    beyond their tests, but no more wall time than the original's recorded time; if the recorded verdict is a timeout,
+    the wall time is the recorded time. Measured timeouts are ignored when other checks are estimated.
     """
     plain = [name for name in rows if "timeout" not in (recorded[name].status, rows[name]["status"])]
     more_wall, more_cpu = (
@@ -106,13 +106,13 @@ def estimate(
 def without_timeouts(
     rows: Mapping[str, Row], ids: Sequence[str], recorded: Mapping[str, Recorded]
 ) -> tuple[dict[str, Row], list[str]]:
-    """Rows and ids less those that ran into the time limit, measured here or, where they were not, recorded."""
+    """Return rows and ids without those that ran into the time limit: measured here or, if not measured, recorded."""
     kept = [name for name in ids if (rows[name]["status"] if name in rows else recorded[name].status) != "timeout"]
     return {name: rows[name] for name in kept if name in rows}, kept
 
 
 def rows_by_task(runs: Sequence[Run]) -> dict[str, Row]:
-    """Rows of several runs by task; of the executions of one task the first counts."""
+    """Return the rows of several runs by task; the first execution of a task counts."""
     found: dict[str, Row] = {}
     for run in runs:
         for row in run["rows"]:
@@ -121,17 +121,17 @@ def rows_by_task(runs: Sequence[Run]) -> dict[str, Row]:
 
 
 def suite_cpu(rows: Sequence[Row]) -> tuple[float, bool]:
-    """CPU time of the tests themselves and whether it was measured; else all of the sandbox's stands in."""
+    """Return the CPU time of the tests and True if it was measured; else the sandboxes' total CPU time and False."""
     is_measured = all(row["test_cpu_seconds"] is not None for row in rows)
     name = "test_cpu_seconds" if is_measured else "cpu_seconds"
     return sum(row[name] for row in rows), is_measured
 
 
 def floor_seconds(runs: Sequence[Run], task_ids: Sequence[str], cores: int) -> float:
-    """No schedule ends sooner: all the tests' CPU time spread over the cores, or the longest test.
+    """Return a lower bound of any schedule: all the tests' CPU time spread over the cores, or the longest test.
 
-    Each task counts as it was in the run that was quickest with it: other work on the machine makes tests last longer,
-    and would raise the floor together with the pass that is held against it.
+    Each task counts with its quickest run: other work on the machine makes tests last longer, and would raise the bound
+    together with the pass that is compared with it.
     """
     wanted = set(task_ids)
     cpu, wall = {}, {}
@@ -144,7 +144,7 @@ def floor_seconds(runs: Sequence[Run], task_ids: Sequence[str], cores: int) -> f
 
 
 def median_ratio(theirs: Mapping[str, Row], ours: Mapping[str, Row]) -> float:
-    """Median of the original's wall time over ours, over the tasks that passed on both sides.
+    """Return the median of the original's wall time over ours, over the tasks that passed on both sides.
 
     A check that gave up early, or hung, would make either side look fast.
     """
@@ -154,18 +154,18 @@ def median_ratio(theirs: Mapping[str, Row], ours: Mapping[str, Row]) -> float:
 
 
 def median_of(rows: Mapping[str, Row], name: str) -> float:
-    """Median of one column."""
+    """Return the median of one column."""
     return statistics.median(row[name] for row in rows.values())
 
 
 def table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     cells = [head, ["---", *["---:"] * (len(head) - 1)], *lines]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in cells) + "\n"
 
 
 def block_table(blocks: Sequence[tuple[Run, Run]]) -> str:
-    """Pairs of measured blocks, the original's first."""
+    """Return the table of pairs of measured blocks, the original's first."""
     lines = [
         [
             theirs["name"],
@@ -182,7 +182,7 @@ def block_table(blocks: Sequence[tuple[Run, Run]]) -> str:
 
 
 def differing(theirs: Mapping[str, Row], ours: Mapping[str, Row]) -> list[str]:
-    """Tasks that passed on one side only, as 'task: there, here'."""
+    """List the tasks that passed on one side only, as 'task: there, here'."""
     return [
         f"{task_id}: {theirs[task_id]['status']}, {ours[task_id]['status']}"
         for task_id in theirs
@@ -191,13 +191,13 @@ def differing(theirs: Mapping[str, Row], ours: Mapping[str, Row]) -> list[str]:
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Texts as a Markdown list, the first of them where they are many."""
+    """Return texts as a Markdown list; a long list is shortened."""
     more = [f"… and {len(texts) - _MOST_LISTED} more"] if len(texts) > _MOST_LISTED else []
     return "\n".join(f"- {text}" for text in [*texts[:_MOST_LISTED], *more]) or "- none"
 
 
 def scaling_table(runs: Sequence[Run]) -> str:
-    """Cost of one execution by the number of executions."""
+    """Return a table of the cost of one execution by the number of executions."""
     lines = []
     for run in runs:
         number = len(run["rows"])
@@ -212,7 +212,7 @@ def scaling_table(runs: Sequence[Run]) -> str:
 
 
 def load_report(idle: Run, loaded: Run) -> str:
-    """Verdicts of the same executions on an idle and on a loaded machine."""
+    """Compare the verdicts of the same executions on an idle and on a loaded machine."""
     before, after = ({row["task_id"]: row for row in run["rows"]} for run in (idle, loaded))
     changed = [
         f"{task_id}: {before[task_id]['status']} idle, {after[task_id]['status']} loaded"

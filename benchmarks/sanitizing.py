@@ -1,13 +1,12 @@
-"""Seconds that sanitizing takes on one core, and how many recorded answers come out as the original's did.
+"""Measure the seconds of sanitizing on one core, and the recorded answers with the same result as the original's.
 
     python benchmarks/sanitizing.py ../shared/data/samples/*/*_calibrated*.jsonl.gz
     python benchmarks/sanitizing.py --differences ../shared/data/samples/*/*_calibrated*.jsonl.gz [--write FOLDER]
     bigcodeflow evaluate --samples FOLDER/robust/FILE …    # and parity/FILE, then bigcodeflow compare
 
-Every file holds `task_id`, `raw_solution` and, as the original made it, `solution`. Prints a Markdown table, or what
-robust mode makes of each answer where parity makes another program of it; --write keeps both programs of these.
-Exit code 1: robust lost an entry point, or made a program that does not compile of an answer whose parity solution
-does.
+Every file holds `task_id`, `raw_solution` and, as the original made it, `solution`. Prints a Markdown table, or the
+robust program of each answer for which parity makes a different one; --write keeps both programs of these answers.
+Exit code 1: robust lost an entry point, or made a program that does not compile while the parity program compiles.
 """
 
 import argparse
@@ -36,14 +35,14 @@ _MODES: tuple[Mode, Mode] = ("parity", "robust")
 
 
 def seconds(texts: list[str], mode: Mode) -> tuple[float, list[str]]:
-    """CPU seconds of sanitizing the texts, and their solutions."""
+    """Return the CPU seconds of sanitizing the texts, and their solutions."""
     started = time.process_time()
     solutions = [sanitize(text, entry_point=_ENTRY_POINT, mode=mode) for text in texts]
     return time.process_time() - started, solutions
 
 
 def row(name: str, texts: list[str], expected: list[str] | None = None) -> str:
-    """One row of the table."""
+    """Return one row of the table."""
     parity_seconds, solutions = seconds(texts, "parity")
     robust_seconds, _ = seconds(texts, "robust")
     agreement = ""
@@ -54,7 +53,7 @@ def row(name: str, texts: list[str], expected: list[str] | None = None) -> str:
 
 
 def differences(path: Path, folder: Path | None) -> bool:
-    """Print how robust differs from parity, answer by answer, and tell whether it lost none."""
+    """Print how robust differs from parity, answer by answer; return True if none got worse."""
     lost = differing = 0
     kept = [(folder / mode / path.name.removesuffix(".gz")).open("w") for mode in _MODES] if folder else []
     with gzip.open(path, "rt", encoding="utf-8") as file:

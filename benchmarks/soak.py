@@ -1,10 +1,10 @@
-"""Honest samples among hostile ones, as many at a time as one worker takes on 16 cores, all forked by one zygote.
+"""Run honest samples among hostile ones, as many at a time as one worker takes on 16 cores, all from one zygote.
 
     python benchmarks/soak.py [--samples 1000] [--slots 128] [--hostile 0.125] [--environment starter]
 
-The hostile ones write to every descriptor, signal every process, leave daemons behind, or close all that is open.
-Prints how both kinds ended and what was left; exit code 1 when an honest sample did not pass or printed what another
-one should, or when descriptors or processes are left.
+The hostile samples write to every descriptor, signal every process, leave daemons behind, or close all that is open.
+Prints how both kinds ended and what was left; exit code 1 if an honest sample did not pass or printed the text of
+another one, or if descriptors or processes are left.
 """
 
 import argparse
@@ -57,7 +57,7 @@ _SECONDS_TO_SETTLE = 10.0
 
 
 def main() -> None:
-    """Execute, print, and judge."""
+    """Execute the samples, print the results, and judge them."""
     arguments = _arguments()
     chance = random.Random(1)
     kinds = ["honest"] * (arguments.samples - int(arguments.samples * arguments.hostile))
@@ -68,7 +68,7 @@ def main() -> None:
     untouched = _held()
     with closing(backend):
         backend.check()
-        time.sleep(_SECONDS_TO_SETTLE / 4)  # its own sample ends
+        time.sleep(_SECONDS_TO_SETTLE / 4)  # wait for the end of the sample that check() executed
         before, began = _held(), time.monotonic()
         with _most_in_flight(backend) as most, ThreadPoolExecutor(arguments.slots) as pool:
             found = list(pool.map(lambda program: _judged(backend, program), programs))
@@ -100,7 +100,7 @@ def _judged(backend: LocalBackend, program: str) -> dict[str, Any]:
 
 @contextmanager
 def _most_in_flight(backend: LocalBackend) -> Iterator[list[int]]:
-    """Numbers of processes that the zygote without libraries has forked, looked at twice a second."""
+    """Yield a list of the numbers of processes that the zygote without libraries has forked, read twice a second."""
     zygote, found, over = psutil.Process(backend.kept_warm().zygotes[frozenset()].pid), [0], threading.Event()
 
     def look() -> None:
@@ -117,7 +117,7 @@ def _most_in_flight(backend: LocalBackend) -> Iterator[list[int]]:
 
 
 def _held() -> tuple[int, int]:
-    """Descriptors of this process and of all below it, and how many are below."""
+    """Return the descriptors of this process and all its descendants, and the number of descendants."""
     descriptors = processes = 0
     for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
         with suppress(psutil.NoSuchProcess):
@@ -127,7 +127,7 @@ def _held() -> tuple[int, int]:
 
 
 def _left(before: tuple[int, int]) -> tuple[int, int]:
-    """Descriptors and processes more than before, once the kernel has had a moment to finish what was killed."""
+    """Return the increase in descriptors and processes, after the kernel had time to finish what was killed."""
     give_up_at = time.monotonic() + _SECONDS_TO_SETTLE
     while True:
         time.sleep(0.2)

@@ -1,16 +1,16 @@
-"""A service under full load for long: completions of which a share is hostile, and what it holds minute by minute.
+"""Run a service under full load for a long time, with a share of hostile completions; show its resources per minute.
 
     python benchmarks/soak_service.py [--minutes 60] [--hostile 0.05] [--clients 32] [--cores 2] [--environment starter]
 
-Clients ask /submit, each for the next completion once the last one is judged; no two are equal. Prints a row a minute:
-completions judged, refusals for a full queue, latency, and what the service with all below it holds: processes,
-descriptors, memory (of its own process; of all, with shared pages counted once) and temporary files. Then it waits
-until the service is idle, ends it, and looks for what is left.
+Clients call /submit; each sends its next completion after the last one is judged; no two are equal. Prints a row per
+minute: completions judged, refusals for a full queue, latency, and the resources of the service with all descendants:
+processes, descriptors, memory (of its process; of all, with shared pages counted once) and temporary files. Then it
+waits until the service is idle, ends it, and looks for leftovers.
 
-Exit code 1 when an honest completion was judged wrongly or a hostile one passed, when processes, descriptors or files
-are left, when memory grew after the service's store of results was full, or when the last minute's throughput differs
-from the first one's by more than --tolerance. Where others use the machine too, throughput is compared by the CPU
-seconds that they left: those that pass on all cores, less what is neither the service's nor idle.
+Exit code 1 if an honest completion was judged wrongly or a hostile one passed, if processes, descriptors or files are
+left, if memory grew after the service's store of results was full, or if the throughput of the last minute differs from
+that of the first by more than --tolerance. If others use the machine too, throughput is compared per available CPU
+second: the seconds of all cores, less those used by other programs.
 """
 
 import argparse
@@ -40,7 +40,7 @@ from bigcodeflow.execution.backends.observation import usage_of
 
 _KEY = "the-key-of-this-soak"
 _SECONDS = 2.0
-#: Honest completions by what is to be said of them; each kind is as frequent as the others.
+#: Honest completions by expected verdict; all kinds are equally frequent.
 _HONEST = {
     "pass": "def task_func():\n    return sum(range({work})) * 0 + 42  # {number}\n",
     "fail": "def task_func():\n    return sum(range({work})) * 0 + 41  # {number}\n",
@@ -64,7 +64,7 @@ _SECONDS_TO_SETTLE = 15.0
 
 
 class Held(NamedTuple):
-    """What the service and all below it hold."""
+    """Resources that the service and all its descendants hold."""
 
     processes: int
     descriptors: int
@@ -73,25 +73,25 @@ class Held(NamedTuple):
     files: int
 
     def row(self) -> str:
-        """As cells of a table."""
+        """Return the figures as cells of a table."""
         own = f"{self.own_mib:.0f} | {self.all_mib:.0f}"
         return f"{self.processes} | {self.descriptors} | {own} | {self.files}"
 
 
 @dataclass
 class Minute:
-    """What happened in one minute."""
+    """Events of one minute."""
 
     judged: int = 0
     busy: int = 0
     seconds: list[float] = field(default_factory=list)
     left_cpu_seconds: float = 0.0
-    """CPU seconds that passed on all cores, less what others took."""
+    """CPU seconds of all cores, less those that other programs took."""
 
 
 @dataclass
 class Load:
-    """Clients and what they were answered."""
+    """Clients and the answers that they received."""
 
     url: str
     hostile: float
@@ -103,7 +103,7 @@ class Load:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ask(self, seed: int) -> None:
-        """One client, until the time is over."""
+        """Run one client until the time is over."""
         chance = random.Random(seed)
         with httpx2.Client(base_url=self.url, auth=("soak", _KEY), timeout=120, trust_env=False) as client:
             while time.monotonic() < self.until:
@@ -136,18 +136,18 @@ class Load:
             status = found["extra"]["verdict"]["status"] if answer.status_code == 200 else str(answer.status_code)
             self.results[f"{'honest' if kind in _HONEST else kind}: {status}"] += 1
             accepted = found.get("accepted")
-            # What the machine failed is no verdict, and is repeated by clients; anything else must be right.
+            # A failure of the machine is no verdict, and clients repeat it; anything else must be right.
             if answer.status_code != 504 and accepted is not _EXPECTED.get(kind, False):
                 self.wrong.append(f"{kind}: {answer.text[:500]}")
 
 
 def main() -> None:
-    """Load, print, and judge."""
+    """Load the service, print the figures, and judge them."""
     arguments = _arguments()
     with tempfile.TemporaryDirectory() as folder, _service(arguments, Path(folder)) as (process, url):
         load = Load(url, 1.0)
         load.until = time.monotonic() + 5
-        load.ask(0)  # each kind of process has been there once
+        load.ask(0)  # each kind of process has existed once
         time.sleep(_SECONDS_TO_SETTLE / 3)
         before = _held(process, Path(folder))
         print(f"| {' | '.join(_COLUMNS)} |")
@@ -170,7 +170,7 @@ def main() -> None:
 
 
 def _loaded(load: Load, arguments: argparse.Namespace, process: psutil.Process, folder: Path) -> list[Held]:
-    """Run the clients; what the service held at the end of each minute."""
+    """Run the clients; return the resources of the service at the end of each minute."""
     rows: list[Held] = []
     load.until = time.monotonic() + 60 * arguments.minutes
     with ThreadPoolExecutor(arguments.clients) as pool:
@@ -211,7 +211,7 @@ def _problems(load: Load, rows: list[Held], before: Held, after: Held, tolerance
 
 @contextmanager
 def _service(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[psutil.Process, str]]:
-    """A service of its own, whose temporary files lie in a folder."""
+    """Start a separate service, whose temporary files are in a folder."""
     command = [Path(sys.executable).with_name("bigcodeflow"), "serve", "--environment", arguments.environment]
     command += ["--port", "0", "--cores", str(arguments.cores), "--memory-mib", "512", "--disk-mib", "64"]
     command += ["--processes", "64", "--max-queue", str(4 * arguments.clients)]
@@ -238,13 +238,13 @@ def _held(process: psutil.Process, folder: Path) -> Held:
 
 
 def _left_cpu_seconds(process: psutil.Process) -> float:
-    """CPU seconds of the machine since its start that were idle or the service's own."""
+    """Return the CPU seconds of the machine since its start that were idle or used by the service."""
     times = psutil.cpu_times()
     return float(times.idle + times.iowait + usage_of([process.pid]).cpu_seconds)
 
 
 def _settled(process: psutil.Process, folder: Path, before: Held) -> Held:
-    """What is held once nothing more is than before, or after a while."""
+    """Return the resources when they are no more than before, or after a timeout."""
     give_up_at = time.monotonic() + _SECONDS_TO_SETTLE
     while True:
         now = _held(process, folder)

@@ -1,10 +1,10 @@
-"""Writes data/bigcodebench/solve_rates.jsonl: which share of published models solves each task of BigCodeBench.
+"""Write data/bigcodebench/solve_rates.jsonl: the share of published models that solves each task of BigCodeBench.
 
     python benchmarks/solve_rates.py RESULTS_eval_results.json.gz ...
 
-RESULTS are result files of the original evaluator, one a model, each with all 1,140 tasks. A model solves a task with
-the share of its samples that passes; the mean over models is written in percent with one decimal, as the benchmark's
-authors do in their dataset bigcode/bigcodebench-solve-rate.
+RESULTS are result files of the original evaluator, one per model, each with all 1,140 tasks. A model solves a task to
+the extent of the share of its samples that passes; the mean over models is written in percent with one decimal, as the
+benchmark's authors do in their dataset bigcode/bigcodebench-solve-rate.
 """
 
 import argparse
@@ -27,13 +27,13 @@ def main() -> None:
 
 
 def solve_rates(files: list[Path]) -> dict[str, float]:
-    """Percent of the models that solve each task, by task id."""
+    """Return the percentage of the models that solve each task, by task id."""
     models = [_shares(file) for file in files]
     return {task_id: round(100 * sum(model[task_id] for model in models) / len(models), 1) for task_id in _TASKS}
 
 
 def _shares(file: Path) -> dict[str, float]:
-    """Share of a model's samples that pass, by task id."""
+    """Return the share of a model's samples that pass, by task id."""
     data = file.read_bytes()
     entries = json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)["eval"]
     return {task_id: sum(one["status"] == "pass" for one in given) / len(given) for task_id, given in entries.items()}

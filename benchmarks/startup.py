@@ -1,10 +1,10 @@
-"""What commands cost before and beside their work: help, a cached run, a small run, and the service's start.
+"""Measure the overhead of commands: help, a cached run, a small run, and the start of the service.
 
     python benchmarks/startup.py                    # medians of five
     python benchmarks/startup.py --only up --repeats 3
 
-Each command is a process of its own. Wall seconds grow with what else the machine does, CPU seconds hardly; those
-of `up` are its own and those of the processes that it has started, until it returns.
+Each command is a separate process. Wall seconds grow with other load on the machine, CPU seconds hardly; those of `up`
+are its CPU seconds and those of the processes that it has started, until it returns.
 """
 
 import argparse
@@ -31,14 +31,14 @@ _COMMAND = (sys.executable, "-c", "from bigcodeflow.cli.main import main; main()
 
 
 class Cost(NamedTuple):
-    """What one process took, with the processes that it waited for."""
+    """Cost of one process, with the processes for which it waited."""
 
     wall_seconds: float
     cpu_seconds: float
 
 
 def main() -> None:
-    """Measure what was asked for and print a row each."""
+    """Measure what the options ask for, and print one row for each."""
     measures = {"help": measure_help, "cached": measure_cached, "small": measure_small, "up": measure_up}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="of which the median counts")
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def call(*arguments: str, folder: Path, **variables: str) -> Cost:
-    """Run a command of the product to its end."""
+    """Run a command of the product to its end; return its cost."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = os.environ | variables
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -66,7 +66,7 @@ def call(*arguments: str, folder: Path, **variables: str) -> Cost:
 
 
 def report(name: str, costs: list[Cost]) -> None:
-    """One row: medians of wall and CPU, and the least wall."""
+    """Print one row: medians of wall and CPU, and the least wall."""
     wall, cpu = ([cost[index] for cost in costs] for index in (0, 1))
     print(
         f"{name:44} wall {statistics.median(wall):6.2f} s (least {min(wall):.2f}), CPU {statistics.median(cpu):6.2f} s",
@@ -75,19 +75,19 @@ def report(name: str, costs: list[Cost]) -> None:
 
 
 def measure(name: str, repeats: int, command: Callable[[int], Cost]) -> None:
-    """A command several times, after once that warms caches of the machine."""
+    """Measure a command several times, after a first run that warms the machine's caches."""
     command(repeats)
     report(name, [command(number) for number in range(repeats)])
 
 
 def measure_help(folder: Path, repeats: int) -> None:
-    """The list of commands, and the options of the one with most of them."""
+    """Measure the list of commands, and the options of the command that has the most."""
     for arguments in (["--help"], ["evaluate", "--help"]):
         measure(" ".join(arguments), repeats, lambda _number, given=arguments: call(*given, folder=folder))
 
 
 def measure_cached(folder: Path, repeats: int) -> None:
-    """A run of as many samples as a full one has; the starter tasks under other names are few distinct executions."""
+    """Measure a run with as many samples as a full run; the renamed starter tasks give few distinct executions."""
     starter = [json.loads(line) for line in shipped("data/starter/tasks.jsonl").read_text().splitlines()]
     tasks = [starter[number % len(starter)] | {"task_id": f"Copy/{number}"} for number in range(_SAMPLES)]
     (folder / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
@@ -96,7 +96,7 @@ def measure_cached(folder: Path, repeats: int) -> None:
 
 
 def measure_small(folder: Path, repeats: int) -> None:
-    """Ten tasks in an empty store: ground truths, samples, and the checks of those that pass."""
+    """Measure ten tasks in an empty store: ground truths, samples, and the checks of those that pass."""
     run = ("evaluate", "--samples", "oracle", "--dataset", "starter", "--ids", "0-9")
 
     def command(number: int) -> Cost:
@@ -107,7 +107,7 @@ def measure_small(folder: Path, repeats: int) -> None:
 
 
 def measure_up(folder: Path, repeats: int) -> None:
-    """The service in an empty folder: the first of this user, a further one, and one that runs already."""
+    """Measure the service in an empty folder: the user's first, a further one, and a running one; also `down`."""
     names = ("up, the first of a user", "up in another folder", "up, all running", "up after down", "down")
     costs: dict[str, list[Cost]] = {name: [] for name in names}
     for number in range(repeats):

@@ -1,11 +1,11 @@
-"""What the store costs an artifact, in a folder and on S3 over loopback, and what a cached run costs on S3.
+"""Measure the store's cost per artifact, in a folder and on S3 over loopback, and the cost of a cached run on S3.
 
     python benchmarks/store.py [--rows 1140] [--artifacts 20] [--runs 10,1000]
 
-Needs moto (a development dependency): an S3 API in this process, so that its own time is in every figure of S3. Each
-figure is the median over the artifacts; a verdicts table of as many rows, with texts of a typical size. Prints a
-Markdown table; the seconds of a starter run of five tasks, first and cached, on both; and what it takes to find the
-verdicts of one stage in a store with as many recorded runs, each of verdicts of its own.
+Needs moto (a development dependency): an S3 API in this process, so that its time is part of every figure of S3. Each
+figure is the median over the artifacts; an artifact is a verdicts table of --rows rows, with texts of a typical size.
+Prints a Markdown table; the seconds of a starter run of five tasks, first and cached, on both; and the seconds to find
+the verdicts of one stage in stores with the given numbers of recorded runs, each with different verdicts.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _table(rows: int) -> pa.Table:
-    """Verdicts whose texts do not compress away."""
+    """Make verdicts whose texts do not compress well."""
     rest = {field.name: _empty(field.type) for field in VERDICTS if not field.nullable}
     lines = [rest | {"task_id": f"Task/{number}", "stdout": os.urandom(300).hex()} for number in range(rows)]
     return pa.Table.from_pylist(lines, schema=VERDICTS)
@@ -94,7 +94,7 @@ def _costs(location: str, folder: Path, table: pa.Table, artifacts: int) -> dict
 
 
 def _lookups(location: str, rows: int, runs: int) -> tuple[float, float]:
-    """Seconds to find the verdicts of the middle run, first and as the median of five."""
+    """Return the seconds to find the verdicts of the middle run: the first time, and the median of five more."""
     store, wanted = open_store(location), list[str]()
     for run in range(runs):
         table = _table(rows)

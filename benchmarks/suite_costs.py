@@ -1,11 +1,11 @@
-"""What the tests cost: wall and CPU by file and fixture, processes that they start, seconds that they sleep.
+"""Measure the cost of the tests: wall and CPU by file and fixture, processes started, seconds slept.
 
     SUITE_COSTS=FOLDER python -m pytest -p benchmarks.suite_costs -m "not slow" --numprocesses 4
     python benchmarks/suite_costs.py FOLDER [--by file|folder|test|fixture] [--most 40]
 
-The first command records, with this file as a plugin of pytest, a line for each phase of each test and for each fixture
-of a module, package or session. CPU is that of the worker and of the processes that it has waited for; a process that
-lives longer than its test counts for the test in which it ends. Prints a Markdown table, the most expensive first.
+The first command loads this file as a plugin of pytest; it records a line for each phase of each test and for each
+fixture of a module, package or session. CPU is that of the worker and of the processes for which it has waited; a
+process that outlives its test counts for the test in which it ends. Prints a Markdown table, most expensive first.
 """
 
 import argparse
@@ -27,7 +27,7 @@ _FIGURES = ("wall", "cpu", "processes", "slept")
 
 
 def pytest_configure() -> None:
-    """Count processes and sleeps from here on, and say what it took to come here."""
+    """Start to count processes and sleeps; open the file of this process."""
     folder = Path(os.environ["SUITE_COSTS"])
     folder.mkdir(parents=True, exist_ok=True)
     _OUTPUT.append((folder / f"{os.getpid()}.jsonl").open("a", buffering=1))
@@ -42,26 +42,26 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Record what starting and collecting cost the process."""
+    """Record the cost of starting and collecting."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _write("collecting", "(start)", {"wall": 0.0, "cpu": used.ru_utime + used.ru_stime, "processes": 0, "slept": 0.0})
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    """Record a phase."""
+    """Record the setup phase of a test."""
     yield from _recorded("setup", item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Record a phase."""
+    """Record the call phase of a test."""
     yield from _recorded("call", item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """Record a phase."""
+    """Record the teardown phase of a test."""
     yield from _recorded("teardown", item.nodeid)
 
 
@@ -98,7 +98,7 @@ def _write(kind: str, name: str, figures: dict[str, float]) -> None:
 
 
 def main() -> None:
-    """Print what was recorded."""
+    """Print the recorded costs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder that SUITE_COSTS named")
     parser.add_argument("--by", choices=("file", "folder", "test", "fixture"), default="file")

@@ -1,8 +1,8 @@
-"""Seconds that a sweep takes whose every stage is in the store, against a running Prefect server.
+"""Measure the seconds of a sweep whose stages are all in the store, against a running Prefect server.
 
     .venv/bin/python benchmarks/sweep.py --settings 50
 
-Without PREFECT_API_URL a server is started first, and its start is not counted.
+Without PREFECT_API_URL a server is started first; its start is not counted.
 """
 
 import argparse
@@ -26,7 +26,7 @@ _SERVER_SECONDS = 240
 
 
 def cached_sweep(folder: Path, settings: int, ids: str) -> SweepConfig:
-    """A sweep of so many settings, each with an aggregation of its own, all of them in the store and recorded."""
+    """Return a sweep of `settings` settings with different aggregations; all of them are in the store and recorded."""
     config = SweepConfig(
         name="cached",
         models=(SweepModel(answers="oracle"),),

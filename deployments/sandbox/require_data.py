@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 -- a program of the image's build, in no package
-"""Ends the build of an image whose environment lacks data files: require_data.py ENVIRONMENT.
+"""End the build of an image whose environment lacks data files: require_data.py ENVIRONMENT.
 
 Tasks that read such a file could not be judged, and an image is made once for many machines.
 """
