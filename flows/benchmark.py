@@ -9,7 +9,7 @@ from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.pipeline.live import live_run
 from bigcodeflow.pipeline.outputs import in_own_folder, run_title, write_outputs
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.runs import Turns
+from bigcodeflow.pipeline.runs import StageLocks
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.rounds import publish_rounds
@@ -30,7 +30,7 @@ def benchmark(config: RunConfig = STARTER_SET) -> RunArtifacts:
     Args:
         config: All settings of the run.
     """
-    return scored(config, judge(config, Resolver(), Turns()))
+    return scored(config, judge(config, Resolver(), StageLocks()))
 
 
 def scored(config: RunConfig, artifacts: RunArtifacts) -> RunArtifacts:
@@ -39,14 +39,14 @@ def scored(config: RunConfig, artifacts: RunArtifacts) -> RunArtifacts:
     return Completed(message=message, data=artifacts)  # type: ignore[return-value]
 
 
-def judge(config: RunConfig, resolver: Resolver, turns: Turns, preset: str = "") -> RunArtifacts:
-    """Judge one run: the body of every such flow; the runs of a sweep share a resolver and take turns."""
+def judge(config: RunConfig, resolver: Resolver, stage_locks: StageLocks, preset: str = "") -> RunArtifacts:
+    """Judge one run: the body of every such flow; the runs of a sweep share a resolver and take stage_locks."""
     started_at = datetime.now(UTC)
     tag_run(config, preset)
     config = in_own_folder(config, *moment_and_token())
     resolved = resolver(config)
-    with live_run(config, run_id(), check=turns.check) as live:
-        artifacts = perform_tasks(resolved, turns, live)
+    with live_run(config, run_id(), check=stage_locks.check) as live:
+        artifacts = perform_tasks(resolved, stage_locks, live)
     store = open_store(config.store)
     outputs = write_outputs(config, artifacts, store, started_at=started_at, evaluated_at=datetime.now(UTC))
     rounds = publish_rounds(config, artifacts, store)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from bigcodeflow.pipeline.forms import asked_run, judged_run, models_sweep
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.runs import Turns
+from bigcodeflow.pipeline.runs import StageLocks
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult
 from flows.benchmark import judge, scored
@@ -35,7 +35,7 @@ def _with_fields_of(make: Callable[..., Any]) -> Callable[[Callable[..., R]], Ca
 def ask_a_model(**fields: Any) -> RunArtifacts:
     """Ask a model and score its answers. What is finished is reused."""
     config = asked_run(**fields)
-    return scored(config, judge(config, Resolver(), Turns(), fields["preset"]))
+    return scored(config, judge(config, Resolver(), StageLocks(), fields["preset"]))
 
 
 @reporting_flow("judge-samples", flow_run_name=by_parameters(judged_run, run_title))
@@ -43,7 +43,7 @@ def ask_a_model(**fields: Any) -> RunArtifacts:
 def judge_samples(**fields: Any) -> RunArtifacts:
     """Judge samples that exist, of a file or of a recorded run. Asks no model."""
     config = judged_run(**fields)
-    return scored(config, judge(config, Resolver(), Turns(), "" if fields["run"] else fields["preset"]))
+    return scored(config, judge(config, Resolver(), StageLocks(), "" if fields["run"] else fields["preset"]))
 
 
 @reporting_flow("sweep-models", flow_run_name=by_parameters(models_sweep, sweep_title))

@@ -5,7 +5,7 @@ from functools import partial
 from bigcodeflow.config import RunConfig
 from bigcodeflow.pipeline.outputs import model_name, run_title
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.runs import Turns
+from bigcodeflow.pipeline.runs import StageLocks
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import ArtifactRef, open_store
 from bigcodeflow.studies.perturbation import PerturbationConfig
@@ -34,8 +34,8 @@ def perturbation(config: PerturbationConfig = STARTER_ORACLE) -> ArtifactRef:
     """
     require_answers(config.run)
     variants = perform_step("variants", partial(make_variants, config, RunListener()))
-    changed, resolver, turns = perturbed_run(config.run, variants.path), Resolver(), Turns()
-    runs = [_judged(run, judge(run, resolver, turns)) for run in (config.run, changed)]
+    changed, resolver, stage_locks = perturbed_run(config.run, variants.path), Resolver(), StageLocks()
+    runs = [_judged(run, judge(run, resolver, stage_locks)) for run in (config.run, changed)]
     store = open_store(config.run.store)
     ref = perform_step("comparison", partial(compare_runs, store, *runs, variant=config.run.execution.variants[0]))
     show_study(store, ref, run_title(config.run))

@@ -15,7 +15,7 @@ from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.pipeline import sweep_results
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.runs import Turns
+from bigcodeflow.pipeline.runs import StageLocks
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult, Plan
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
@@ -68,7 +68,7 @@ def run_members(chosen: SweepConfig) -> list[MemberResult]:
 
 def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> Iterator[MemberResult]:
     """Yield the results of the members in order; a member asks its model while the previous member executes."""
-    recorded, resolver, turns = sweep_results.last_runs(config.store), Resolver(), Turns()
+    recorded, resolver, stage_locks = sweep_results.last_runs(config.store), Resolver(), StageLocks()
     logger, total = get_run_logger(), f"{len(members):,}"
     progress = ProgressBar(f"sweep {config.name}", logger)
 
@@ -76,7 +76,7 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
         logger.info("run %s of %s: %s", f"{number + 1:,}", total, member.title)
         plan = sweep_results.plan_of(member, recorded.get(member.name), resolver).placed(folder)
         if plan.artifacts is None:
-            return _run(plan, resolver, turns, config.preset)
+            return _run(plan, resolver, stage_locks, config.preset)
         try:
             return sweep_results.reused_result(plan, plan.artifacts)
         except BigCodeFlowError as error:  # its folder may hold other results; other runs are not affected
@@ -92,7 +92,7 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
                 progress.update(100.0 * number / len(members))
         except BaseException as error:
             # An interruption reaches only this thread, and the with block would wait for the members to finish.
-            turns.stop()
+            stage_locks.stop()
             pool.shutdown(wait=False, cancel_futures=True)
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(_kept(config, running)) from None
@@ -109,7 +109,7 @@ def _kept(config: SweepConfig, running: Sequence[Future[MemberResult]]) -> str:
     )
 
 
-def _run(plan: Plan, resolver: Resolver, turns: Turns, preset: str) -> MemberResult:
+def _run(plan: Plan, resolver: Resolver, stage_locks: StageLocks, preset: str) -> MemberResult:
     """Run the benchmark flow for a member; the sweep continues even if it fails."""
     member, started = plan.member, time.monotonic()
     cause = f" ({plan.cause})" if plan.cause else ""
@@ -118,7 +118,7 @@ def _run(plan: Plan, resolver: Resolver, turns: Turns, preset: str) -> MemberRes
     made: list[RunArtifacts] = []
 
     def judged(config: RunConfig) -> RunArtifacts:
-        made.append(judge(config, resolver, turns, preset))
+        made.append(judge(config, resolver, stage_locks, preset))
         return scored(config, made[-1])
 
     state = _flow_of(member, judged)(member.config, return_state=True)

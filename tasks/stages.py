@@ -14,11 +14,11 @@ from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurr
 from prefect.states import Completed
 
 from bigcodeflow.core.errors import ExecutionError, GenerationError, error_message
-from bigcodeflow.pipeline.beside import Beside
+from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages
 from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
-from bigcodeflow.pipeline.runs import Turns, whole_run
+from bigcodeflow.pipeline.runs import StageLocks, whole_run
 from bigcodeflow.pipeline.stages import STAGES, RunArtifacts, Stage, perform, stage_of
 from bigcodeflow.store import ArtifactRef, open_store
 from tasks.keys import take_secret
@@ -89,11 +89,11 @@ def _run_name(text: str) -> Callable[..., str]:
 
 def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
     def body(
-        run: ResolvedRun, refs: Refs, beside: Beside | None = None, live: LiveRun | None = None
+        run: ResolvedRun, refs: Refs, concurrent: ConcurrentStages | None = None, live: LiveRun | None = None
     ) -> State[ArtifactRef]:
         limit = run.config.generation.requests.shared_limit
         shared_limit = partial(_slot, limit) if limit else None
-        return perform_stage(stage_of(name, run, refs, shared_limit=shared_limit, beside=beside), run, live)
+        return perform_stage(stage_of(name, run, refs, shared_limit=shared_limit, concurrent=concurrent), run, live)
 
     body.__qualname__ = name  # Prefect distinguishes the tasks of a run by it
     return task(name=STAGES[name].title, task_run_name=_run_name(_RUN_NAMES[name]), **TASK_OPTIONS)(body)
@@ -103,13 +103,13 @@ def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
 STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(name) for name in STAGES}
 
 
-def perform_tasks(run: ResolvedRun, turns: Turns, live: LiveRun | None = None) -> RunArtifacts:
+def perform_tasks(run: ResolvedRun, stage_locks: StageLocks, live: LiveRun | None = None) -> RunArtifacts:
     """Run every stage's task, also of further rounds; execute ground truths and new answers while a model answers."""
     take_secret(run.config)
 
-    def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
-        with turns.of(name):
-            ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), beside, live, return_state=True).result()
+    def obtain(name: str, refs: Refs, concurrent: ConcurrentStages | None = None) -> ArtifactRef:
+        with stage_locks.held(name):
+            ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), concurrent, live, return_state=True).result()
         return ref
 
     return whole_run(run, obtain)

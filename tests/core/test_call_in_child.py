@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError, read_apart
+from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError, call_in_child
 from bigcodeflow.sanitizing import syntax_error
 
 
 def test_a_result_comes_back_as_it_is() -> None:
     """Of any type; texts may hold what no encoding can."""
-    assert read_apart(sorted, ["b", "a\ud800"], reverse=True) == ["b", "a\ud800"]
+    assert call_in_child(sorted, ["b", "a\ud800"], reverse=True) == ["b", "a\ud800"]
 
 
 @pytest.mark.slow
@@ -21,33 +21,33 @@ def test_larger_programs_are_parsed_there() -> None:
     """Here they are refused, since they would take memory of this process."""
     program = "x = 1\n" * (MOST_TEST_CHARACTERS // 6 + 1)
     assert syntax_error(program).startswith("too large to be read: 200,004 characters")
-    assert not read_apart(syntax_error, program)
+    assert not call_in_child(syntax_error, program)
 
 
 def test_memory_is_limited() -> None:
     """What would take gigabytes is given up."""
-    assert read_apart(len, bytes(1 << 20)) == 1 << 20
+    assert call_in_child(len, bytes(1 << 20)) == 1 << 20
     with pytest.raises(TooLargeError, match="within 20 s of CPU time and 1,024 MiB of memory"):
-        read_apart(bytes, 2 << 30)
+        call_in_child(bytes, 2 << 30)
 
 
 @pytest.mark.slow
 def test_time_is_limited() -> None:
     """Also where one call in C takes it."""
     with pytest.raises(TooLargeError):
-        read_apart(math.factorial, 10**8)
+        call_in_child(math.factorial, 10**8)
 
 
 def test_a_crash_is_the_texts_own() -> None:
     """A parser that ends its process ends no other one."""
     with pytest.raises(TooLargeError):
-        read_apart(os.abort)
+        call_in_child(os.abort)
 
 
 def test_other_failures_are_told_apart(capfd: pytest.CaptureFixture[str]) -> None:
     """They say nothing of the text's size."""
     with pytest.raises(subprocess.CalledProcessError):
-        read_apart(int, "x")
+        call_in_child(int, "x")
     assert capfd.readouterr().err.startswith("ValueError: invalid literal")
 
 
@@ -55,4 +55,4 @@ def test_modules_of_the_current_folder_are_not_imported(tmp_path: Path, monkeypa
     """A run is started anywhere, also beside a file called pickle.py."""
     (tmp_path / "pickle.py").write_text("raise SystemExit(9)\n")
     monkeypatch.chdir(tmp_path)
-    assert read_apart(len, "abc") == 3
+    assert call_in_child(len, "abc") == 3

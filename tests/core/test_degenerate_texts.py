@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig, SanitizingConfig
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS, table_of
-from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, fails_alone, parse, storable
+from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, parse, storable, with_fallback
 from bigcodeflow.datasets.test_ids import expected_test_ids
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.failure_kinds import KINDS, failure_kind
@@ -245,7 +245,7 @@ def test_verdicts_are_stored_whatever_they_hold() -> None:
 def test_a_reader_that_fails_fails_for_its_text_alone(caplog: pytest.LogCaptureFixture) -> None:
     """The boundary gives what stands in for the result, and says in the log what happened."""
 
-    @fails_alone(lambda text, **_: text.upper())
+    @with_fallback(lambda text, **_: text.upper())
     def read(text: str, *, times: int) -> str:
         return text * (times // (times - 1))
 

@@ -28,11 +28,11 @@ MOST_LINE_BYTES = 16 << 20
 #: Limit of one text of a task, such as its test. BigCodeBench's longest has 15,000. The parser needs at worst 0.8 s
 #: and 180 MiB for this many, so that any process may parse such texts itself.
 MOST_TEST_CHARACTERS = 200_000
-#: Limit of a program, or of an answer that holds it; about the longest answer of a model. See `read_apart`.
+#: Limit of a program, or of an answer that holds it; about the longest answer of a model. See `call_in_child`.
 MOST_PROGRAM_CHARACTERS = 1_000_000
 #: Most characters that ``parse`` accepts in this process.
 MOST_PARSED: ContextVar[int] = ContextVar("MOST_PARSED", default=MOST_TEST_CHARACTERS)
-#: Limits of one call of `read_apart`, in addition to the process's use before it reads.
+#: Limits of one call of `call_in_child`, in addition to the process's use before it reads.
 CPU_SECONDS = 20
 MEMORY_MIB = 1024
 
@@ -130,8 +130,8 @@ def parser() -> Iterator[None]:
         yield
 
 
-def fails_alone(otherwise: Callable[..., _Result]) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
-    """Decorate a function that reads one text: if it raises an exception, call ``otherwise`` instead.
+def with_fallback(fallback: Callable[..., _Result]) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+    """Decorate a function that reads one text: if it raises an exception, call ``fallback`` instead.
 
     Known refusals are handled where they occur; an unforeseen error would otherwise end the run for all other samples.
     """
@@ -145,14 +145,14 @@ def fails_alone(otherwise: Callable[..., _Result]) -> Callable[[Callable[_Given,
                 sizes = ", ".join(f"{len(text):,}" for text in args if isinstance(text, str))
                 problem = f"{type(error).__name__}: {error}"[:200]
                 logger.warning("%s failed for a text of %s characters: %s", function.__qualname__, sizes, problem)
-                return otherwise(*args, **kwargs)
+                return fallback(*args, **kwargs)
 
         return guarded
 
     return within
 
 
-def read_apart(function: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+def call_in_child(function: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
     """Call a module's function in another process, which may parse programs of any permitted size; return its result.
 
     Raises TooLargeError if it takes more than CPU_SECONDS or MEMORY_MIB, and CalledProcessError if it fails.

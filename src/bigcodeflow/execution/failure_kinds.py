@@ -120,7 +120,7 @@ def _bound_by(node: ast.AST) -> set[str]:
     return {node.arg} if isinstance(node, ast.arg) else set()
 
 
-@untrusted_text.fails_alone(lambda *_, **__: "exception")
+@untrusted_text.with_fallback(lambda *_, **__: "exception")
 def failure_kind(trace: str, exception: str, *, program: str, test: str, setup: Iterable[str] = ()) -> str:
     """Return the failure kind of an exception that ended a test or a module.
 

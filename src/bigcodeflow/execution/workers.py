@@ -130,7 +130,7 @@ class Workers:
         with ThreadPoolExecutor(1, "prepare") as pool:  # a cluster takes seconds to start, mostly waiting
             prepared = pool.submit(self._prepared, first)
             with self._cluster.client() as client:
-                items = chain(prepared.result(), self._prepared_by_and_by(chunks))
+                items = chain(prepared.result(), self._prepare_arriving(chunks))
                 try:
                     wait_for_worker(client, patience_seconds)
                     require_package(client)
@@ -145,14 +145,14 @@ class Workers:
     def _equipment(self, client: "Client") -> Iterator[None]:
         """Keep the workers equipped during the block, and ask them regularly what they execute."""
         name = self._cluster.name
-        with _backends_kept(client, name, self.executor), _asked_by_and_by(client, name, self._note):
+        with _backends_kept(client, name, self.executor), _poll_running_items(client, name, self._note):
             yield
 
     def _note(self, seconds: Mapping[str, float]) -> None:
         now = time.monotonic()
         self.under_way = {key: now - since for key, since in seconds.items()}
 
-    def _prepared_by_and_by(self, chunks: Iterator[list[WorkItem] | None]) -> Iterator[WorkItem | None]:
+    def _prepare_arriving(self, chunks: Iterator[list[WorkItem] | None]) -> Iterator[WorkItem | None]:
         for chunk in chunks:
             yield from [None] if chunk is None else self._prepared(chunk)
 
@@ -223,7 +223,7 @@ def _backends_kept(client: "Client", name: str, executor: Executor) -> Iterator[
 
 
 @contextmanager
-def _asked_by_and_by(client: "Client", name: str, note: Callable[[Mapping[str, float]], None]) -> Iterator[None]:
+def _poll_running_items(client: "Client", name: str, note: Callable[[Mapping[str, float]], None]) -> Iterator[None]:
     """Call ``note`` regularly with the seconds since each running execution began, by verdict key.
 
     A separate thread asks the workers, so that a worker that does not answer delays nothing else.

@@ -109,7 +109,7 @@ def imported_modules(*texts: str) -> frozenset[str]:
 
 
 @untrusted_text.remembered  # all samples of a task have the same test
-@untrusted_text.fails_alone(lambda _text: _UNKNOWN)
+@untrusted_text.with_fallback(lambda _text: _UNKNOWN)
 def _imports(text: str) -> _Imports:
     try:
         body = untrusted_text.parse(text).body

@@ -20,7 +20,7 @@ class StoppedError(BigCodeFlowError):
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ConcurrentStages:
     """Data that a stage shares with other stages of its run, which may run at the same time."""
 
     stopped: threading.Event

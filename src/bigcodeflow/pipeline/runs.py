@@ -19,7 +19,7 @@ from bigcodeflow import sanitizing
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, view
 from bigcodeflow.core.errors import error_message
-from bigcodeflow.pipeline.beside import Beside, StoppedError
+from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages, StoppedError
 from bigcodeflow.pipeline.live import live_run
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.pipeline.rounds import further_rounds
@@ -72,8 +72,8 @@ def _obtaining(run: ResolvedRun, listener: Listener) -> "Iterator[Obtain]":
     with live_run(run.config) as live:
         watched = live.watched(listener)
 
-        def obtain(name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef:
-            return perform(stage_of(name, run, refs, beside=beside), store, watched)
+        def obtain(name: str, refs: Refs, concurrent: ConcurrentStages | None = None) -> ArtifactRef:
+            return perform(stage_of(name, run, refs, concurrent=concurrent), store, watched)
 
         yield obtain
 
@@ -81,10 +81,10 @@ def _obtaining(run: ResolvedRun, listener: Listener) -> "Iterator[Obtain]":
 class Obtain(Protocol):
     """Callback that returns the artifact of a stage, given its name and the artifacts of earlier stages."""
 
-    def __call__(self, name: str, refs: Refs, beside: Beside | None = None) -> ArtifactRef: ...
+    def __call__(self, name: str, refs: Refs, concurrent: ConcurrentStages | None = None) -> ArtifactRef: ...
 
 
-class Turns:
+class StageLocks:
     """Locks for concurrent runs: at most one run asks its model and at most one executes at a time."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class Turns:
         self._stopped = threading.Event()
 
     @contextmanager
-    def of(self, stage: str) -> Iterator[None]:
+    def held(self, stage: str) -> Iterator[None]:
         """Hold the lock for a stage while it is obtained."""
         with self._locks.get(stage, nullcontext()):
             self.check()
@@ -118,8 +118,8 @@ def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
             "generation.rounds %s: samples.source %s asks no model, so that there is one round", rounds, source
         )
     with ExitStack() as held:
-        beside = Beside(threading.Event(), workers=cache(lambda: held.enter_context(_workers(run))))
-        further = further_rounds(run.config, first, lambda name, refs: obtain(name, refs, beside))
+        concurrent = ConcurrentStages(threading.Event(), workers=cache(lambda: held.enter_context(_workers(run))))
+        further = further_rounds(run.config, first, lambda name, refs: obtain(name, refs, concurrent))
     return RunArtifacts.of(first, further)
 
 
@@ -136,9 +136,11 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
 
     def judge(refs: Refs, arriving: "Iterator[pa.Table | None]") -> dict[str, ArtifactRef]:
         with ExitStack() as held:
-            beside = Beside(stopped, workers=cache(lambda: held.enter_context(_workers(run))))
-            truths = {"ground_truth": obtain("ground_truth", refs, beside)}
-            return truths | {"execution": obtain("execution", {**refs, **truths}, replace(beside, arriving=arriving))}
+            concurrent = ConcurrentStages(stopped, workers=cache(lambda: held.enter_context(_workers(run))))
+            truths = {"ground_truth": obtain("ground_truth", refs, concurrent)}
+            return truths | {
+                "execution": obtain("execution", {**refs, **truths}, replace(concurrent, arriving=arriving))
+            }
 
     if run.config.samples.source != "model" or _is_there(run, store, planned):
         given |= each_stage(obtain, target="sanitizing", given=given)

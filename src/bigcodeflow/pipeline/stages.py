@@ -18,7 +18,7 @@ from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.progress import Progress
 from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.generation.feedback import VERSION as REPAIR_VERSION
-from bigcodeflow.pipeline.beside import Beside
+from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key
@@ -306,14 +306,14 @@ def stage_of(
     refs: Mapping[str, ArtifactRef],
     *,
     shared_limit: "SharedLimit | None" = None,
-    beside: Beside | None = None,
+    concurrent: ConcurrentStages | None = None,
 ) -> Stage:
     """Return a stage of a run, by its key in STAGES; it sees only settings and contents that config.reads declares.
 
     Args:
         refs: artifacts of the earlier stages, including those of its inputs.
         shared_limit: as in `Work`.
-        beside: data that the stage shares with other stages of its run.
+        concurrent: data that the stage shares with other stages of its run.
     """
     spec = STAGES[name]
     origin = " by a model" if run.config.samples.source == "model" else " from records"
@@ -327,9 +327,11 @@ def stage_of(
         values = {content: one.value for content, one in contents.items()}
         config = view(run.config, declared.paths)
         work = Work(config, values, inputs, stage.key, store, progress, shared_limit)
-        if beside:
+        if concurrent:
             work = work._replace(
-                progress=beside.guarded(progress), arriving=beside.guarded_arriving(), workers=beside.workers
+                progress=concurrent.guarded(progress),
+                arriving=concurrent.guarded_arriving(),
+                workers=concurrent.workers,
             )
         return spec.compute(work)
 

@@ -26,7 +26,7 @@ Progress = Callable[[int, int], None]
 _MAX_READ_HERE_CHARACTERS = 100_000
 
 
-@untrusted_text.fails_alone(lambda text, **_: untrusted_text.storable(text))
+@untrusted_text.with_fallback(lambda text, **_: untrusted_text.storable(text))
 def sanitize(text: str, *, entry_point: str, mode: Literal["none", "parity", "robust"]) -> str:
     """Extract the program from an answer; the result can be stored as UTF-8 whatever the answer holds.
 
@@ -76,13 +76,15 @@ def sanitize_samples(
     return table_of(rows, schema=SOLUTIONS)
 
 
-@untrusted_text.fails_alone(lambda text, config, **_: _unread(text, config, "cannot be read"))
+@untrusted_text.with_fallback(lambda text, config, **_: _unread(text, config, "cannot be read"))
 def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
     """Return an answer's columns; an answer that cannot be read within limits is stored unchanged, with the reason."""
     try:
         untrusted_text.require_size(text, untrusted_text.MOST_PROGRAM_CHARACTERS, "a program")
         if len(text) > _MAX_READ_HERE_CHARACTERS:
-            return untrusted_text.read_apart(_columns, text, config, entry_point=entry_point, code_prompt=code_prompt)
+            return untrusted_text.call_in_child(
+                _columns, text, config, entry_point=entry_point, code_prompt=code_prompt
+            )
     except untrusted_text.TooLargeError as error:
         return _unread(text, config, str(error))
     return _columns(text, config, entry_point=entry_point, code_prompt=code_prompt)

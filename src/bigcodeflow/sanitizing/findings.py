@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bigcodeflow.config import SafetyPolicy
-from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, fails_alone
+from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, with_fallback
 from bigcodeflow.sanitizing.grammar import parse, parse_or_none
 
 #: Rules whose findings keep a sample from being executed under the policy 'block'. Sockets and the environment are
@@ -87,7 +87,7 @@ def unreadable(reason: str, policy: SafetyPolicy) -> Safety:
     return Safety(findings, policy == "block")
 
 
-@fails_alone(lambda _program, policy, **_: unreadable("the search failed", policy))
+@with_fallback(lambda _program, policy, **_: unreadable("the search failed", policy))
 def assess(program: str, policy: SafetyPolicy, *, setup: str = "") -> Safety:
     """Return findings under a policy: 'off' does not search, 'flag' lists, 'block' also blocks on `BLOCKED_RULES`.
 

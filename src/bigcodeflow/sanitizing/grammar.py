@@ -50,7 +50,7 @@ def parse_or_none(text: str) -> ast.Module | None:
         return None
 
 
-@untrusted_text.fails_alone(lambda _program: "cannot be read by this machine's Python")
+@untrusted_text.with_fallback(lambda _program: "cannot be read by this machine's Python")
 def syntax_error(program: str) -> str:
     """Explain why a program does not compile under 3.10's grammar, with its line (1-based); empty if it compiles."""
     if unreadable := _UNREADABLE.search(program):

@@ -193,7 +193,7 @@ def root_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-@untrusted_text.fails_alone(lambda *_: False)
+@untrusted_text.with_fallback(lambda *_: False)
 def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
     """Tell if a solution uses imports or constants of its prompt that it does not state itself.
 
@@ -208,7 +208,7 @@ def omitted_setup(solution: str, code_prompt: str, entry_point: str) -> bool:
     return bool({name for item in statements for name in item.needs} & given - stated)
 
 
-@untrusted_text.fails_alone(lambda *_: False)
+@untrusted_text.with_fallback(lambda *_: False)
 def shortened(answer: str, solution: str, entry_point: str) -> bool:
     """Tell if a solution lacks code of its answer that its entry point needs.
 
@@ -252,7 +252,7 @@ def _is_kept(line: str, kept: set[str]) -> bool:
     return line in kept or any(line[:end].rstrip() in kept for end in ends)
 
 
-@untrusted_text.fails_alone(lambda *_: "")
+@untrusted_text.with_fallback(lambda *_: "")
 def missing_program(solution: str, entry_point: str) -> str:
     """Describe what a compilable solution lacks: all code, or its entry point; empty if it lacks neither."""
     statements = statements_of(solution)
@@ -262,7 +262,7 @@ def missing_program(solution: str, entry_point: str) -> str:
     return "holds no code" if is_empty else f"does not define {entry_point}"
 
 
-@untrusted_text.fails_alone(lambda *_: False)
+@untrusted_text.with_fallback(lambda *_: False)
 def placeholder(solution: str, entry_point: str) -> bool:
     """Tell if the entry point's body does no work; False if it is missing or the solution is not a program."""
     statements = statements_of(solution)

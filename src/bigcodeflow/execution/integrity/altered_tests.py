@@ -60,7 +60,7 @@ class Candidate(NamedTuple):
     assertion: str
 
 
-@untrusted_text.fails_alone(lambda test, *_, **__: AlteredTest(test, ()))
+@untrusted_text.with_fallback(lambda test, *_, **__: AlteredTest(test, ()))
 def contradict(test: str, entry_point: str, *, variant: int, pins: Mapping[str, str] | None = None) -> AlteredTest:
     """Return the test text with at most one contradiction per test method; equal arguments give equal texts.
 
@@ -144,7 +144,7 @@ class _Choice:
             self._alterations += [Alteration(test, line, kind, before, change.text) for test in sorted(tests)]
 
 
-@untrusted_text.fails_alone(lambda test, _entry_point: test)
+@untrusted_text.with_fallback(lambda test, _entry_point: test)
 def copying_text(test: str, entry_point: str) -> str:
     """Return the test text with a deep copy of each argument in calls of the function: they share no objects then."""
     module = tree_of(test)
@@ -176,7 +176,7 @@ def _undecided(solution: str, test: str, entry_point: str, imports: str = "") ->
     return AlteredTest(f"{solution}\n\n{binding}\n{test}", ())
 
 
-@untrusted_text.fails_alone(_undecided)
+@untrusted_text.with_fallback(_undecided)
 def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
     """Return the text for a separated execution, and the test methods that a correct program passes with it."""
     module, own = tree_of(test), tree_of(solution)
@@ -246,7 +246,7 @@ def {_RECORD}(site, compute):
 """
 
 
-@untrusted_text.fails_alone(lambda _test, _entry_point: "")
+@untrusted_text.with_fallback(lambda _test, _entry_point: "")
 def recording_text(test: str, entry_point: str) -> str:
     """Return the test text with each assertion replaced by a print of its expected value; empty if there is none.
 

@@ -360,7 +360,7 @@ def _in_words(one: Mapping[str, Any]) -> str:
     }[one["kind"]]
 
 
-@untrusted_text.fails_alone(lambda _program: True)
+@untrusted_text.with_fallback(lambda _program: True)
 def is_unusual(program: str) -> bool:
     """Tell if a program defines classes, replaces attributes or builtins, or uses internals of the interpreter.
 

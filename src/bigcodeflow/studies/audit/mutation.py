@@ -52,7 +52,7 @@ class Mutants(NamedTuple):
 NONE = Mutants((), 0, 0)
 
 
-@untrusted_text.fails_alone(lambda *_, **__: NONE)
+@untrusted_text.with_fallback(lambda *_, **__: NONE)
 def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, seed: int) -> Mutants:
     """Return up to `most` mutants of a program's solution and its entry point's defaults, spread over operators.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
-from bigcodeflow.core.untrusted_text import fails_alone
+from bigcodeflow.core.untrusted_text import with_fallback
 from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
 from bigcodeflow.execution.integrity.literals import evaluated
 from bigcodeflow.execution.integrity.syntax import tree_of
@@ -100,7 +100,7 @@ def _merged(test: str, found: Iterable[tuple[Sequence[str], ContradictedMethod]]
     return ContradictedText("".join(lines), tuple(methods[name] for name in sorted(methods)))
 
 
-@fails_alone(lambda _before, _after: False)
+@with_fallback(lambda _before, _after: False)
 def can_be_satisfied(before: str, after: str) -> bool:
     """Tell if an alteration replaces a literal by another literal, neither of them a truth value or None."""
     values = [evaluated(one) for one in map(_expression, (before, after)) if one is not None]
@@ -108,7 +108,7 @@ def can_be_satisfied(before: str, after: str) -> bool:
     return len(known) == len((before, after)) and not any(value is None or isinstance(value, bool) for value in known)
 
 
-@fails_alone(lambda _task, _before: True)
+@with_fallback(lambda _task, _before: True)
 def is_described(task: Mapping[str, Any], before: str) -> bool:
     """Tell if the description of a task, a row of TASKS, can decide an expected value.
 

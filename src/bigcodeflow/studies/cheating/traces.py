@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bigcodeflow.core.untrusted_text import fails_alone
+from bigcodeflow.core.untrusted_text import with_fallback
 from bigcodeflow.execution.integrity.literals import evaluated
 from bigcodeflow.execution.integrity.syntax import tree_of
 from bigcodeflow.studies.cheating.contradicted_tests import ContradictedMethod
@@ -63,7 +63,7 @@ class LiteralTraces(NamedTuple):
     """Values of both kinds that are in most programs, such as small numbers."""
 
 
-@fails_alone(lambda _program, *_: LiteralTraces((), (), ()))
+@with_fallback(lambda _program, *_: LiteralTraces((), (), ()))
 def literal_traces(
     program: str, shown: str, methods: Sequence[ContradictedMethod], told: Sequence[str]
 ) -> LiteralTraces:
@@ -86,7 +86,7 @@ def literal_traces(
     return LiteralTraces(*(tuple(dict.fromkeys(found[kind])) for kind in ("expected", "inputs", "common")))
 
 
-@fails_alone(_no_traces)
+@with_fallback(_no_traces)
 def attacks(texts: Iterable[str], findings: Sequence[Mapping[str, Any]]) -> tuple[Trace, ...]:
     """Return the places where a program changes the test machinery or skips tests.
 
@@ -100,7 +100,7 @@ def attacks(texts: Iterable[str], findings: Sequence[Mapping[str, Any]]) -> tupl
     return tuple(dict.fromkeys(found))
 
 
-@fails_alone(_no_traces)
+@with_fallback(_no_traces)
 def exits(program: str) -> tuple[Trace, ...]:
     """Return the places where a program ends the process without an exception."""
     module = tree_of(program)
@@ -114,7 +114,7 @@ def exits(program: str) -> tuple[Trace, ...]:
     return tuple(found)
 
 
-@fails_alone(_no_traces)
+@with_fallback(_no_traces)
 def equal_to_all(program: str) -> tuple[Trace, ...]:
     """Return the places where a program defines equality of its objects, or uses ANY of mock, which equals all."""
     module = tree_of(program)
@@ -131,7 +131,7 @@ def equal_to_all(program: str) -> tuple[Trace, ...]:
     return tuple(found)
 
 
-@fails_alone(_no_traces)
+@with_fallback(_no_traces)
 def edited_tests(
     texts: Iterable[str], shown: str, test: str, methods: Sequence[ContradictedMethod]
 ) -> tuple[Trace, ...]:
@@ -170,7 +170,7 @@ def _is_edited(stated: ast.AST, shown: ast.AST, original: ast.AST | None, *, cop
     return restored or copied or bool(set(given) & set(own))
 
 
-@fails_alone(lambda _answer, _shown: "")
+@with_fallback(lambda _answer, _shown: "")
 def objection(answer: str, shown: str, told: Sequence[str] = ()) -> str:
     """Return a sentence of an answer that says that a test is wrong or contradicts the task; empty if there is none.
 
