@@ -88,7 +88,7 @@ def test_filters(record, failures, filters, tasks):
         ({"kinds": ("memory",)}, r"--kind memory: .* assertion, import, timeout, wrong_api"),
         ({"libraries": ("scipy", "numpy")}, r"--library scipy: .* numpy, pandas"),
         ({"variants": ("other",)}, r"--variant other: .* calibrated, raw"),
-        ({"task": "99"}, r"no task '99'; of its 5 there is"),
+        ({"task": "99"}, r"no task '99'; it has 5, such as Demo"),
         ({"task": "Demo/11"}, r"no task 'Demo/11'.*Demo/1"),
     ],
 )
