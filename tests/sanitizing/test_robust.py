@@ -198,6 +198,8 @@ _ARGUMENTS = json.dumps({"code": _WORKING, "timeout": 3})
         pytest.param(json.dumps({"imports": "", "answer": f"Sure:\n```python\n{_WORKING}\n```"}), id="fence in JSON"),
         pytest.param(f"```json\n{_ARGUMENTS}\n```", id="fenced JSON"),
         pytest.param(json.dumps([{"function": {"name": "run", "arguments": _ARGUMENTS}}]), id="tool call"),
+        pytest.param(json.dumps({"lines": _WORKING.split("\n"), "rest": ["a", "b"]}), id="JSON, lines"),
+        pytest.param(json.dumps([{"source": _WORKING.splitlines(keepends=True)}], indent=1), id="notebook"),
         pytest.param(f"<tool_call>\n<parameter=code>\n{_WORKING}\n</parameter>\n</tool_call>", id="tool call, tags"),
         pytest.param(f'run(code="""\n{_WORKING}\n""")', id="call"),
         pytest.param(

@@ -18,7 +18,7 @@ from bigcodeflow.sanitizing.statements import missing_program, omitted_setup, pl
 __all__ = ["VERSION", "find_risks", "missing_program", "sanitize", "sanitize_samples", "syntax_error"]
 
 #: Increase it to invalidate artifacts: whenever a solution, a finding or a mark can change.
-VERSION: int = 5
+VERSION: int = 6
 #: Marks of a sample without an answer of a model: it is not executed.
 _UNANSWERED = {"blocked": True, "findings": [{"line": 1, "rule": "unanswered", "detail": "no model answered"}]}
 Progress = Callable[[int, int], None]

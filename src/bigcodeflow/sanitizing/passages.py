@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 
 from bigcodeflow.core.thinking import marks
 from bigcodeflow.sanitizing.grammar import logical_lines, parse_or_none
@@ -45,6 +46,10 @@ _VALUE = re.compile(
     re.DOTALL,
 )
 
+# The beginning of a JSON list of strings, such as the lines of a program or of a notebook's cell.
+_LIST = re.compile(r'\[\s*+"')
+_MAX_LISTS = 100
+
 
 def readings(text: str, entry_point: str) -> Iterator[str]:
     """Yield an answer up to its end mark, unchanged, and with each possible wrapping notation undone."""
@@ -62,9 +67,24 @@ def readings(text: str, entry_point: str) -> Iterator[str]:
         if is_escaped(current):
             waiting.append(html.unescape(re.sub(r"<br ?/?>", "\n", current)).replace("\xa0", " "))
         waiting += ["\n".join(_PROMPTED.findall(current)), _QUOTE_MARKS.sub("", current)]
-        values = [_value(literal) for literal in _VALUE.findall(current)] if definition.search(current) else []
+        values: list[str] = []
+        if definition.search(current):
+            values = [one for one in _joined_lists(current) if definition.search(one)]
+            values = values or [_value(literal) for literal in _VALUE.findall(current)]
         if any(map(definition.search, values)):
             waiting.append("".join(f"```\n{value}\n```\n" for value in values))
+
+
+def _joined_lists(text: str) -> Iterator[str]:
+    """Yield each JSON list of strings in a text, joined as lines, which may have line ends of their own."""
+    decoder, end = json.JSONDecoder(strict=False), 0
+    for found in islice(_LIST.finditer(text), _MAX_LISTS):
+        if found.start() < end:
+            continue
+        with suppress(ValueError, RecursionError):
+            lines, end = decoder.raw_decode(text, found.start())
+            if all(isinstance(line, str) for line in lines):
+                yield ("" if any(line.endswith("\n") for line in lines) else "\n").join(lines)
 
 
 def _value(literal: str) -> str:
