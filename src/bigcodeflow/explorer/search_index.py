@@ -197,11 +197,11 @@ class SampleIndex:
             database = duckdb.connect(config=config)
             self._is_in_file = False
         except duckdb.Error as error:
-            is_in_use = any(words in str(error) for words in _IN_USE)
-            if not is_in_use:
-                self._path.unlink(missing_ok=True)
-            database = duckdb.connect(":memory:" if is_in_use else self._path, config=config)
-            self._is_in_file = not is_in_use
+            if not any(words in str(error) for words in _IN_USE):
+                with suppress(OSError):
+                    self._path.unlink()
+            self._is_in_file = not self._path.exists()
+            database = duckdb.connect(self._path if self._is_in_file else ":memory:", config=config)
         self._database = database
         database.execute(f"CREATE TABLE IF NOT EXISTS samples ({_COLUMNS})")
         database.execute("CREATE TABLE IF NOT EXISTS artifacts (artifact VARCHAR, stamp VARCHAR)")
