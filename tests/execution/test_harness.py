@@ -79,7 +79,7 @@ def test_the_test_text_comes_after_the_program(judge: Judge) -> None:
     """While the program is imported nothing waits in the channel, and later a thread sees no word of the test there."""
     program = """import os, socket, stat, threading, time
 def peek():
-    for fd in range(3, 64):
+    for fd in range(3, 2048):
         try:
             if stat.S_ISSOCK(os.fstat(fd).st_mode):
                 with socket.socket(fileno=os.dup(fd)) as channel:
@@ -122,7 +122,7 @@ def test_lines_of_the_test_follow_those_of_the_program(judge: Judge) -> None:
 )
 def test_who_takes_the_descriptor_gets_no_pass(judge: Judge, trick: str) -> None:
     """Closed, exchanged or written to, the report's descriptor ends in a crash or is tampering."""
-    program = f"import os, stat\ndef task_func():\n    for fd in range(3, 64):\n        try:\n            if stat.S_ISSOCK(os.fstat(fd).st_mode): {trick}\n        except OSError: pass\n    return 42\n"
+    program = f"import os, stat\ndef task_func():\n    for fd in range(3, 2048):\n        try:\n            if stat.S_ISSOCK(os.fstat(fd).st_mode): {trick}\n        except OSError: pass\n    return 42\n"
     assert judge(program)["status"] in ("crash", "tampered")
 
 

@@ -24,7 +24,7 @@ HEADERS = {
     "x86_64": (Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), r"#define __NR_(\w+)\s+(\d+)"),
     "aarch64": (Path("/usr/include/asm-generic/unistd.h"), r"#define __NR(?:3264)?_(\w+)\s+(\d+)"),
 }
-TABLE = kernel.REFUSED | kernel._ABSENT | kernel._EXAMINED
+TABLE = kernel.REFUSED | kernel._ABSENT | kernel._IGNORED | kernel._EXAMINED
 
 machines = st.sampled_from(sorted(ARCHITECTURES))
 words = st.integers(0, (1 << 64) - 1)
@@ -74,6 +74,12 @@ def test_calls_that_libraries_can_do_without_seem_absent(machine: str, name: str
     assert verdict_on(machine, number_of(machine, name), given) == refused(errno.ENOSYS)
 
 
+@given(machines, st.sampled_from(sorted(kernel._IGNORED)), arguments)
+def test_advice_about_files_succeeds_and_does_nothing(machine: str, name: str, given: list[int]) -> None:
+    """Error number 0 is success, so that libraries that advise the kernel go on."""
+    assert verdict_on(machine, number_of(machine, name), given) == refused(0)
+
+
 @given(machines, st.integers(0, 0x3FFFFFFF), arguments)
 @example("x86_64", 59, [0] * 6)
 @example("aarch64", 221, [0] * 6)
@@ -117,6 +123,11 @@ def test_clone_makes_processes_and_threads_but_no_namespace(machine: str, flags:
         # Unix, both internet protocols and netlink; the others, some outside every namespace, seem not to be built.
         ("socket", 0, range(64), lambda low: low in (1, 2, 10, 16), errno.EAFNOSUPPORT),
         ("socketpair", 0, range(64), lambda low: low in (1, 2, 10, 16), errno.EAFNOSUPPORT),
+        # Two kinds of advice evict pages of files; they succeed and do nothing.
+        ("madvise", 2, range(32), lambda low: low not in (20, 21), 0),
+        # Flags ask if the disk has to be read, or keep pages out of memory.
+        ("preadv2", 5, range(32), lambda low: low == 0, errno.EOPNOTSUPP),
+        ("pwritev2", 5, range(32), lambda low: low == 0, errno.EOPNOTSUPP),
     ],
 )
 @given(data=st.data())

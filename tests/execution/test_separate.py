@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.integrity.altered_tests import separated_test
+from bigcodeflow.execution.integrity.separated_tests import separated_test
 from bigcodeflow.execution.items import WorkItem, separated
 from bigcodeflow.sandbox import separate
 
@@ -186,6 +186,12 @@ HONEST = [
     ("state between calls", "calls = []\ndef task_func():\n    calls.append(1)\n    return len(calls)\n", _test_of("self.assertEqual([task_func(), task_func()], [1, 2])")),
     ("its own error", "class Bad(ValueError): pass\ndef task_func():\n    raise Bad('no')\n", _test_of("self.assertRaisesRegex(ValueError, 'no', task_func)")),
     ("what the connection uses", "import io, json, os, pickle, sys\nfor module, names in ((json, 'dumps loads'), (pickle, 'loads dumps'), (io, 'StringIO'), (os, '_exit getpid getcwd')):\n    for name in names.split(): setattr(module, name, None)\n" + _SOLUTION, _SUM),
+    ("a changed list", "def task_func(numbers):\n    numbers.sort()\n    numbers.append(9)\n", _test_of("given = [3, 1]; task_func(given); self.assertEqual(given, [1, 3, 9])")),
+    ("containers inside one", "def task_func(data):\n    data['a'].append(2)\n    data['b'] = {3}\n    data.pop('c')\n", _test_of("inner = [1]; data = {'a': inner, 'c': 0}; task_func(data=data); self.assertEqual((inner, data), ([1, 2], {'a': [1, 2], 'b': {3}}))")),
+    ("names of its own", "import types\ndef task_func():\n    return types.SimpleNamespace(a=[1])\n", _test_of("self.assertEqual(task_func().a, [1])")),
+    ("a removed folder", "import os\nos.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\ndef task_func(numbers):\n    return sum(numbers)\n", _test_of("self.assertEqual(task_func([1]), 1)")),
+    ("a thread that goes on", "import threading\ndef task_func(numbers):\n    threading.Thread(target=threading.Event().wait, daemon=True).start()\n    return sum(numbers)\n", _test_of("self.assertEqual(task_func([1]), 1)")),
+    ("files closed as a precaution", "import os\nos.closerange(3, 256)\ndef task_func(numbers):\n    return sum(numbers)\n", _test_of("self.assertEqual(task_func([1]), 1)")),
     ("a forked child that goes on", "import os\ndef task_func(numbers):\n    if os.fork(): os.wait()\n    return sum(numbers)\n", _SUM.replace("Sum.", "Sum.")),
 ]  # fmt: skip
 
@@ -232,6 +238,10 @@ FORGED = [
     ("the expected value read from the caller", "import sys\ndef task_func(numbers):\n    return next(one for one in sys._getframe(1).f_code.co_consts if one == 6)\n"),
     ("an equal object", "class Any(int):\n    def __eq__(self, other): return True\n    __hash__ = None\ndef task_func(numbers):\n    return Any(7)\n"),
     ("a call of what solves the task", "import gc\ndef task_func(numbers):\n    found = [one for one in gc.get_objects() if getattr(one, '__name__', '') == 'task_func' and one is not task_func]\n    return found[0](numbers)\n"),
+    ("a number that is of a kind of its own", "class Any(int):\n    def __lt__(self, other): return True\n    def __eq__(self, other): return True\n    def __len__(self): return 1\ndef task_func(numbers):\n    return Any(7)\n"),
+    ("an error that is raised apart alone", "import os\ndef task_func(numbers):\n    os.fstat(1000)\n    return 6\n"),
+    ("the connection closed", "import os\ndef task_func(numbers):\n    os.close(1001)\n    return 6\n"),
+    ("no message on the connection", "import os\ndef task_func(numbers):\n    os.write(1001, (2).to_bytes(4, 'big') + b'{}')\n    return 6\n"),
     ("an end without exit handlers", "import os\ndef task_func(numbers):\n    os._exit(0)\n"),
 ]  # fmt: skip
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.execution.backends.base import Outcome, Turn
+from bigcodeflow.execution.backends.base import NOT_STARTED, READ_FROM_DISK, Outcome, Turn
 from bigcodeflow.execution.backends.bubblewrap import ColdProcess
 from bigcodeflow.execution.backends.observation import ResourceLimits, observe
-from bigcodeflow.execution.verdicts import blocked_verdict, lost_verdict, verdict, worth_repeating
+from bigcodeflow.execution.verdicts import blocked_verdict, lost_verdict, verdict, worth_another_round, worth_repeating
 
 from .conftest import RIGHT, TEST, item
 
@@ -170,3 +170,9 @@ def test_an_endless_report_is_ended() -> None:
     outcome = _reported("while True: raw(b'x' * 1000)")
     assert outcome.killed_for == "report"
     assert outcome.wall_seconds < 5
+
+
+def test_reading_from_the_disk_is_repeated_by_the_sandbox_alone() -> None:
+    """Another round would read again; a sandbox that did not start may start."""
+    rows = [{"status": "infra_error", "exit": text} for text in (f"{READ_FROM_DISK} in each", NOT_STARTED, "exit 0")]
+    assert [worth_another_round(row) for row in rows] == [False, True, False]

@@ -250,12 +250,13 @@ def _environments() -> Iterator[Diagnosis]:
         try:
             environment = environments.find_environment(name)
             with closing(LocalBackend(environment, LimitsConfig(), warm=True)) as backend:
-                layers = backend.check().layers
+                found = backend.check()
         except BigCodeFlowError as error:
             unsafe = isinstance(error, SandboxUnavailableError)
             yield Diagnosis(subject, works=False, details=str(error), unsafe=unsafe)
         else:
-            yield Diagnosis(subject, works=True, details="isolated by: " + "; ".join(layers))
+            details = f"isolated by: {'; '.join(found.layers)}. Shared: {'; '.join(found.open_channels)}"
+            yield Diagnosis(subject, works=True, details=details)
 
 
 def _recorded_runs(store: str) -> Iterator[Diagnosis]:

@@ -99,6 +99,9 @@ class WorkItem:
     in another process, and gets from ``__separated__`` functions that call the program's functions."""
     fail_fast: bool = False
     """True if the executor ends it at its first failing test; later tests then have no outcome."""
+    from_memory: bool = False
+    """True if an execution that reads from the disk is repeated: a page of a file that nobody has read yet could be a
+    message from an earlier execution, and is none once it was read."""
     origin: Origin = _UNKNOWN_ORIGIN
 
 

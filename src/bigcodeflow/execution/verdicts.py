@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bigcodeflow.core.tracebacks import failed_import, raised
-from bigcodeflow.execution.backends.base import Outcome
+from bigcodeflow.execution.backends.base import READ_FROM_DISK, Outcome
 from bigcodeflow.execution.backends.observation import SIGKILL_EXITS
 from bigcodeflow.execution.failure_kinds import failure_kind
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem
@@ -274,7 +274,8 @@ def disputed_keys(verdicts: Iterable[Verdict]) -> frozenset[str]:
 
 def worth_another_round(verdict: Verdict) -> bool:
     """Tell if an infra_error may be temporary: a lost worker is, but a missing library is not."""
-    return bool(verdict["status"] == "infra_error" and verdict["exit"] != "exit 0")
+    is_settled = verdict["exit"] == "exit 0" or verdict["exit"].startswith(READ_FROM_DISK)
+    return bool(verdict["status"] == "infra_error" and not is_settled)
 
 
 def _agreed(verdict: Verdict, reruns: int) -> bool:

@@ -55,6 +55,9 @@ def run_sample(channel: int) -> None:
     """Read the job from the channel, run it, report it, and exit without exit handlers; never returns."""
     status = 1  # an error of the harness itself leaves the report unfinished, which never counts as a pass
     try:
+        os.dup2(channel, protocol.CHANNEL, inheritable=False)
+        os.close(channel)
+        channel = protocol.CHANNEL
         job = protocol.SampleJob(channel)
         Sample(job, protocol.FrameWriter(channel, job.nonce)).run()
         status = 0

@@ -202,6 +202,8 @@ REFUSED = _calls(
     "open_by_handle_at 304 265, fanotify_init 300 262, nfsservctl 180 42, uselib 134 -, _sysctl 156 -",
     # Keys belong to a user, not to a namespace.
     "add_key 248 217, request_key 249 218, keyctl 250 219",
+    # Tell if a page of a file is in memory, or evict it: executions could leave each other messages in files of /usr.
+    "mincore 27 232, process_madvise 440 440, sync_file_range 277 84",
     # The machine itself: kernel, modules, swap, accounting, quotas, hardware.
     "kexec_load 246 104, kexec_file_load 320 294, create_module 174 -, init_module 175 105, finit_module 313 273",
     "delete_module 176 106, get_kernel_syms 177 -, query_module 178 -, reboot 169 142, swapon 167 224",
@@ -218,16 +220,26 @@ _ABSENT = _calls(
     "clone3 435 435, memfd_secret 447 447",
     # System V memory, queues and semaphores outlive their processes, so no limit counts them.
     "shmget 29 194, msgget 68 186, semget 64 190",
+    # Counts of pages in memory, and requests that all programs of the machine have to share.
+    "cachestat 451 451, io_setup 206 0",
 )
 """Calls that fail with ENOSYS, as on a kernel without them, so that libraries use a fallback."""
 
-_EXAMINED = _calls("clone 56 220, ioctl 16 29, personality 135 92, socket 41 198, socketpair 53 199")
-"""Calls that are refused only with certain arguments."""
+_IGNORED = _calls("fadvise64 221 223, readahead 187 213")
+"""Calls that succeed and do nothing: libraries advise the kernel, and programs could evict pages of files with them."""
+
+_EXAMINED = _calls(
+    "clone 56 220, ioctl 16 29, personality 135 92, socket 41 198, socketpair 53 199, madvise 28 233",
+    "preadv2 327 286, pwritev2 328 287",
+)
+"""Calls that are refused, or ignored, only with certain arguments."""
 
 _CLONE_FLAGS_REFUSED = 0x7E02_0000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET; clone cannot make a time namespace."""
 _TERMINAL_REQUESTS = (0x5412, 0x541C)
 """TIOCSTI types into a terminal, TIOCLINUX pastes into a console."""
+_EVICTING_ADVICE = (20, 21)
+"""MADV_COLD and MADV_PAGEOUT."""
 _QUERY_PERSONALITY = 0xFFFF_FFFF
 _SOCKET_FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, which lists network interfaces."""
@@ -264,6 +276,7 @@ def seccomp_program(machine: str = "") -> bytes | None:
         code += _when(_JUMP_AT_LEAST, _X32_BIT, _return(_ERROR | errno.EPERM))
     answers = {numbers[column]: _return(_ERROR | errno.EPERM) for numbers in REFUSED.values()}
     answers |= {numbers[column]: _return(_ERROR | errno.ENOSYS) for numbers in _ABSENT.values()}
+    answers |= {numbers[column]: _return(_ERROR) for numbers in _IGNORED.values()}
     answers |= {numbers[column]: _examine(name) for name, numbers in _EXAMINED.items()}
     return b"".join(_INSTRUCTION.pack(*instruction) for instruction in code + _search(_runs(answers)))
 
@@ -322,6 +335,11 @@ def _examine(name: str) -> _Code:
     if name == "ioctl":
         tests = [_when(_JUMP_EQUAL, request, refuse) for request in _TERMINAL_REQUESTS]
         return sum(tests, _load_argument(1)) + _return(_ALLOW)
+    if name == "madvise":
+        tests = [_when(_JUMP_EQUAL, advice, _return(_ERROR)) for advice in _EVICTING_ADVICE]
+        return sum(tests, _load_argument(2)) + _return(_ALLOW)
+    if name in ("preadv2", "pwritev2"):  # a flag asks if a read would have to wait, which is to say, for the disk
+        return _load_argument(5) + _when(_JUMP_EQUAL, 0, _return(_ALLOW)) + _return(_ERROR | errno.EOPNOTSUPP)
     if name == "personality":
         return _load_argument(0) + _when(_JUMP_EQUAL, _QUERY_PERSONALITY, _return(_ALLOW)) + refuse
     tests = [_when(_JUMP_EQUAL, family, _return(_ALLOW)) for family in _SOCKET_FAMILIES]

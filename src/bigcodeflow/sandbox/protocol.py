@@ -46,10 +46,13 @@ globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if
 #: Name that the test text of a separated execution calls to get a proxy for the program's function.
 SEPARATED = "__separated__"
 
+#: Descriptor of the channel while the program runs: above those that a program closes as a precaution.
+CHANNEL = 1000
+
 LAST_EVENTS = ("end", "module_failed", "tampering")
 
 #: Bump when the harness may judge the same program differently: cached verdicts of older versions are not reused.
-HARNESS_VERSION = 3
+HARNESS_VERSION = 4
 
 #: Longest traceback that is sent, in characters; its end, with the error, is kept.
 _TRACE_CHARACTERS = 16_000

@@ -4,7 +4,7 @@ Arguments are sent by pickle; results and exceptions come back as plain data. Wo
 state are sent both ways, printed text comes back, files are shared. Changes that a program makes to modules or to
 unittest affect its own process only. A call whose data cannot be transferred ends with UntransferableError. Functions
 of other modules are imported by name: a program that replaces them there does not end the connection. An object of a
-class that the program defines arrives as the plain value that it contains.
+class that the program defines arrives as the plain value that it contains, or not at all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if a program replaces builtins
 
-_OWN_DESCRIPTOR = 3
+#: Ends of the connection, above the descriptors that a program closes as a precaution.
+_FIRST_DESCRIPTOR, _OWN_DESCRIPTOR, _TEST_DESCRIPTOR = 3, 1001, 1002
 _SET_DUMPABLE = 4
 _MOST_BYTES = 256 << 20
 #: Part of a pickle of an object whose class or function comes from test or solution; the program has its own.
@@ -49,6 +50,10 @@ class UntransferableError(Exception):
     """Error of a call whose arguments or result are no plain data: it shows nothing about the program."""
 
 
+class ConnectionLostError(Exception):
+    """Error of a call after which the program's process had ended, or had sent anything but an answer."""
+
+
 class Partner:
     """Handle of the program's process, for the process of the test."""
 
@@ -60,27 +65,34 @@ class Partner:
         if self._pid == 0:
             _become_partner(other, serve)
         other.close()
+        os.dup2(self._connection.fileno(), _TEST_DESCRIPTOR, inheritable=False)
+        self._connection = Connection(_TEST_DESCRIPTOR)
         ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
         self._connection.send_bytes(b"go")
 
     def load(self) -> dict[str, Any] | None:
         """Wait until the program is imported; return None, or the fields of the failure frame."""
-        event, fields = self._answer()
-        self._loaded = fields
-        return None if event == "imported" else fields
+        try:
+            event, self._loaded = self._answer()
+        except ConnectionLostError:  # its calls will fail
+            event, self._loaded = "imported", {"state": None}
+        return None if event == "imported" else self._loaded
 
     def function(self, name: str, genuine: Any, imports: str) -> Any:
         """Return a proxy for the program's function ``name``; it looks like ``genuine``, that of the task's solution.
 
         ``imports``, the import statements of the test text, are executed in the program's process too.
         """
-        _restore(decoded(self._loaded["state"]))
+        if self._loaded["state"] is not None:
+            _restore(decoded(self._loaded["state"]))
 
         @functools.wraps(genuine)
         def called(*args: Any, **kwargs: Any) -> Any:
             try:
                 with self._lock:
                     answer = self._call(name, imports, args, kwargs)
+                if answer["arguments"] is not None:
+                    _update([list(args), kwargs], answer["arguments"])
             except UntransferableError:
                 self._undecided = True
                 raise
@@ -112,30 +124,36 @@ class Partner:
             raise UntransferableError("an argument: it is of a class of the test")
         with suppress(OSError):  # if the process has ended, reading the answer shows it
             self._connection.send_bytes(pickled((self._calls, call)))
-        number, answer = self._answer()
-        while number != self._calls:  # an answer to an earlier call that the test abandoned
-            number, answer = self._answer()
         try:
+            number, answer = self._answer()
+            while number != self._calls:  # an answer to an earlier call that the test abandoned
+                number, answer = self._answer()
             if "untransferable" in answer:
                 raise UntransferableError(answer["untransferable"])  # noqa: TRY301 -- the answer may be anything
             if answer["state"] is not None:
                 _restore(decoded(answer["state"]))
             name, decode = ("raised", decoded_error) if "raised" in answer else ("value", decoded)
             found: dict[str, Any] = answer | {name: decode(answer[name])}
+            if answer["arguments"] is not None:
+                found["arguments"] = decoded(answer["arguments"])
+        except ConnectionLostError:
+            raise
         except Exception as error:  # a library may raise anything for forged parts
             raise UntransferableError(str(error)) from None
         return found
 
     def _answer(self) -> Any:
         try:
-            return loads(self._connection.recv_bytes(_MOST_BYTES))
-        except ConnectionError:
-            raise EOFError("the process of the program has ended") from None
+            first, second = loads(self._connection.recv_bytes(_MOST_BYTES))
+        except (OSError, EOFError, ValueError, TypeError) as error:
+            raise ConnectionLostError(f"the program's process is lost: {error}") from None
+        return first, second
 
 
 def _become_partner(connection: Connection, serve: Callable[[Connection], None]) -> NoReturn:
     try:
         os.dup2(connection.fileno(), _OWN_DESCRIPTOR)
+        os.closerange(_FIRST_DESCRIPTOR, _OWN_DESCRIPTOR)
         os.closerange(_OWN_DESCRIPTOR + 1, os.sysconf("SC_OPEN_MAX"))
         own = Connection(_OWN_DESCRIPTOR)
         own.recv_bytes()
@@ -190,26 +208,59 @@ def _result(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
         answer = {"raised": encoded_error(error)}
     else:
         answer = {"value": encoded(value)}
-    if pickled((args, kwargs)) != before:
-        raise TypeError("the program changes its arguments, and the test may look at them")
-    if threading.active_count() > 1:
-        raise TypeError("threads of the program go on, and the test may wait for them")
-    return answer
+    changed = [list(args), kwargs] if pickled((args, kwargs)) != before else None
+    return answer | {"arguments": None if changed is None else encoded(changed)}
+
+
+def _update(old: Any, new: Any) -> None:
+    """Change arguments as the program has changed them; containers stay the same objects, as the test may hold them."""
+    if type(old) is not type(new):
+        raise UntransferableError("an argument became one of another type")
+    if isinstance(old, list):
+        for place in range(min(len(old), len(new))):
+            old[place] = _updated(old[place], new[place])
+        old[len(new) :] = new[len(old) :]
+    elif isinstance(old, dict):
+        after = {key: _updated(old[key], value) if key in old else value for key, value in new.items()}
+        old.clear()
+        old.update(after)
+    elif isinstance(old, (set, bytearray)):
+        old.clear()
+        (old.update if isinstance(old, set) else old.extend)(new)
+    elif pickled(old) != pickled(new):
+        raise UntransferableError(f"an argument of {type(old).__name__} is changed")
+
+
+def _updated(old: Any, new: Any) -> Any:
+    if type(old) in (list, dict, set, bytearray) and type(old) is type(new):
+        _update(old, new)
+        return old
+    return new
 
 
 def _state() -> tuple[Any, ...]:
     """Return the working folder, the environment, and the states of the random generators (random, NumPy)."""
     random, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
-    drawn = None
-    if numpy:
-        kind, keys, *rest = numpy.get_state()
-        drawn = (kind, keys.tobytes(), *rest)
-    return getcwd(), dict(environ), random and random.getstate(), drawn
+    return _known(getcwd), dict(environ), random and _known(random.getstate), numpy and _known(lambda: _drawn(numpy))
+
+
+def _known(read: Callable[[], Any]) -> Any:
+    """Return a state, or None if it cannot be read: of a removed folder, or of a generator without a state."""
+    try:
+        return read()
+    except Exception:
+        return None
+
+
+def _drawn(numpy: Any) -> tuple[Any, ...]:
+    kind, keys, *rest = numpy.get_state()
+    return (kind, keys.tobytes(), *rest)
 
 
 def _restore(state: tuple[Any, ...]) -> None:
     folder, variables, random, numpy = state
-    os.chdir(folder)
+    if folder:
+        os.chdir(folder)
     if variables != environ:
         environ.clear()
         environ.update(variables)
@@ -268,15 +319,17 @@ _KINDS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any] | None]] 
     "builtins.tuple": (_content(tuple), lambda _, *parts: parts),
     "builtins.set": (_content(set), lambda _, *parts: set(parts)),
     "builtins.frozenset": (_content(frozenset), lambda _, *parts: frozenset(parts)),
+    "types.SimpleNamespace": (lambda v: [dict(vars(v))], lambda m, content: m.SimpleNamespace(**content)),
     "collections.deque": (lambda v: [list(v), v.maxlen], None),
     "collections.OrderedDict": (lambda v: [list(v.items())], None),
     "builtins.dict": (_content(dict), lambda _, *parts: dict(parts)),
 }
-#: Kinds whose subclasses are sent as that kind if they define their own comparison, or nothing beyond the kind.
-_EXTENDED = frozenset(name for name in _KINDS if name.startswith(("builtins.", "collections.")))
+#: What a subclass may define to be sent as the kind that it extends, or anything if it defines its own comparison.
 _COMPARED = "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __iter__ __init__ __new__"
 _MADE = "__module__ __doc__ __dict__ __weakref__ __static_attributes__ __firstlineno__"
 _LEFT_BEHIND = frozenset(f"{_COMPARED} {_MADE}".split())
+#: Kinds without items.
+_PLAIN = frozenset({"builtins.int", "builtins.float", "builtins.complex"})
 #: Types whose ``__reduce_ex__`` gives the arguments of their constructor.
 _REDUCED = {f"datetime.{name}" for name in ("date", "datetime", "time", "timedelta", "timezone")}
 _REDUCED |= {"collections.Counter", "decimal.Decimal", "fractions.Fraction", "pathlib.PosixPath"}
@@ -289,8 +342,10 @@ def encoded(value: Any) -> Any:
     if value is None or cls in (bool, int, float, str):
         return value
     depth, kind = next(((depth, kind) for depth, kind in enumerate(map(_kind_of, cls.__mro__)) if kind), (0, ""))
-    own = {name for base in cls.__mro__[: depth * (kind in _EXTENDED)] for name in vars(base)}
-    if not kind or (own - _LEFT_BEHIND and ("__eq__" not in own or own & {"__len__", "__getitem__"})):
+    extending = [base for base in cls.__mro__[:depth] if not kind.startswith(f"{base.__module__.partition('.')[0]}.")]
+    own = {name for base in extending for name in vars(base)}
+    is_compared = own & {"__eq__", "__lt__", "__gt__"} and (kind in _PLAIN or "__getitem__" not in own)
+    if not kind or (own - _LEFT_BEHIND and not is_compared):
         raise TypeError(f"{cls.__module__}.{cls.__qualname__} is no plain data")
     return {"kind": kind, "parts": [encoded(part) for part in _KINDS[kind][0](value)]}
 
@@ -311,13 +366,15 @@ def decoded(data: Any) -> Any:
 
 
 def encoded_error(error: BaseException) -> dict[str, Any]:
-    """Convert an exception for JSON: names of its most specific library classes, arguments, members, and text."""
+    """Convert an exception for JSON: the library class that it is of, arguments, members, and text."""
     kinds = _library_kinds(type(error))
     leaves = [one for one in kinds if not any(other is not one and issubclass(other, one) for other in kinds)]
-    names = [[one.__module__, one.__qualname__] for one in leaves]
+    if len(leaves) != 1:
+        raise TypeError(f"an exception of several kinds, {type(error).__qualname__}")
     reduced = error.__reduce__()
     members = reduced[2] if len(reduced) > 2 else {}  # noqa: PLR2004 -- as pickle has it
-    return {"kinds": names, "parts": encoded(list(reduced[1])), "members": encoded(members), "text": str(error)}
+    names = {"module": leaves[0].__module__, "name": leaves[0].__qualname__}
+    return names | {"parts": encoded(list(reduced[1])), "members": encoded(members), "text": str(error)}
 
 
 def _library_kinds(cls: type) -> list[type]:
@@ -329,13 +386,9 @@ def _library_kinds(cls: type) -> list[type]:
 
 def decoded_error(data: dict[str, Any]) -> BaseException:
     """Rebuild the exception from the output of ``encoded_error``. Raises TypeError if that is impossible here."""
-    found = []
-    for module, name in data["kinds"]:
-        kind = getattr(sys.modules.get(module), name, None)
-        if not isinstance(kind, type) or not issubclass(kind, BaseException):
-            raise TypeError(f"an exception that is not known here, {module}.{name}")
-        found.append(kind)
-    cls: Any = found[0] if len(found) == 1 else type("Error", tuple(found), {})
+    cls: Any = getattr(sys.modules.get(data["module"]), data["name"], None)
+    if not isinstance(cls, type) or not issubclass(cls, BaseException):
+        raise TypeError(f"an exception that is not known here, {data['module']}.{data['name']}")
     error: BaseException = cls(*decoded(data["parts"]))
     vars(error).update(decoded(data["members"]))
     if str(error) != data["text"]:

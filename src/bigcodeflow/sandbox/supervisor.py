@@ -5,13 +5,15 @@ It imports little, so that its forks are cheap. It ends when its control socket 
 zygote is a process with imported libraries; it forks every sample, and zygotes with more libraries. It has one thread,
 and an error in it ends it: the worker then starts another. Requests are words with descriptors:
 
-``namespaces``  [reply]  to the supervisor, for one sample; replies on ``reply`` with a pidfd of the namespaces' holder
+``namespaces``  [reply]  to the supervisor, for one sample; replies on ``reply`` with a pidfd of the namespaces' holder,
+            and when it has ended with the blocks that its orphans read from the disk
+``reap``    []         to the supervisor: send these blocks for all holders that have ended
 ``zygote``  [control]  to the supervisor: a zygote without libraries, which then replies on its own control socket
 ``import``  []         to a zygote, before a JSON list of modules; replies with its number of threads and its pidfd
 ``fork``    [control]  to a zygote: another with the same libraries, which then replies on its own control socket
 ``sample``  [reply, channel, stdout, stderr, namespaces]  to a zygote: one sample in these namespaces; replies on
-            ``reply`` with a pidfd of the new process, and at its end with its status, CPU seconds and resident memory
-            in KiB
+            ``reply`` with a pidfd of the new process, and at its end with its status, CPU seconds, resident memory in
+            KiB and blocks read from the disk
 
 All code that runs for a sample touches memory pages that are shared with a fork, and each of these costs a page fault
 and a copy. So the code for every sample uses few calls and few objects.
@@ -79,6 +81,7 @@ class Supervisor:
     def __init__(self, control: Socket, settings: dict[str, Any]) -> None:
         """Become root of the new user namespace, with private file systems."""
         self._control, self._settings = control, settings
+        self._holders: dict[int, Socket] = {}  # socket of the reply by pid
         self._restrict = kernel.prepare_seccomp()
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)
@@ -95,12 +98,24 @@ class Supervisor:
                     return
                 if data == b"zygote":
                     if os.fork() == 0:
-                        self._control.close()
+                        for connection in (self._control, *self._holders.values()):
+                            connection.close()
                         become_zygote(descriptors[0], self._settings["home_template"])
-                elif kernel.clone(kernel.NEW_NAMESPACES | kernel.NEW_PID_NAMESPACE) == 0:
-                    hold_namespaces(descriptors[0], self._settings, self._restrict)
-                os.close(descriptors[0])
-            reap()
+                    os.close(descriptors[0])
+                elif data == b"namespaces":
+                    pid = kernel.clone(kernel.NEW_NAMESPACES | kernel.NEW_PID_NAMESPACE)
+                    if pid == 0:
+                        hold_namespaces(descriptors[0], self._settings, self._restrict)
+                    self._holders[pid] = kernel.connection(descriptors[0])
+            self._reap()
+
+    def _reap(self) -> None:
+        for pid, used in ended_children():
+            connection = self._holders.pop(pid, None)
+            if connection:
+                with suppress(OSError):  # the worker may have abandoned this sample
+                    connection.send(b"%d" % used.ru_inblock)
+                connection.close()
 
 
 def become_zygote(control: int, home_template: str) -> NoReturn:
@@ -131,14 +146,15 @@ def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[],
         kernel.mask(path)
     kernel.raise_loopback()
     os.setsid()
-    connection = kernel.connection(reply)
-    kernel.send(connection, b"ready", kernel.process_descriptor(os.getpid()))
-    kernel.close_from(3)
+    connection, own = kernel.connection(reply), kernel.process_descriptor(os.getpid())
     kernel.drop_privileges(kernel.IDLE_CAPABILITY)  # so the sample cannot inspect or trace this process
     restrict()
+    kernel.send(connection, b"ready", own)  # not before: a sample would meet a process with all capabilities
+    kernel.close_from(3)
     while True:
         signal.sigwait((signal.SIGCHLD,))
-        reap()
+        for _ in ended_children():
+            pass
 
 
 def mount_private_places(disk_bytes: int, proc_flags: int = 0) -> None:
@@ -150,12 +166,14 @@ def mount_private_places(disk_bytes: int, proc_flags: int = 0) -> None:
     kernel.mount("proc", "/proc", _TMPFS | kernel.NO_EXECUTABLES | proc_flags)
 
 
-def reap() -> None:
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
+def ended_children() -> Iterator[tuple[int, Any]]:
+    """Reap the children that have ended; yield the pid and the resource usage of each."""
+    with suppress(ChildProcessError):
+        while True:
+            pid, _, used = os.wait4(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            yield pid, used
 
 
 class Zygote:
@@ -255,7 +273,8 @@ class Zygote:
         _, status, used = os.wait4(pid, 0)
         if reply:
             with suppress(OSError):  # the worker may have abandoned this sample
-                reply.send(b"%d %f %d" % (status, used.ru_utime + used.ru_stime, used.ru_maxrss))
+                cpu_seconds = used.ru_utime + used.ru_stime
+                reply.send(b"%d %f %d %d" % (status, cpu_seconds, used.ru_maxrss, used.ru_inblock))
             reply.close()
 
 

@@ -221,7 +221,7 @@ def _work_of(item: Item, request: BatchRequest, settings: ServingSettings, conte
         modules = imported_modules(item.test) if item.task_modules is None else item.task_modules
         work = replace(work, expected_tests=tuple(expected), missing_imports=frozenset(modules))
     content = [work.program, work.test, work.expected_tests, sorted(work.missing_imports)]
-    execution = [item.key, item.stop_after, item.separate, item.fail_fast]
+    execution = [item.key, item.stop_after, item.separate, item.fail_fast, item.from_memory]
     identity = [content, work.time_seconds, work.preload, [*execution, *context]]
     key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("ascii")).hexdigest()
     return replace(work, verdict_key=key)

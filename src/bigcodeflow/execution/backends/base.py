@@ -11,6 +11,8 @@ from bigcodeflow.execution.items import WorkItem
 
 #: Prefix of an outcome's ``exit`` if no sandbox could be started for the item.
 NOT_STARTED = "not started: "
+#: The same if an item that may only use files in memory kept reading others.
+READ_FROM_DISK = f"{NOT_STARTED}read files from the disk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,9 @@ class Capabilities:
     layers: tuple[str, ...]
     """Names of the active defences, such as 'network namespace'."""
     warm: bool = False
-    """Whether samples can be forked from processes with their libraries imported."""
+    """True if samples can be forked from processes with their libraries imported."""
+    open_channels: tuple[str, ...] = ()
+    """Ways by which samples of this machine can leave or send each other messages."""
 
 
 @dataclass(slots=True)

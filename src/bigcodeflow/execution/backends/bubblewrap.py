@@ -279,6 +279,9 @@ class ColdProcess(SandboxedProcess):
             code = 128 - code  # it may have killed itself; only for a killed sandbox the exit is 'signal N'
         return ProcessEnd(f"exit {code}" if code >= 0 else f"signal {-code}", used or 0.0)
 
+    def disk_blocks(self) -> int | None:
+        return None  # bubblewrap ends before the first process inside, whose usage nobody then learns
+
     def close(self) -> None:
         self.kill()
         self._process.wait()

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -21,7 +22,7 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import bubblewrap, cgroups
-from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome, Turn, UnderWay
+from bigcodeflow.execution.backends.base import NOT_STARTED, READ_FROM_DISK, Capabilities, Outcome, Turn, UnderWay
 from bigcodeflow.execution.backends.observation import SIGKILL_EXITS, ResourceLimits, SandboxedProcess, observe
 from bigcodeflow.execution.backends.warm import WarmSandbox, WarmStartError
 from bigcodeflow.execution.items import WorkItem, untested_item
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 _PROBES = 3
 _STARTS = 3
 _SECONDS_BETWEEN_STARTS = 0.2
+#: Executions of an item that may only use files in memory; the first ones read what it needs.
+_READING_EXECUTIONS = 4
 #: Load allowed above the number of cores: while one sample starts or ends, another computes.
 _SURPLUS_CORES = 0.5
 #: Share of the machine's memory that is never reserved for samples.
@@ -194,6 +197,16 @@ def machine_memory_mib() -> tuple[float, float]:
     return free, total
 
 
+def _open_channels(counts_reads: bool) -> tuple[str, ...]:  # noqa: FBT001 -- its only argument
+    """Return what the samples of this machine share in spite of their namespaces."""
+    return (
+        "files that are read first" + (", except in checks" if counts_reads else ""),
+        "load, free memory and caches",
+        "a user's kernel quotas, while both run",
+        *([] if kernel.seccomp_available() else ["pages of files that are evicted", "keyrings"]),
+    )
+
+
 class LocalBackend:
     """Runs items in sandboxes; without bubblewrap only after a check with ``allow_unisolated``."""
 
@@ -222,6 +235,8 @@ class LocalBackend:
         self._groups = cgroups.SlotGroupPool(limits)
         self._lock = threading.Lock()
         self._under_way = UnderWay()
+        #: True if an execution of what was executed before reads nothing from the disk.
+        self._counts_reads = False
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
         """Start one empty sandbox and return the active layers of isolation; later items run in such sandboxes."""
@@ -251,7 +266,7 @@ class LocalBackend:
             "CPU and memory of the process tree",
             *(["warm start"] if warm else []),
         )
-        return Capabilities(isolated=True, layers=layers, warm=warm)
+        return Capabilities(isolated=True, layers=layers, warm=warm, open_channels=_open_channels(self._counts_reads))
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """Return the items with the modules that they preload; unchanged without isolation."""
@@ -273,6 +288,14 @@ class LocalBackend:
         return self._under_way.seconds()
 
     def _executed(self, item: WorkItem, turn: Turn) -> Outcome:
+        for _ in range(_READING_EXECUTIONS):
+            outcome, has_read = self._executed_once(item, turn)
+            if not (item.from_memory and self._counts_reads and has_read):
+                return outcome
+        return Outcome(exit=f"{READ_FROM_DISK} in each of {_READING_EXECUTIONS} executions")
+
+    def _executed_once(self, item: WorkItem, turn: Turn) -> tuple[Outcome, bool]:
+        """Execute the item; return also if it read from the disk, where that has to be known."""
         limits = ResourceLimits(
             seconds=item.time_seconds,
             rss_mib=self._limits.memory_mib,
@@ -286,12 +309,13 @@ class LocalBackend:
             try:
                 with self._process(item) as (process, work_folder):
                     job = self._job(item, work_folder)
-                    return observe(process, job, limits, turn)
+                    outcome = observe(process, job, limits, turn)
+                    return outcome, item.from_memory and process.disk_blocks() != 0
             except WarmStartError as error:
                 logger.info("a sample could not be started warm (%s); %d more tries", error, attempts_left)
                 problem = str(error)
                 time.sleep(_SECONDS_BETWEEN_STARTS)  # killed processes take a moment to be reported as ended
-        return Outcome(exit=f"{NOT_STARTED}{problem}")
+        return Outcome(exit=f"{NOT_STARTED}{problem}"), False
 
     def close(self) -> None:
         with self._lock:
@@ -353,10 +377,12 @@ class LocalBackend:
             yield process
 
     def _probe(self) -> None:
-        item = untested_item("", 60.0)
-        outcome, attempts = self._executed(item, Turn()), 1
-        while outcome.exit in SIGKILL_EXITS and attempts < _PROBES:
-            outcome, attempts = self._executed(item, Turn()), attempts + 1
+        item = replace(untested_item("", 60.0), from_memory=True)
+        for _ in range(_PROBES):
+            outcome, has_read = self._executed_once(item, Turn())
+            if outcome.exit not in SIGKILL_EXITS and not has_read:
+                break
+        self._counts_reads = not has_read  # unknown after cold starts; a file system without a page cache always reads
         if [frame["event"] for frame in outcome.frames][-1:] != ["end"]:
             problem = " ".join(outcome.stderr.split())[-300:] or outcome.exit
             raise SandboxUnavailableError(

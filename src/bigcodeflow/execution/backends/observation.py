@@ -44,7 +44,7 @@ class ResourceLimits:
     """Resources that the process may use before it is killed."""
 
     seconds: float
-    """Limit of the CPU time, and of the wall time minus the time that its threads waited for a core."""
+    """Limit of the CPU time, and of the wall time minus the time that its threads waited for cores that others used."""
     rss_mib: float
     output_bytes: int
     long_after_seconds: float = math.inf
@@ -87,6 +87,10 @@ class SandboxedProcess(ABC):
     @abstractmethod
     def end(self) -> ProcessEnd:
         """Wait until no process is left in the sandbox, and return how it ended."""
+
+    @abstractmethod
+    def disk_blocks(self) -> int | None:
+        """Return the blocks of 512 bytes that its processes read from the disk, after it has ended; None: unknown."""
 
     def restrain(self, pids: Iterable[int]) -> None:  # noqa: B027 -- a cold start enters its group by itself
         """Limit the processes of a sample that does not end at once, if the start did not do so."""
@@ -180,20 +184,42 @@ class FrameReader:
             self.frames.append(frame)
 
 
+class ThreadTimes(NamedTuple):
+    """Time that a thread ran, and time that it was ready to run but waited for a core."""
+
+    ran_seconds: float = 0.0
+    waited_seconds: float = 0.0
+
+    def since(self, earlier: "ThreadTimes") -> "ThreadTimes":
+        """Return the times of the interval from ``earlier`` to these."""
+        return ThreadTimes(self.ran_seconds - earlier.ran_seconds, self.waited_seconds - earlier.waited_seconds)
+
+
 class ProcessUsage(NamedTuple):
     """Usage of a process tree so far; the CPU time includes children that ended and were waited for."""
 
     cpu_seconds: float
     rss_mib: float
-    waited_seconds: dict[int, float]
-    """Time that each thread was ready to run but waited for a core, by thread id."""
+    threads: dict[int, ThreadTimes]
+    """By thread id."""
     pids: list[int]
+
+
+def waited_for_others(threads: Sequence[ThreadTimes], wall_seconds: float) -> float:
+    """Return the part of an interval in which threads waited for cores that other programs used.
+
+    A thread waits for the other threads of its sample at most as long as these ran. That part does not count, or a
+    program could stretch its time with threads that wait for each other.
+    """
+    total_seconds = sum(one.ran_seconds for one in threads)
+    foreign = sum(max(0.0, one.waited_seconds - (total_seconds - one.ran_seconds)) for one in threads)
+    return min(foreign, wall_seconds)
 
 
 def usage_of(roots: Sequence[int]) -> ProcessUsage:
     """Return the sum over processes and their descendants; processes that end meanwhile may be left out."""
     ticks, pages = 0, 0
-    waited: dict[int, float] = {}
+    threads: dict[int, ThreadTimes] = {}
     pids = list(roots)
     for pid in pids:  # grows on the way
         with suppress(OSError, ValueError, IndexError):
@@ -202,9 +228,10 @@ def usage_of(roots: Sequence[int]) -> ProcessUsage:
             pages += int(fields[_RSS_FIELD])
             for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 -- Path objects double the cost here
                 folder = f"/proc/{pid}/task/{thread}"
-                waited[int(thread)] = int(_read(f"{folder}/schedstat").split()[1]) / 1e9
+                ran, waited, _ = _read(f"{folder}/schedstat").split()
+                threads[int(thread)] = ThreadTimes(int(ran) / 1e9, int(waited) / 1e9)
                 pids.extend(int(child) for child in _read(f"{folder}/children").split())
-    return ProcessUsage(ticks / _TICKS_PER_SECOND, pages * _PAGE_MIB, waited, pids)
+    return ProcessUsage(ticks / _TICKS_PER_SECOND, pages * _PAGE_MIB, threads, pids)
 
 
 def _read(path: str) -> str:
@@ -238,7 +265,8 @@ class _Observation:
         self._stdout, self._stderr = OutputTail(limits.output_bytes), OutputTail(limits.output_bytes)
         self.outcome = Outcome()
         self._began = self._checked = time.monotonic()
-        self._waited: dict[int, float] = {}
+        self._threads: dict[int, ThreadTimes] = {}
+        self._waited_seconds = 0.0
         self._selector = selectors.PollSelector()  # epoll would need one more descriptor for each of 128 samples
         sources = ((process.stdout, self._stdout), (process.stderr, self._stderr), (process.channel, self._frames))
         for stream, sink in sources:
@@ -329,23 +357,23 @@ class _Observation:
         if self._checked > self._began:  # restrain() may take tens of milliseconds, longer than most samples run
             self._process.restrain(usage.pids)
         # Cores that the sample wanted since the last check: CPU time that it got, and time that it waited for.
-        waited = usage.waited_seconds
-        wanted = usage.cpu_seconds - outcome.cpu_seconds
-        wanted += sum(waited.values()) - sum(self._waited.get(thread, 0.0) for thread in waited)
+        before, self._threads = self._threads, self._threads | usage.threads
+        new = [times.since(before.get(number, ThreadTimes())) for number, times in usage.threads.items()]
+        wanted = usage.cpu_seconds - outcome.cpu_seconds + sum(one.waited_seconds for one in new)
         cores = max(0.0, wanted) / max(now - self._checked, 1e-3)
         is_long = usage.cpu_seconds > limits.long_after_seconds
         must_pause = self._turn.used(cores, usage.rss_mib, is_long=is_long)
+        self._waited_seconds += waited_for_others(new, now - self._checked)
         self._checked = now
         outcome.cpu_seconds = max(outcome.cpu_seconds, usage.cpu_seconds)
         outcome.max_rss_mib = max(outcome.max_rss_mib, usage.rss_mib)
-        self._waited.update(waited)
         wall = now - self._began
         # Check memory first: a program that waits for a child killed for its memory also exceeds the time limit.
         if usage.rss_mib > limits.rss_mib or self._oom_kills():
             self._kill("memory")
         elif usage.cpu_seconds > limits.seconds:
             self._kill("cpu time")
-        elif wall > limits.seconds + min(sum(self._waited.values()), (_BACKSTOP - 1) * limits.seconds):
+        elif wall > limits.seconds + min(self._waited_seconds, (_BACKSTOP - 1) * limits.seconds):
             self._kill("wall time")
         elif must_pause and not self._frames.ended:
             self._pause()

@@ -74,17 +74,43 @@ class ZygoteClient:
             self._descriptor = -1
 
 
+class Holder:
+    """The process that holds the namespaces of one sample, and inherits its orphans."""
+
+    def __init__(self, control: socket.socket) -> None:
+        """Ask the supervisor for it."""
+        self._control, self._reply = control, _open_request(control, "namespaces")
+        self._reply.settimeout(_REPLY_SECONDS)
+        try:
+            _, (self.namespaces,) = _reply(self._reply)
+        except WarmStartError:
+            self._reply.close()
+            raise
+
+    def disk_blocks(self) -> int | None:
+        """Return the blocks that orphans read from the disk, after the process has ended; None if that is unknown."""
+        with suppress(WarmStartError):
+            _send(self._control, "reap")
+            return int(_reply(self._reply)[0])
+        return None
+
+    def close(self) -> None:
+        self._reply.close()
+
+
 class WarmProcess(SandboxedProcess):
     """A sample forked from a zygote."""
 
-    def __init__(self, zygote: ZygoteClient, namespaces: int, groups: SlotGroupPool) -> None:
+    def __init__(self, zygote: ZygoteClient, holder: "Holder", groups: SlotGroupPool) -> None:
         """Fork it from ``zygote``.
 
         Args:
-            namespaces: descriptor of the process that holds the sample's namespaces; both end with the sample.
+            holder: holds the sample's namespaces; both end with the sample.
             groups: lends a control group to a sample that runs longer.
         """
-        self._namespaces, self._groups = namespaces, groups
+        self._holder, self._groups = holder, groups
+        self._namespaces = namespaces = holder.namespaces
+        self._blocks = 0
         self._roots: Sequence[int] = ()
         with ExitStack() as mine, ExitStack() as theirs:
             mine.callback(os.close, namespaces)
@@ -125,9 +151,14 @@ class WarmProcess(SandboxedProcess):
             logger.warning("a sandbox does not end; its processes are in an uninterruptible state")
         if not account:
             return ProcessEnd("signal 9")
-        status, cpu_seconds, max_rss_kib = account.split()
+        status, cpu_seconds, max_rss_kib, blocks = account.split()
+        self._blocks = int(blocks)
         code = os.waitstatus_to_exitcode(int(status))
         return ProcessEnd(f"exit {code if code >= 0 else 128 - code}", float(cpu_seconds), int(max_rss_kib) / 1024)
+
+    def disk_blocks(self) -> int | None:
+        orphans = self._holder.disk_blocks()
+        return None if orphans is None else self._blocks + orphans
 
     def restrain(self, pids: Iterable[int]) -> None:
         """Move a sample that does not end at once into a control group: this takes longer than most samples run."""
@@ -200,12 +231,12 @@ class WarmSandbox:
     def process(self, modules: Sequence[str]) -> Iterator[WarmProcess]:
         """Yield a sample's process, forked from the zygote with exactly these modules; or raise WarmStartError."""
         wanted = frozenset(modules)
-        with self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote:
-            with _open_request(self._control, "namespaces") as connection:
-                connection.settimeout(_REPLY_SECONDS)
-                _, (namespaces,) = _reply(connection)
-            with closing(WarmProcess(zygote, namespaces, self._groups)) as process:
-                yield process
+        with (
+            self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote,
+            closing(Holder(self._control)) as holder,
+            closing(WarmProcess(zygote, holder, self._groups)) as process,
+        ):
+            yield process
 
     def close(self) -> None:
         """End the outer sandbox with everything inside."""

@@ -44,7 +44,7 @@ _FRAMES: dict[str, tuple[str, ...]] = {
 }
 #: Fields of an item that a client sends if it judges outcomes itself.
 _PLANNED = ("preload", "zygote", "expected_memory_mib", "long_after_seconds")
-_SENT = ("program", "test", "time_seconds", *_PLANNED, "stop_after", "separate", "fail_fast")
+_SENT = ("program", "test", "time_seconds", *_PLANNED, "stop_after", "separate", "fail_fast", "from_memory")
 
 
 class ProtocolError(BigCodeFlowError):
@@ -99,6 +99,8 @@ class Item(ApiModel):
     clients that check passes themselves."""
     fail_fast: bool = False
     """Whether it is ended at its first failing test; the tests after that one are missing then."""
+    from_memory: bool = False
+    """Whether it is executed again while it reads files from the disk; for clients that check passes themselves."""
     reference: str | None = Field(default=None, examples=["def task_func():\n    return 42\n"])
     """A program that solves the task. With it a pass is checked: program and reference are executed against tests that
     contradict this one, and who passes those did not solve the task."""
@@ -317,6 +319,7 @@ def work_item_of(item: Item, default_seconds: float) -> WorkItem:
         stop_after=item.stop_after,
         separate=item.separate,
         fail_fast=item.fail_fast,
+        from_memory=item.from_memory,
     )
 
 
