@@ -3,6 +3,7 @@
 import ast
 import builtins
 import random
+import re
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,9 +11,9 @@ from hypothesis import strategies as st
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.execution.integrity.altered_tests import VARIANTS, AlteredTest, contradict, recording_text
-from bigcodeflow.execution.integrity.checks import is_unusual
+from bigcodeflow.execution.integrity.altered_tests import VARIANTS, AlteredTest, contradict
 from bigcodeflow.execution.integrity.literals import Tolerance, far_miss, near_miss
+from bigcodeflow.execution.integrity.recorded_operands import recording_text
 from tests.doubles.written_tests import outcome, suite
 
 
@@ -271,14 +272,9 @@ def shape(text: str) -> list[tuple[str, str, int, int | None]]:
     return sorted((type(one).__name__, getattr(one, "name", ""), one.lineno, one.end_lineno) for one in found)
 
 
-def undone(found: AlteredTest, original: str) -> str:
-    """The altered text with every segment put back, the last one first."""
-    text = found.text
-    for _, _, _, before, after in sorted({("", *one[1:]) for one in found.alterations}, key=lambda one: -one[1]):
-        places = [index for index in range(len(text)) if text.startswith(after, index)]
-        (place,) = [index for index in places if original.endswith(before + text[index + len(after) :])][-1:]
-        text = f"{text[:place]}{before}{text[place + len(after) :]}"
-    return text
+def altered_lines(found: AlteredTest) -> set[int]:
+    """Return the numbers of the lines that the reported segments cover."""
+    return {one.line + more for one in found.alterations for more in range(one.before.count("\n") + 1)}
 
 
 @pytest.mark.parametrize("variant", range(VARIANTS))
@@ -287,7 +283,8 @@ def test_an_altered_text_has_the_shape_of_the_original(starter_tests: list[str],
     for text in starter_tests[variant::VARIANTS]:
         found = contradict(text, "task_func", variant=variant)
         assert shape(found.text) == shape(text)
-        assert undone(found, text) == text
+        lines = zip(found.text.splitlines(), text.splitlines(), strict=True)
+        assert {number for number, (after, before) in enumerate(lines, 1) if after != before} <= altered_lines(found)
         tests = [one.test for one in found.alterations]
         assert len(tests) == len(set(tests))
         assert tests
@@ -386,7 +383,7 @@ def test_a_contradiction_inside_a_helper_decides_every_method_that_calls_it() ->
 def test_assertions_that_are_expected_to_fail_are_left_alone() -> None:
     """A failing assertion inside assertRaises would make the test pass."""
     body = "with self.assertRaises(AssertionError):\n    self.assertEqual(task_func(), 4)"
-    assert "self.assertEqual(task_func(), 4)" in altered(body).text
+    assert re.search(r"self.assertEqual\(.*\(\), 4\)", altered(body).text)
 
 
 def test_segments_keep_their_number_of_lines() -> None:
@@ -423,13 +420,14 @@ def _miss(make, value, seed, **given):
 @given(value=st.text(max_size=12) | st.binary(max_size=12), seed=st.integers(0, 99))
 @example(value="a\nb", seed=0)
 @example(value="2020-01-02", seed=0)
-def test_another_string_differs_in_one_character_or_holds_a_word_more(value: str | bytes, seed: int) -> None:
-    """Of a near miss one is changed where that can be; a far one is longer."""
+def test_another_string_differs_slightly_or_holds_a_word_more(value: str | bytes, seed: int) -> None:
+    """In one character or in the order of two neighbours; a far one is longer."""
     far, near = _miss(far_miss, value, seed), _miss(near_miss, value, seed)
     assert type(far) is type(near) is type(value)
     assert len(far) == len(value) + 6
+    differing = sum(one != other for one, other in zip(near, value, strict=False))
     if len(near) == len(value):
-        assert sum(one != other for one, other in zip(near, value, strict=True)) == 1
+        assert differing == 1 or (differing == 2 and sorted(near) == sorted(value))
     else:
         assert len(near) == len(value) + 6
 
@@ -456,18 +454,6 @@ def test_another_number_is_beyond_the_tolerance(value: float, absolute: float, r
     assert abs(near - value) > 2 * tolerance.around(value)
     assert (near >= 0) == (value >= 0)
     assert abs(far - value) >= 10**8 - 1
-
-
-USUAL = ["import numpy as np, os.path", "from numpy import random", "from . import tools", "total = len([1])", "a.b"]
-UNUSUAL = ["import numpy, importlib.util", "from unittest import mock", "len = 3", "class Any: pass", "a.b = 1"]
-UNUSUAL += ["def len(_): pass", "async def sum(_): pass", "def __getattr__(_): pass", "@print\ndef total(): pass"]
-UNUSUAL += ["a.__class__", "globals", "def ("]
-
-
-@pytest.mark.parametrize("line", [*USUAL, *UNUSUAL])
-def test_programs_that_could_forge_are_unusual(line: str) -> None:
-    """Classes, replaced attributes and builtins, and what reaches for the interpreter; what cannot be read is, too."""
-    assert is_unusual(f"def total(): return 1\n{line}") == (line in UNUSUAL)
 
 
 @pytest.mark.parametrize("comment", range(8))

@@ -239,10 +239,10 @@ def test_a_pass_whose_check_does_not_end_is_counted_by_itself(tmp_path: Path) ->
         assert (ref.statistics["infra_errors"], ref.statistics["unchecked_passes"]) == (1, 1)
 
 
-def test_a_replaced_helper_is_found_by_the_value_that_it_has_without_the_program(checked: _Run) -> None:
+def test_a_replaced_function_is_noticed_by_the_value_that_it_has_without_the_program(checked: _Run) -> None:
     """Who replaces what computes the expected value passes the task's test, and fails it with the value itself."""
     assert [checked.rows[name]["status"] for name in ("mean", "forged mean")] == ["pass", "tampered"]
-    assert "without the program" in "; ".join(checked.rows["forged mean"]["tampering"])
+    assert "which means the same" in "; ".join(checked.rows["forged mean"]["tampering"])
 
 
 def test_an_answer_that_equals_several_is_found_in_a_process_of_its_own(checked: _Run) -> None:
@@ -274,11 +274,13 @@ def test_an_honest_program_is_not_accused(checked: _Run, name: str, integrity: s
 
 
 def test_a_check_is_ended_before_the_test_that_overruns_its_budget(checked: _Run) -> None:
-    """What comes before it is checked all the same; the reference solution runs to its end."""
+    """Tests that no check executes are not validated either; the task's own test is executed whole."""
     row, executed = checked.rows["a test over budget"], checked.executed
     assert (row["status"], row["integrity"]) == ("pass", "checked")
-    assert [item.stop_after for item in executed if "# mine" in item.program] == [0, 2]
-    assert not any(item.stop_after for item in executed if "sleep(0.6)" in item.test and "# mine" not in item.program)
+    first, *checks = [item.stop_after for item in executed if "# mine" in item.program]
+    assert (first, set(checks)) == (0, {2})
+    altered = [item for item in executed if "sleep(0.6)" in item.test and "# mine" not in item.program]
+    assert {item.stop_after for item in altered if item.test != _SLEEPING} == {2}
 
 
 def test_the_table_of_contradictions_says_what_holds(checked: _Run, tmp_path: Path) -> None:
@@ -290,7 +292,7 @@ def test_the_table_of_contradictions_says_what_holds(checked: _Run, tmp_path: Pa
     assert {one["test"] for one in alterations} == {"test_empty", "test_sum", "test_text"}
     assert all(one["valid"] for one in alterations)
     assert all(row["variant"] >= -1 for row in rows)
-    path = tmp_path / "contradictions" / original.name
+    path = tmp_path / "contradictions" / f"{'0' * 64}.parquet"  # an environment without a shipped table
     path.parent.mkdir()
     pq.write_table(pq.read_table(original).drop_columns(["text"]), path)
     assert not Contradictions(open_store(tmp_path), path.stem).rows  # an older version wrote it: it is made again

@@ -61,7 +61,7 @@ def test_near_misses_of_numbers_leave_the_tolerance(value: float, seed: int) -> 
 )
 @settings(max_examples=examples(200), deadline=None)
 def test_near_misses_of_strings_differ_in_more_than_case_and_spaces(value: str, seed: int) -> None:
-    """A comparison that ignores case or spaces tells the two apart as well."""
+    """An honest class may ignore case or spaces; a comparison that does tells the two apart as well."""
     segment = repr(value)
     text = near_miss(expression(segment), segment, random.Random(seed))
     after = ast.literal_eval(text or segment)
@@ -69,6 +69,17 @@ def test_near_misses_of_strings_differ_in_more_than_case_and_spaces(value: str, 
     far = ast.literal_eval(far_miss(expression(segment), segment, random.Random(seed)) or segment)
     assert len(far) > len(value)
     assert far not in value
+
+
+def test_near_misses_of_strings_are_of_several_kinds() -> None:
+    """Who compares letters without their order passes a false method, as who compares with rounded numbers does."""
+    found = {
+        ast.literal_eval(near_miss(expression("'ab cd'"), "'ab cd'", random.Random(seed)) or "") for seed in range(80)
+    }
+    assert {one for one in found if sorted(one) == sorted("ab cd")} >= {"ba cd", "ab dc"}
+    assert {one for one in found if set(one) - set("abcd ")}
+    numbers = {near_miss(expression("400"), "400", random.Random(seed)) for seed in range(80)}
+    assert numbers >= {"300", "500", "375", "401"}
 
 
 @given(

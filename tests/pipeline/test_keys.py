@@ -87,18 +87,18 @@ RECORDED_KEYS = {
     "model": {
         "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
         "generation": "29e6790419a1ffa68a1dac9ced3fcf202d39db7e890a8aa6bd8ad71e60fcd7ed",
-        "sanitizing": "6f1b6c625c4cb09534b8abed05515f48e6aecce14e7d75e1a364ce520f39c434",
+        "sanitizing": "5fa8279a0aea0a9148fb704bab889594c99dca2e67e76c307e5d4b7b7f1e076a",
         "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
-        "execution": "9f144db656efd18dec69439838e42f32b52a2cd5a52b8557e217e6bc2520f05e",
-        "aggregation": "f711a6f5bf5b781c0e6b5e06435f09d4b46b31d0e0e1b55727611c5082c9a82a",
+        "execution": "c40c3628c0b669113f1382665018444a6c7adb987aec39b430af3a90dec5ca9a",
+        "aggregation": "6b5847aac8b64c7e6d1fcdb6a08a717acf8e55129a6f3466d7b24b37f2077f0f",
     },
     "recorded": {
         "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
         "generation": "fdc7a9cba0a49e29498c9b65ad3ebd1cf7925a97ce5118967a37125453960830",
-        "sanitizing": "c921e14fc8c494290646b49b7a66164aec86b91ff1203a8a0e0f3e42390c0dad",
+        "sanitizing": "04bbfb4f23c1d81a99a882d315732554c5c270a0fef2a2010bde3062ed05c427",
         "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
-        "execution": "55121cdea08dfe65b1c15d9c8643db06e7713416d95032afb131a4296771326c",
-        "aggregation": "a8fa46a57d8460247fd374438de89c69c96e82e78c250078b2edf3aa6ae01e36",
+        "execution": "3e6be8e8542c92c4560869e4139897bc829e7c6faae70347bee4ae17dc6a2070",
+        "aggregation": "44dc484a48c8c94eb36cf6c5b6c591cb190d0aacea8a74e2e5a7c408bede810e",
     },
 }
 

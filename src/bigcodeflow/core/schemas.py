@@ -194,12 +194,12 @@ ALTERATION = pa.struct(
 CONTRADICTIONS = _schema(
     _column("verdict_key", _text, "sha256 of program, altered test, environment, limits and harness version"),
     _column("task_id", _text, "the task whose test was altered"),
-    _column("variant", _count, "0-based number of the alteration; 3: separated execution; -1: values were recorded"),
+    _column("variant", _count, "even: false text, odd: true text, 4: separated execution; -1: values were recorded"),
     _column("source", _text, "sha256 of what the altered text is made of"),
     _column("text", _text, "the altered test; empty for variant -1 where no expected value can be recorded"),
     _column("pins", _text, "JSON of recorded expected values by place in the test text; empty but for variant -1"),
-    _column("alterations", pa.list_(ALTERATION), "at most one contradiction a test method"),
-    _column("seconds", pa.list_(pa.float64()), "wall time of each expected test, in their order"),
+    _column("alterations", pa.list_(ALTERATION), "at most one a test method"),
+    _column("seconds", pa.list_(pa.float64()), "wall time of each executed test, in their order"),
 )
 
 #: Grain: one row per task and test text whose ground truth `bigcodeflow env check --repeat` ran in one environment.

@@ -22,8 +22,13 @@ from bigcodeflow.environments import Environment
 from bigcodeflow.execution.engine import Engine, Progress
 from bigcodeflow.execution.failure_kinds import setup_names
 from bigcodeflow.execution.integrity import checks
-from bigcodeflow.execution.integrity.altered_tests import VARIANTS
-from bigcodeflow.execution.integrity.contradictions import Contradictions, Execute, Reference, validated_variants
+from bigcodeflow.execution.integrity.contradictions import (
+    FORMS,
+    Contradictions,
+    Execute,
+    Reference,
+    validated_variants,
+)
 from bigcodeflow.execution.items import (
     ANY_IMPORT,
     Cost,
@@ -126,16 +131,17 @@ def plan_references(
 ) -> dict[str, Reference]:
     """Return the references to check passing samples with, by task_id, for tasks whose own solution passes here."""
     make = partial(_item, costs=expectations(ground_truth=ground_truth), config=config, environment=environment)
-    passing = set(ground_truth.filter(pc.field("status") == "pass")["task_id"].to_pylist())
+    passing = ground_truth.filter(pc.field("status") == "pass").to_pylist()
+    seconds = {row["task_id"]: [test["seconds"] for test in row["tests"]] for row in passing}
 
     def item_of(task: dict[str, Any], program: str | None, test: str) -> WorkItem:
         own = _own_program(task) if program is None else program
         return make(own, task, frozenset(), Origin(task["task_id"]), test=test)
 
     return {
-        task["task_id"]: Reference(task, partial(item_of, task), stub_program(task["code_prompt"]))
+        task_id: Reference(task, partial(item_of, task), stub_program(task["code_prompt"]), seconds[task_id])
         for task in tasks.to_pylist()
-        if task["task_id"] in passing
+        if (task_id := task["task_id"]) in seconds
     }
 
 
@@ -334,7 +340,7 @@ def undetected_contradictions(
     Covers tasks whose own solution passes; reuses known results.
     """
     references = plan_references(tasks, ground_truth, config=config, environment=environment)
-    wanted = [(reference, number) for reference in references.values() for number in range(VARIANTS)]
+    wanted = [(reference, number) for reference in references.values() for number in range(0, 2 * FORMS, 2)]
     with _contradicting(config, environment, store, progress) as (known, execute):
         variants = validated_variants(wanted, known, execute)
     return [

@@ -18,9 +18,12 @@ _EXCEPTIONS = (
     ("TabError", "UnicodeTranslateError"),
     ("BufferError", "ReferenceError", "FloatingPointError", "StopAsyncIteration"),
 )
-#: Exceptions that programs do raise, used if another is expected: a forged class with many bases has these too.
-_COMMON = ("ZeroDivisionError", "NotImplementedError", "NameError")
-_SPECIFIC = ("ValueError", "TypeError", "KeyError", "IndexError", "AttributeError", "FileNotFoundError", "OSError")
+#: Exceptions that programs do raise, used if another of them is expected, so that a false method looks like a true one.
+_COMMON = tuple(
+    """ValueError TypeError KeyError IndexError AttributeError FileNotFoundError OSError ZeroDivisionError
+    NotImplementedError NameError""".split()  # noqa: SIM905 -- shorter
+)
+_RELATED = ({"KeyError", "IndexError"}, {"FileNotFoundError", "OSError"})
 _SILENT = "(lambda *given, **named: None)"
 _PLACES, _DECIMAL, _SIGNIFICANT = 7, 6, 7
 _EQUALITIES = {
@@ -34,6 +37,7 @@ _EQUALITIES = {
     "array": "assert_array_equal assert_array_almost_equal assert_allclose assert_index_equal",
     "frame": "assert_frame_equal assert_series_equal",
 }
+_UNORDERED = frozenset({"assertCountEqual", "assertItemsEqual"})
 _EQUALITY_KINDS = {name: kind for kind, names in _EQUALITIES.items() for name in names.split()}
 
 
@@ -74,6 +78,7 @@ def _one(make: Callable[[Writer, ast.expr], list[Replacement]]) -> _Maker:
 def _equal(writer: Writer, call: ast.Call) -> list[Replacement]:
     name = name_of(call)
     kind = _EQUALITY_KINDS[name]
+    writer.is_ordered = name not in _UNORDERED
     return writer.unequal(*call.args[:2], tolerance=_tolerance(call, name), kind=kind) if call.args[1:] else []
 
 
@@ -113,8 +118,9 @@ def _other_exception(writer: Writer, call: ast.Call) -> list[Replacement]:
     if expected is None:
         return []
     named = ast.unparse(expected)
-    known = [_COMMON] if named in _SPECIFIC else []
-    others = [one for one in writer.seed.choice([*_EXCEPTIONS, *known]) if one not in named]
+    related = next((group for group in _RELATED if named in group), {named})
+    kinds = [one for one in _COMMON if one not in related] if named in _COMMON else writer.seed.choice(_EXCEPTIONS)
+    others = [one for one in kinds if one not in named]
     if not others or not isinstance(expected, ast.Tuple):
         return writer.source.change(expected, writer.seed.choice(others or ["BytesWarning"]))
     chosen = writer.seed.sample(others, min(len(others), max(1, len(expected.elts))))

@@ -1,18 +1,17 @@
-"""Checks of passes: passing programs are executed again, against altered tests and in a process without the test.
+"""Checks if passes were earned: passing programs are executed again, against altered tests and apart from the test.
 
-An altered text contradicts an expected value of a test method, so that no correct solution passes the method; or it
-states an expected value that the test computes (a pin), so that every correct solution still passes. A correct solution
-also passes a separated execution, in which program and test have one process each. If a program does otherwise, while
-the reference solution does as expected every time, it did not pass by solving the task: it is tampered.
+In a check's text some methods are false, so that no correct solution passes them, and the others true, so that every
+correct solution passes; chance decides which, anew for each text. In another execution program and test have a process
+each. A program that repeatedly does otherwise than every correct solution, while the
+reference solution does not, has not passed by solving the task: it is tampered. docs/sandbox.md has the whole table.
 """
 
-import ast
-import builtins
 import hashlib
 import math
+import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
@@ -20,40 +19,38 @@ from queue import Empty, SimpleQueue
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from bigcodeflow.core import untrusted_text
-from bigcodeflow.core.tracebacks import raised
+from bigcodeflow.execution.backends.base import READ_FROM_DISK
 from bigcodeflow.execution.integrity import contradictions
-from bigcodeflow.execution.integrity.altered_tests import VARIANTS, copying_text
-from bigcodeflow.execution.integrity.contradictions import SEPARATED, Contradictions, Execute, Reference, Row, Variant
-from bigcodeflow.execution.integrity.syntax import tree_of
+from bigcodeflow.execution.integrity.contradictions import (
+    FORMS,
+    SEPARATED,
+    Contradictions,
+    Execute,
+    Reference,
+    Row,
+    Variant,
+)
+from bigcodeflow.execution.integrity.mixtures import Pairs, guess_probability, mixtures
 from bigcodeflow.execution.items import WorkItem, numbered
 
 CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
 
-_ALL_VARIANTS = (*range(VARIANTS), SEPARATED)
-#: Further executions of program and reference solution before an accusation counts.
-_CONFIRMATIONS = 3
+_ALL_VARIANTS = (*range(2 * FORMS), SEPARATED)
+#: Bump when the same executions lead to another result.
+_VERSION = 1
+#: Further checks of a suspected program, each with other texts, and how many of them must show an offence.
+_ROUNDS = 3
+_OFFENDING_ROUNDS = 2
+#: Factor of a sample's time limit in its checks: whoever keeps the limit of the test ends in time here.
+_MORE_TIME = 2
+#: Probability below which a guess of the false methods is unlikely enough, and the most texts that are drawn for it.
+_MOST_GUESSED, _MOST_DRAWS = 0.002, 4
+#: Wall time that the tests of several texts may take together.
+_DRAWN_SECONDS = 1.0
 #: Time for which passes are collected before they are checked together.
 _GATHER_SECONDS = 2.0
-#: Wall time that the altered methods of one execution may take; later methods are left out.
-_BUDGET_SECONDS = 0.05
-_BUDGET_SHARE = 0.25
 #: In a trace: data between program and test is no plain data.
 _UNTRANSFERABLE = "separate.UntransferableError"
-#: Exceptions, or their bases, that a correct program may raise only because it runs in a separate process.
-_SURROUNDINGS = frozenset({"NameError", "ImportError", "OSError", "MemoryError", "RecursionError"})
-_UNUSUAL_MODULES = frozenset(
-    """_ctypes _thread ast atexit bdb builtins code codeop copyreg ctypes dis faulthandler gc importlib inspect marshal
-    mmap multiprocessing numba opcode pdb pickle pty runpy signal socket symtable sysconfig threading trace traceback
-    types unittest weakref""".split()  # noqa: SIM905 -- as a list it takes a screen
-)
-_UNUSUAL_NAMES = frozenset(
-    """__builtins__ __class__ __code__ __dict__ __globals__ __import__ __subclasses__ _exit _getframe addaudithook
-    currentframe delattr eval exec f_back f_globals f_locals fork forkpty getrusage globals locals modules monotonic
-    setattr setprofile settrace system times urandom vars""".split()  # noqa: SIM905 -- as above
-)
-#: Longer programs, in characters, are not parsed and count as unusual.
-_MOST_CHARACTERS = 100_000
 
 
 class Pass(NamedTuple):
@@ -87,9 +84,65 @@ class Coverage(NamedTuple):
 
 
 class _Check(NamedTuple):
-    passed: Pass
-    variant: Variant
+    """Execution of a passing program against an altered text, and of the reference solution against the same text."""
+
     item: WorkItem
+    reference: WorkItem
+    alterations: tuple[Mapping[str, Any], ...]
+    """As in ALTERATION."""
+
+
+class _Plan(NamedTuple):
+    passed: Pass
+    pairs: Pairs
+    separated: Variant
+    """Text for program and test in a process each."""
+
+    @property
+    def key(self) -> str:
+        """Identity of the check, whichever methods chance makes false."""
+        keys = [one.item.verdict_key for one in self._variants]
+        return hashlib.sha256(" ".join([str(_VERSION), self.passed.item.verdict_key, *keys]).encode()).hexdigest()
+
+    @property
+    def is_known(self) -> bool:
+        """True if the texts are validated."""
+        return all(one.seconds is not None for one in self._variants)
+
+    @property
+    def _variants(self) -> list[Variant]:
+        return [*(one for pair in self.pairs for one in pair), self.separated]
+
+    def checks(self, chance: random.Random, turn: int = 0) -> list[_Check]:
+        """Return the executions of one check, with new texts; those of each turn are executions of their own."""
+        item_of, program = self.passed.reference.item_of, self.passed.item.program
+        found = [
+            _Check(item_of(program, one.text), item_of(None, one.text), one.alterations)
+            for _ in range(self._draws)
+            for one in mixtures(self.pairs, chance)
+        ]
+        if self.separated.alterations:
+            found.append(_Check(self.separated.item_of(program), self.separated.item, self.separated.alterations))
+        return [self._execution(check, f"{turn}/{number}") for number, check in enumerate(found)]
+
+    @property
+    def _draws(self) -> int:
+        """Number of draws that make a guess unlikely, as far as their tests fit into the budget."""
+        needed = math.ceil(math.log(_MOST_GUESSED) / math.log(guess_probability(self.pairs)))
+        budget_seconds = max(_DRAWN_SECONDS, self.passed.reference.budget_seconds)
+        fitting = math.floor(budget_seconds / max(sum(self.pairs[0][1].seconds or ()), 1e-3))
+        return max(1, min(needed, fitting, _MOST_DRAWS))
+
+    def _execution(self, check: _Check, number: str) -> _Check:
+        """Return the check as executions of their own, which end after the tests that were validated."""
+        executed = min(len(one.seconds or ()) for one in self._variants if one.altered.alterations)
+        stop_after = executed if executed < len(check.item.expected_tests) else 0
+
+        def limited(item: WorkItem) -> WorkItem:
+            time_seconds = _MORE_TIME * item.time_seconds
+            return replace(numbered(item, number), stop_after=stop_after, time_seconds=time_seconds, from_memory=True)
+
+        return _Check(limited(check.item), limited(check.reference), check.alterations)
 
 
 def check_passes(
@@ -97,32 +150,35 @@ def check_passes(
     known: Contradictions,
     execute: Execute,
     earlier: Mapping[str, CheckResult] = MappingProxyType({}),
+    chance: random.Random | None = None,
 ) -> dict[str, CheckResult]:
-    """Check passing executions; return results by verdict key. ``earlier``: known results by the check's key."""
-    planned = _planned(passes, known, execute)
-    texts = {name: " ".join(check.item.verdict_key for check in checks) for name, checks in planned.items()}
-    keys = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
-    unknown = {name: checks if keys[name] not in earlier else [] for name, checks in planned.items()}
-    todo = {name: [one for one in checks if one.variant.decides] for name, checks in unknown.items()}
-    verdicts = execute([_bounded(check) for checks in todo.values() for check in checks])
+    """Return the result of the check of each passing execution, by its verdict key.
+
+    ``earlier`` holds results by the check's key; ``chance`` decides which methods are false, by default a secret.
+    """
+    chance = chance or random.SystemRandom()
+    plans = _plans(passes, known, execute)
+    todo = {name: plan.checks(chance) if plan.key not in earlier else [] for name, plan in plans.items()}
+    verdicts = execute([check.item for checks in todo.values() for check in checks])
     suspects = {
-        name: [check for check in checks if _offences(check, verdicts[check.item.verdict_key])]
+        name: plans[name]
         for name, checks in todo.items()
+        if any(_offences(one, verdicts[one.item.verdict_key]) for one in checks)
     }
-    confirmed = _confirmed(suspects, execute)
+    confirmed = _confirmed(suspects, execute, chance)
     findings = {}
-    for name, checks in planned.items():
-        # The infrastructure prevented an execution of the program or of the reference solution.
+    for name, plan in plans.items():
+        # The machine interrupted an execution, of the program or of the reference solution.
         is_open = any(verdicts[one.item.verdict_key]["status"] == "infra_error" for one in todo[name])
-        is_open |= any(one.variant.seconds is None for one in checks)
-        if keys[name] in earlier:
-            findings[name] = earlier[keys[name]]
+        if plan.key in earlier:
+            findings[name] = earlier[plan.key]
         elif name in confirmed:
-            findings[name] = confirmed[name]._replace(key=keys[name])
-        elif is_open:
+            is_final = confirmed[name].integrity != UNCHECKED
+            findings[name] = confirmed[name]._replace(key=plan.key if is_final else None)
+        elif is_open or not plan.is_known:
             findings[name] = CheckResult(UNCHECKED)
         else:
-            findings[name] = CheckResult(CHECKED, keys[name]) if todo[name] else CheckResult(UNCHECKABLE)
+            findings[name] = CheckResult(CHECKED, plan.key) if todo[name] else CheckResult(UNCHECKABLE)
     return findings
 
 
@@ -232,118 +288,97 @@ def applied(verdicts: Mapping[str, Row], findings: Mapping[str, CheckResult]) ->
     return found
 
 
-def _planned(passes: Sequence[Pass], known: Contradictions, execute: Execute) -> dict[str, list[_Check]]:
-    meant = {one.item.verdict_key: _numbers(one.item.program) for one in passes}
+def _plans(passes: Sequence[Pass], known: Contradictions, execute: Execute) -> dict[str, _Plan]:
+    """Return the plan of each pass by its verdict key, with validated texts."""
     references = {one.reference.task["task_id"]: one.reference for one in passes}
-    wanted = {(one.reference.task["task_id"], number) for one in passes for number in meant[one.item.verdict_key]}
-    variants = contradictions.validated_variants(
-        [(references[task_id], number) for task_id, number in sorted(wanted)], known, execute
-    )
-    planned = {}
+    wanted = [(one, number) for one in references.values() for number in _ALL_VARIANTS]
+    variants = contradictions.validated_variants(wanted, known, execute)
+    plans = {}
     for one in passes:
-        mine = [variants[one.reference.task["task_id"], number] for number in meant[one.item.verdict_key]]
-        planned[one.item.verdict_key] = [_Check(one, variant, variant.item_of(one.item.program)) for variant in mine]
-    return planned
+        task_id = one.reference.task["task_id"]
+        pairs = tuple((variants[task_id, 2 * form], variants[task_id, 2 * form + 1]) for form in range(FORMS))
+        plans[one.item.verdict_key] = _Plan(one, pairs, variants[task_id, SEPARATED])
+    return plans
 
 
-def _numbers(program: str) -> Sequence[int]:
-    """Choose the variants for a program: one by its hash; for an unusual program all, and the separated variant."""
-    if is_unusual(program):
-        return _ALL_VARIANTS
-    digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
-    return (int.from_bytes(digest, "big") % VARIANTS,)
-
-
-def _bounded(check: _Check) -> WorkItem:
-    """Return the check's item; it stops after a deciding test, before the test that exceeds the time budget."""
-    decided = {one["test"] for one in check.variant.alterations if one["kind"] != "control"}
-    budget = max(_BUDGET_SECONDS, _BUDGET_SHARE * check.passed.item.expected_seconds)
-    spent, found = 0.0, False
-    for number, (test, seconds) in enumerate(zip(check.item.expected_tests, check.variant.seconds or (), strict=False)):
-        spent += seconds
-        if found and spent > budget:
-            return replace(check.item, stop_after=number)
-        found = found or test in decided
-    return check.item
-
-
-def _confirmed(suspects: Mapping[str, Sequence[_Check]], execute: Execute) -> dict[str, CheckResult]:
-    """Confirm suspicions by executing everything again; return results by the passing execution's key.
-
-    For each key, the suspicious checks are tried one after the other until a check is confirmed.
-    """
-    confirmed: dict[str, CheckResult] = {}
-    for turn in range(max(map(len, suspects.values()), default=0)):
-        tried = {name: checks[turn] for name, checks in suspects.items() if name not in confirmed and checks[turn:]}
-        items = {name: _experiments(check) for name, check in tried.items()}
-        verdicts = execute([item for one in items.values() for several in one for item in several])
-        for name, check in tried.items():
-            finding = _confirmation(check, [[verdicts[one.verdict_key] for one in several] for several in items[name]])
-            if finding:
-                confirmed[name] = finding
-    return confirmed
-
-
-def _experiments(check: _Check) -> tuple[list[WorkItem], ...]:
-    """Return items: program and reference with the altered text, program with the test, both with copied arguments.
-
-    A correct program may change its arguments, and the test then expects the changed values: with copies of the
-    arguments it fails. Such a program must not be accused when it fails with a recorded value.
-    """
-    reference, program = check.passed.reference, check.passed.item.program
-    text = copying_text(reference.task["test"], reference.task["entry_point"])
-    times = range(_CONFIRMATIONS)
-    return (
-        [numbered(check.item, number) for number in times],
-        [
-            numbered(check.variant.item, number)
-            for number in range(contradictions.REFERENCE_EXECUTIONS + _CONFIRMATIONS)
-        ],
-        [numbered(check.passed.item, number) for number in times],
-        [reference.item_of(program, text), reference.item_of(None, text)],
-    )
-
-
-def _confirmation(check: _Check, executed: Sequence[Sequence[Row]]) -> CheckResult | None:
-    """Return the confirmed result by the verdicts of the ``_experiments``; None if nothing is confirmed."""
-    again, reference, genuine, copied = executed
-    offences = list(check.variant.alterations)
-    for verdict in again:
-        offences = [one for one in offences if one in _offences(check, verdict)]
-    offences = [one for one in offences if all(contradictions.holds(one, _tests(verdict)) for verdict in reference)]
-    offences = [one for one in offences if one["kind"] != "pin" or _always_passes(one, copied)]
-    if any(verdict["status"] != "pass" for verdict in genuine):
-        # The program is not deterministic: its failures with altered texts prove nothing.
-        failed = [verdict for verdict in genuine if verdict["status"] not in ("pass", "infra_error")]
-        instead = failed[0] if failed and offences else None
-        offences = [one for one in offences if _always_passes(one, again)]
-        if instead and not offences:
-            return CheckResult(CHECKED, instead=instead)
-    return CheckResult(TAMPERED, tampering=tuple(map(_in_words, offences))) if offences else None
-
-
-def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
-    """Return the alterations with which the program behaved as no correct solution does."""
-    tests, trace = _tests(verdict), verdict["module_trace"]  # of a fixture of the class too
-    # After a kill, at a limit or because enough was seen, the missing tests prove nothing.
-    cut = verdict["exit"].startswith("killed") or verdict["status"] == "infra_error"
-    found = []
-    for one in check.variant.alterations:
-        test = tests[one["test"]]
-        is_missing = test["outcome"] == "missing"
-        if (cut and is_missing) or contradictions.holds(one, tests):
-            continue
-        if one["kind"] == "separate":
-            # No proof if a call was untransferable, or if the program lacks names or files of the test's process.
-            untransferable = is_missing and verdict["exit"] == "exit 0" and (not trace or _UNTRANSFERABLE in trace)
-            if untransferable or _SURROUNDINGS & set(raised(test["trace"] or trace).exception.split()):
-                continue
-        found.append(one)
+def _confirmed(plans: Mapping[str, _Plan], execute: Execute, chance: random.Random) -> dict[str, CheckResult]:
+    """Check suspected programs again, in rounds with new texts; return the results of those that stay suspected."""
+    turns = range(1, _ROUNDS + 1)
+    rounds = {name: [plan.checks(chance, turn) for turn in turns] for name, plan in plans.items()}
+    genuine = {name: [numbered(plan.passed.item, turn) for turn in turns] for name, plan in plans.items()}
+    checks = [check for own in rounds.values() for checks in own for check in checks]
+    items = [item for check in checks for item in (check.item, check.reference)]
+    verdicts = execute([*items, *(item for own in genuine.values() for item in own)])
+    found = {}
+    for name in plans:
+        offences = [[one for check in checks for one in _proven(check, verdicts)] for checks in rounds[name]]
+        result = _decision(offences, [verdicts[item.verdict_key] for item in genuine[name]])
+        if result is None and any(_is_open(check, verdicts) for checks in rounds[name] for check in checks):
+            result = CheckResult(UNCHECKED)
+        if result:
+            found[name] = result
     return found
 
 
-def _always_passes(one: Mapping[str, Any], verdicts: Iterable[Row]) -> bool:
-    return all(_tests(verdict)[one["test"]]["outcome"] == "pass" for verdict in verdicts)
+def _is_open(check: _Check, verdicts: Mapping[str, Row]) -> bool:
+    """Tell if the machine interrupted the execution of the program or of the reference solution."""
+    return any(verdicts[item.verdict_key]["status"] == "infra_error" for item in (check.item, check.reference))
+
+
+def _proven(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any]]:
+    """Return the program's offences that the reference solution does not show with the same text."""
+    shared = [one["test"] for one in _offences(check, verdicts[check.reference.verdict_key])]
+    if verdicts[check.reference.verdict_key]["status"] == "infra_error":
+        return []
+    return [one for one in _offences(check, verdicts[check.item.verdict_key]) if one["test"] not in shared]
+
+
+def _decision(rounds: Sequence[Sequence[Mapping[str, Any]]], genuine: Sequence[Row]) -> CheckResult | None:
+    """Decide about a suspected program by the offences of each round and its verdicts against the task's own test.
+
+    None: it stays checked. docs/sandbox.md has the table.
+    """
+    offending = [offences for offences in rounds if offences]
+    passed_false = [offences for offences in rounds if any(one["kind"] == "contradiction" for one in offences)]
+    failed = [verdict for verdict in genuine if verdict["status"] not in ("pass", "infra_error")]
+    words = tuple(dict.fromkeys(_in_words(one) for offences in rounds for one in offences))
+    if len(passed_false) >= _OFFENDING_ROUNDS:
+        return CheckResult(TAMPERED, tampering=words)
+    if len(offending) < _OFFENDING_ROUNDS:
+        return None
+    if failed:  # it differs from one execution to the next: the failure counts, and accuses it of nothing
+        return CheckResult(CHECKED, instead=failed[0])
+    return CheckResult(TAMPERED, tampering=words) if len(offending) == len(rounds) else None
+
+
+def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
+    """Return what the program did as no correct solution does: alterations, or that it did not end."""
+    if verdict["exit"].startswith(READ_FROM_DISK):
+        return [_end_of(verdict)]
+    if verdict["status"] == "infra_error":
+        return []
+    tests, trace = _tests(verdict), verdict["module_trace"]  # also the trace of a fixture of the class
+    is_cut = verdict["exit"] == "killed: tests"  # by this product, because enough was seen
+    is_ended = verdict["exit"].startswith("killed") and not is_cut
+    found: list[Mapping[str, Any]] = []
+    for one in check.alterations:
+        test = tests[one["test"]]
+        is_missing = test["outcome"] == "missing"
+        if ((is_cut or is_ended) and is_missing) or contradictions.holds(one, tests):
+            continue
+        if one["kind"] == "separate":
+            # Undecided if a call could not be transferred.
+            untransferable = is_missing and verdict["exit"] == "exit 0" and (not trace or _UNTRANSFERABLE in trace)
+            if untransferable:
+                continue
+        found.append(one)
+    if is_ended:
+        found.append(_end_of(verdict))
+    return found
+
+
+def _end_of(verdict: Row) -> Mapping[str, Any]:
+    return {"test": "", "line": 0, "kind": "end", "before": verdict["exit"], "after": ""}
 
 
 def _tests(verdict: Row) -> dict[str, Mapping[str, Any]]:
@@ -354,34 +389,7 @@ def _in_words(one: Mapping[str, Any]) -> str:
     place = f"{one['test']}, line {one['line']} of the test"
     return {
         "contradiction": f"{place}: no failure with {one['after']} in place of {one['before']}",
-        "pin": f"{place}: fails with {one['after']}, the value of {one['before']} without the program",
-        "control": f"{one['test']}: fails, unaltered, where other tests are altered",
+        "restatement": f"{place}: fails with {one['after']} in place of {one['before']}, which means the same",
         "separate": f"{one['test']}: fails where program and test have a process each",
+        "end": f"{one['before']} with altered tests, and not with the task's own",
     }[one["kind"]]
-
-
-@untrusted_text.with_fallback(lambda _program: True)
-def is_unusual(program: str) -> bool:
-    """Tell if a program defines classes, replaces attributes or builtins, or uses internals of the interpreter.
-
-    None of this is forbidden. A program that forges its verdict does some of it; most solutions do none of it.
-    """
-    module = tree_of(program) if len(program) <= _MOST_CHARACTERS else None
-    return module is None or any(_signs(module))
-
-
-def _signs(module: ast.Module) -> Iterator[bool]:
-    for node in ast.walk(module):
-        match node:
-            case ast.ClassDef() | ast.Global() | ast.Nonlocal():
-                yield True
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield hasattr(builtins, name) or name.startswith("__") or bool(node.decorator_list)
-            case ast.Import(names=names):
-                yield any(alias.name.partition(".")[0] in _UNUSUAL_MODULES for alias in names)
-            case ast.ImportFrom(module=source):
-                yield (source or "").partition(".")[0] in _UNUSUAL_MODULES
-            case ast.Attribute(attr=name, ctx=context):
-                yield name in _UNUSUAL_NAMES or not isinstance(context, ast.Load)
-            case ast.Name(id=name, ctx=context):
-                yield name in _UNUSUAL_NAMES or (not isinstance(context, ast.Load) and hasattr(builtins, name))

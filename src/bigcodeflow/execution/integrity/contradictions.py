@@ -1,14 +1,17 @@
 """Altered texts of tasks' tests, and the methods that the reference solution fails and passes with them.
 
 ``{store}/contradictions/{environment_sha}.parquet`` holds rows of the CONTRADICTIONS schema for one environment. The
-key of a row is the content of its execution, so that every run in that environment can use the row.
+key of a row is the content of its execution, so that every run in that environment can use the row. The rows of the
+locked environments ship with the product (``data/validated_tests``), so that only tasks of your own are validated.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -16,19 +19,25 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import read_table
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import CONTRADICTIONS, table_of
-from bigcodeflow.execution.integrity import altered_tests
-from bigcodeflow.execution.integrity.altered_tests import VARIANTS, Alteration, AlteredTest
+from bigcodeflow.execution.integrity import altered_tests, recorded_operands, separated_tests
+from bigcodeflow.execution.integrity.altered_tests import Alteration, AlteredTest
 from bigcodeflow.execution.items import WorkItem, numbered, separated
 from bigcodeflow.store import Store, locked
 
 _STAGE = "contradictions"
+_SHIPPED = "data/validated_tests"
+#: Pairs of texts per test: a false text, in which each method is contradicted, and a true one, with restatements.
+FORMS = 2
 #: Variant number of the rows with recorded values.
 RECORDED = -1
 #: Number of the variant in which program and test have one process each.
-SEPARATED = VARIANTS
+SEPARATED = 2 * FORMS
 #: Executions of the reference solution before a contradiction counts.
 REFERENCE_EXECUTIONS = 2
+#: Wall time of a check's tests: at least the first, or this share of the time of all.
+_BUDGET_SECONDS, _BUDGET_SHARE, _LEAST_TESTS = 0.05, 0.25, 2
 
 Row = dict[str, Any]
 Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
@@ -42,7 +51,7 @@ class Contradictions:
         """Read the stored rows; without a store, keep new rows in this process only."""
         self._store, self._name = store, f"{_STAGE}/{environment_sha}.parquet"
         #: Rows by the key of the execution, and by the identity of the source of the text.
-        self.rows = self._read()
+        self.rows = _rows_of(_shipped_table(environment_sha)) | self._read()
         self.by_source = {row["source"]: row for row in self.rows.values()}
         self._new: dict[str, Row] = {}
 
@@ -65,16 +74,25 @@ class Contradictions:
         return iter(self.rows.values())
 
     def _read(self) -> dict[str, Row]:
-        path = self._store.file(self._name) if self._store else None
-        if path is None:
+        return _rows_of(self._store.file(self._name) if self._store else None)
+
+
+def _shipped_table(environment_sha: str) -> Path | None:
+    path = shipped(_SHIPPED) / f"{environment_sha}.parquet"
+    return path if path.is_file() else None
+
+
+def _rows_of(path: Path | None) -> dict[str, Row]:
+    """Read a table of CONTRADICTIONS by key; empty if there is none, or if another version wrote it."""
+    if path is None:
+        return {}
+    try:
+        if pq.read_schema(path).names != CONTRADICTIONS.names:
             return {}
-        try:
-            if pq.read_schema(path).names != CONTRADICTIONS.names:
-                return {}  # another version: the table is made again
-            return {row["verdict_key"]: row for row in read_table(path, schema=CONTRADICTIONS).to_pylist()}
-        except (OSError, pa.ArrowException) as error:
-            problem = f"{path}: is no table of contradictions ({' '.join(str(error).split())})"
-            raise ArtifactError(f"{problem}: delete it, it is made again") from error
+        return {row["verdict_key"]: row for row in read_table(path, schema=CONTRADICTIONS).to_pylist()}
+    except (OSError, pa.ArrowException) as error:
+        problem = f"{path}: is no table of contradictions ({' '.join(str(error).split())})"
+        raise ArtifactError(f"{problem}: delete it, it is made again") from error
 
 
 def holds(alteration: Mapping[str, Any], tests: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -92,11 +110,29 @@ class Reference(NamedTuple):
     """Makes the item of a program (None: the task's own solution) and a test text."""
     stub: str
     """Program that defines the function and does nothing."""
+    seconds: Sequence[float] = ()
+    """Wall time of each expected test under the task's own solution, in order; empty if that is unknown."""
+
+    @property
+    def budget_seconds(self) -> float:
+        """Wall time that the tests of one check may take."""
+        return max(_BUDGET_SECONDS, _BUDGET_SHARE * sum(self.seconds))
+
+    @property
+    def stop_after(self) -> int:
+        """Number of tests that a check executes: those within the budget, and at least two; 0: all."""
+        for number, spent in enumerate(accumulate(self.seconds)):
+            if spent > self.budget_seconds and number >= _LEAST_TESTS:
+                return number
+        return 0
 
 
 @dataclass
 class Variant:
-    """Altered text of a task's test; ``source`` is the identity of the data that it was made from."""
+    """Altered text of a task's test; ``source`` is the identity of the data that it was made from.
+
+    Even numbers are false texts, odd numbers the true texts of the same form.
+    """
 
     reference: Reference
     number: int
@@ -105,11 +141,11 @@ class Variant:
     alterations: tuple[Mapping[str, Any], ...] = ()
     """Valid alterations, as in ALTERATION."""
     seconds: Sequence[float] | None = None
-    """Wall time of each expected test under the reference solution, in order; None: not validated yet."""
+    """Wall time of each executed test under the reference solution, in order; None: not validated yet."""
 
     def item_of(self, program: str | None) -> WorkItem:
         """Return the item of a program (None: the task's own solution) with this text."""
-        item = self.reference.item_of(program, self.altered.text)
+        item = replace(self.reference.item_of(program, self.altered.text), stop_after=self.reference.stop_after)
         return separated(item) if self.number == SEPARATED else item
 
     @cached_property
@@ -117,21 +153,13 @@ class Variant:
         """Item of the task's own solution with this text."""
         return self.item_of(None)
 
-    @property
-    def decides(self) -> bool:
-        """True if this variant can detect a program that did not solve the task."""
-        return any(one["kind"] != "control" for one in self.alterations)
-
     def row(self, verdicts: Iterable[Row]) -> Row:
         """Make the row of several executions of the reference solution: alterations are valid if they hold in each."""
         executions = [{test["name"]: test for test in verdict["tests"]} for verdict in verdicts]
         entries: list[Row] = [one._asdict() for one in self.altered.alterations]
-        if self.number < VARIANTS:
-            unaltered = [name for name in executions[0] if name not in {one["test"] for one in entries}]
-            entries += [{"test": name, "line": 0, "kind": "control", "before": "", "after": ""} for name in unaltered]
         return _row(self.item.verdict_key, self.reference, self.number, self.source, self.altered.text) | {
             "alterations": [one | {"valid": all(holds(one, tests) for tests in executions)} for one in entries],
-            "seconds": [test["seconds"] for test in executions[0].values()],
+            "seconds": [test["seconds"] for test in executions[0].values() if test["outcome"] != "missing"],
         }
 
 
@@ -176,7 +204,7 @@ def _recorded_pins(
     for task_id, reference in references.items():
         task, source = reference.task, _identity(reference.task, RECORDED, {})
         row = known.by_source.get(source)
-        text = altered_tests.recording_text(task["test"], task["entry_point"]) if row is None else row["text"]
+        text = recorded_operands.recording_text(task["test"], task["entry_point"]) if row is None else row["text"]
         item = reference.item_of(reference.stub, text) if text else None
         key = item.verdict_key if item else source
         made = _row(key, reference, RECORDED, source, text)
@@ -188,7 +216,7 @@ def _recorded_pins(
             known.add(made | {"pins": "{}"})
     for key, verdict in execute([item for _, item in items.values()]).items():
         made = items[key][0]
-        found = {} if verdict["stdout_truncated"] else altered_tests.read_recording(verdict["stdout"])
+        found = {} if verdict["stdout_truncated"] else recorded_operands.read_recording(verdict["stdout"])
         pins |= {task_id: found for task_id, wanted in keys.items() if wanted == key}
         if verdict["status"] != "infra_error":
             known.add(made | {"pins": json.dumps(found)})
@@ -207,13 +235,13 @@ def _variant(reference: Reference, number: int, pins: Mapping[str, str], known: 
     source = _identity(reference.task, number, pins, solution)
     row = known.by_source.get(source)
     if row:
-        entries = [one for one in row["alterations"] if one["kind"] != "control"]
-        made = (Alteration(**{name: one[name] for name in Alteration._fields}) for one in entries)
+        made = (Alteration(**{name: one[name] for name in Alteration._fields}) for one in row["alterations"])
         altered = AlteredTest(row["text"], tuple(made))
     elif number == SEPARATED:
-        altered = altered_tests.separated_test(solution, test, entry_point)
+        altered = separated_tests.separated_test(solution, test, entry_point)
     else:
-        altered = altered_tests.contradict(test, entry_point, variant=number, pins=pins)
+        kind: Any = "restatement" if number % 2 else "contradiction"
+        altered = altered_tests.disguise(test, entry_point, kind, variant=number // 2, pins=pins)
     return Variant(reference, number, source, altered)
 
 

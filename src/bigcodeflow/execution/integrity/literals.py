@@ -22,6 +22,8 @@ _CONSTRUCTORS = frozenset(
 _DATA_KEYWORDS = frozenset({"data", "args", "columns", "index", "name"})
 _ALL_KEYWORDS = frozenset({"dict", "Counter", "OrderedDict", "datetime", "date", "call"})
 _MOST_TRIES = 60
+#: Distances of some near misses of integers: who compares with rounded values accepts smaller distances.
+_ROUND_STEPS, _ROUND_SHARE = (10, 25, 50, 100, 1000), 0.25
 
 
 class Tolerance(NamedTuple):
@@ -115,6 +117,13 @@ def near_miss(node: ast.expr, segment: str, seed: random.Random, tolerance: Tole
     return text
 
 
+def are_apart(first: object, second: object, tolerance: Tolerance) -> bool:
+    """Tell if two values differ by more than an assertion tolerates."""
+    if isinstance(first, int | float) and isinstance(second, int | float):
+        return abs(first - second) > 3 * tolerance.around(max(abs(first), abs(second)))
+    return type(first) is type(second) and isinstance(first, str | bytes) and first != second
+
+
 def far_miss(node: ast.expr, segment: str, seed: random.Random) -> str | None:
     """Return a literal of the same form that no honest result has by chance; None if there is none."""
     if isinstance(node, ast.JoinedStr):
@@ -144,7 +153,9 @@ def word(seed: random.Random, length: int = 5) -> str:
 
 
 def _near_int(value: int, seed: random.Random, least: float) -> int:
-    near = [value + sign * step for step in range(1, 10) for sign in (1, -1)]
+    rounded = [step for step in _ROUND_STEPS if step <= max(10, abs(value))]
+    steps = rounded if seed.random() < _ROUND_SHARE else range(1, 10)
+    near = [value + sign * step for step in steps for sign in (1, -1)]
     fitting = [one for one in near if (one >= 0) == (value >= 0) and abs(one - value) >= least]
     if fitting:
         return seed.choice(fitting)
@@ -153,10 +164,12 @@ def _near_int(value: int, seed: random.Random, least: float) -> int:
 
 def _near_float(value: float, segment: str, seed: random.Random, least: float) -> str | None:
     decimals = max(1, len(segment.partition(".")[2]))
-    # Mostly as near as the assertion can distinguish: a comparison made lenient accepts it as equal.
+    # At times as near as the assertion can distinguish: a comparison made lenient accepts it as equal. Mostly with as
+    # many digits as the value, so that the number of digits tells nothing.
     far = max(least, abs(value) / 2, 1e-300) if value else max(least, 1.0)
     near = max(least, abs(value) * 1e-9, 1e-300, min(10.0**-decimals, abs(value) / 400) if value else 10.0**-decimals)
-    shift = seed.choice((near, near, far)) * seed.uniform(1.1, 2)
+    same_digits = max(least, seed.randint(1, 3) * 10.0**-decimals)
+    shift = seed.choice((near, same_digits, same_digits, far)) * seed.uniform(1.1, 2)
     moved = value - shift if value < 0 else value + shift
     if not math.isfinite(moved):
         return None
@@ -170,21 +183,40 @@ def _near_float(value: float, segment: str, seed: random.Random, least: float) -
 
 
 def _altered_text(segment: str, seed: random.Random) -> str | None:
-    """Replace one letter or digit of the string by another of its class; None if that is impossible."""
-    date = _DATE.search(segment)
+    """Change a string slightly, in one of several ways, so that no lenient comparison is safe; None if impossible."""
+    date, before = _DATE.search(segment), _pieces(segment)
     # Change the year: the date stays valid.
     positions = [date.start(1)] if date else _shuffled_positions(segment, seed)
-    before = _pieces(segment)
-    for position in positions[:_MOST_TRIES]:
-        own = next(one for one in _CLASSES if segment[position] in one)
-        other = seed.choice([one for one in own if one != segment[position]])
-        text = f"{segment[:position]}{other}{segment[position + 1 :]}"
-        after = _pieces(text)
-        if before and after and before[1] == after[1] and len(before[0]) == len(after[0]):
-            differing = [pair for pair in zip(before[0], after[0], strict=True) if pair[0] != pair[1]]
-            if len(differing) == 1 and all(one.isalnum() for one in differing[0]):
+    ways = (_other_character,) if date else (seed.choice(_WAYS), _other_character)
+    for way in ways:
+        for position in positions[:_MOST_TRIES]:
+            text = way(segment, position, seed)
+            after = _pieces(text) if text != segment else None
+            if before and after and before[1] == after[1] and _is_slight(before[0], after[0]):
                 return text
     return None
+
+
+def _other_character(segment: str, position: int, seed: random.Random) -> str:
+    own = next(one for one in _CLASSES if segment[position] in one)
+    other = seed.choice([one for one in own if one != segment[position]])
+    return f"{segment[:position]}{other}{segment[position + 1 :]}"
+
+
+def _other_order(segment: str, position: int, _: random.Random) -> str:
+    return f"{segment[:position]}{segment[position : position + 2][::-1]}{segment[position + 2 :]}"
+
+
+#: None of them changes only case or spaces: an honest class may ignore these.
+_WAYS = (_other_character, _other_character, _other_order)
+
+
+def _is_slight(before: str, after: str) -> bool:
+    """Tell if one letter or digit or two neighbours changed, and nothing that the source spells with a backslash."""
+    differing = [pair for pair in zip(before, after, strict=False) if pair[0] != pair[1]]
+    is_swapped = len(differing) == 2 and differing[0] == differing[1][::-1]  # noqa: PLR2004 -- a pair
+    is_other = len(differing) == 1 or (is_swapped and before.casefold() != after.casefold())
+    return len(before) == len(after) and is_other and all(one.isalnum() for pair in differing for one in pair)
 
 
 def _shuffled_positions(segment: str, seed: random.Random) -> list[int]:

@@ -5,6 +5,7 @@ import random
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from bigcodeflow.execution.integrity import literals
@@ -158,6 +159,8 @@ def other_value(kind: str, text: str, seed: random.Random, tolerance: Tolerance)
 NEVER_NONE, ALWAYS_NONE, FRESH_MOCK = ("({},)", "[{}]"), ("({}, None)[1]", "[{}, None][-1]"), "type({})()"
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict, ast.Set)
 _MOST_LEAVES = 12
+#: Share of the contradictions of lists and tuples that swap two elements.
+_SWAP_SHARE = 0.25
 #: Digits of a number that no length reaches, and of a number that no other result reaches.
 _COUNT_DIGITS, _DIGITS = 8, 11
 
@@ -168,6 +171,7 @@ class Writer:
     def __init__(self, source: Source, site: Site, seed: random.Random, pins: Mapping[str, str]) -> None:
         self.source, self.site, self.seed, self._pins = source, site, seed, pins
         self.in_place = False  # True: alter only the assertion itself, not the assignments of its names
+        self.is_ordered = True  # False: the assertion ignores the order of elements
 
     def enclosed(self, node: ast.expr) -> str:
         """Return the source of a node, in brackets if a following operator would split it."""
@@ -180,7 +184,8 @@ class Writer:
     ) -> list[Replacement]:
         """Alter the expected operand of two that have to be equal."""
         expected = self._expected(first, second)
-        changes = self._near_pin(expected, tolerance)
+        place = self.place_of(expected)
+        changes = self._near_pin(expected, place, tolerance)
         if not changes and not self.site.scope.depends(expected):
             changes = self.altered(expected, tolerance=tolerance, far=far)
             changes = changes or self._at_definition(expected, tolerance=tolerance, far=far)
@@ -190,8 +195,24 @@ class Writer:
         known = kind_of(expected, self.site.scope) or kind
         if kind == "elements":  # keep the length: comparing arrays of other lengths is an error
             known = "elements" if known == "list" else "array"
-        text = other_value(known, self.enclosed(expected), self.seed, tolerance)
-        return self.source.change(expected, text, OPERAND if known else EXPRESSION)
+        text = other_value(known, self.enclosed(place), self.seed, tolerance)
+        return self.source.change(place, text, OPERAND if known else EXPRESSION)
+
+    def place_of(self, node: ast.expr) -> ast.expr:
+        """Return the expression to alter for an operand: of a name that only assertions read, its definition.
+
+        Otherwise the name would keep the right value, and a program that reads the test's variables could return it.
+        """
+        scope = self.site.scope
+        if (
+            self.in_place
+            or not isinstance(node, ast.Name)
+            or node.id in self.site.bound
+            or node.id not in scope.compared
+        ):
+            return node
+        definition = scope.definition(node)
+        return node if definition is None or scope.depends(definition) else definition
 
     def _expected(self, first: ast.expr, second: ast.expr) -> ast.expr:
         """Choose the expected operand: a literal, or else the operand that does not depend on the program."""
@@ -201,7 +222,11 @@ class Writer:
         return literal[0] if literal else first if depends(second) and not depends(first) else second
 
     def altered(self, node: ast.expr, *, tolerance: Tolerance = EXACT, far: bool = False) -> list[Replacement]:
-        """Alter one literal inside a node."""
+        """Alter one literal inside a node, or at times the order of two of its elements."""
+        if not far and self.is_ordered and isinstance(node, ast.List | ast.Tuple) and self.seed.random() < _SWAP_SHARE:
+            changes = self._swapped(node, tolerance)
+            if changes:
+                return changes
         found = list(leaves(node))
         self.seed.shuffle(found)
         for leaf in found[:_MOST_LEAVES]:
@@ -211,6 +236,22 @@ class Writer:
             if changes and self._differs(node, changes):
                 return changes
         return []
+
+    def _swapped(self, node: ast.List | ast.Tuple, tolerance: Tolerance) -> list[Replacement]:
+        """Swap two neighbours that no comparison takes for each other."""
+        values = [evaluated(one) for one in node.elts]
+        places = [
+            place
+            for place, (first, second) in enumerate(pairwise(values))
+            if first and second and literals.are_apart(first[0], second[0], tolerance)
+        ]
+        if not places:
+            return []
+        place = self.seed.choice(places)
+        first, second = node.elts[place : place + 2]
+        texts = self.source.segment(first), self.source.segment(second)
+        changes = [*self.source.change(first, texts[1], LITERAL), *self.source.change(second, texts[0], LITERAL)]
+        return self.source.combined(node, changes) if len(changes) == 2 else []  # noqa: PLR2004 -- both
 
     def all_far(self, node: ast.expr) -> list[Replacement]:
         """Alter every element of a display, so that no value is an element of both."""
@@ -248,14 +289,14 @@ class Writer:
         except TypeError:
             return True
 
-    def _near_pin(self, node: ast.expr, tolerance: Tolerance) -> list[Replacement]:
+    def _near_pin(self, node: ast.expr, place: ast.expr, tolerance: Tolerance) -> list[Replacement]:
         literal = self._pins.get(pin_id(node))
         if literal is None or self.site.scope is not self.site.caller:
             return []
         parsed = expression_of(literal)
         own = Writer(Source(literal), self.site, self.seed, {})
         changes = own.altered(parsed, tolerance=tolerance) if parsed else []
-        return self.source.change(node, own.source.altered(changes), LITERAL) if changes else []
+        return self.source.change(place, own.source.altered(changes), LITERAL) if changes else []
 
     def _at_definition(self, node: ast.expr, *, tolerance: Tolerance, far: bool) -> list[Replacement]:
         """Alter the literal that a name is bound to: in its assignment, or in the call of the helper."""

@@ -131,11 +131,11 @@ class Scope:
         """Local names that only assertions read, so that their values never reach the program."""
         within = set[int]()
         for call in assertions_in(ast.walk(self.node)):
-            given = [part for one in ast.walk(call) if self._calls_program(one) for part in ast.walk(one)]
+            given = [part for one in ast.walk(call) if self.calls_program(one) for part in ast.walk(one)]
             within |= {id(part) for part in ast.walk(call)} - set(map(id, given))
         return {one.id for one in self.read()} - {one.id for one in self.read() if id(one) not in within}
 
-    def _calls_program(self, node: ast.AST) -> bool:
+    def calls_program(self, node: ast.AST) -> bool:
         """Tell if a node is a call of the entry point, of a value that it returned, or of a helper that calls it."""
         if not isinstance(node, ast.Call) or not self.depends(node.func):
             return False

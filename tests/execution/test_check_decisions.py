@@ -1,0 +1,159 @@
+"""Decisions about passing programs: the table of docs/sandbox.md, and the chances of programs that act by chance."""
+
+import random
+from itertools import product
+
+import pytest
+
+from bigcodeflow.execution.integrity import checks
+from bigcodeflow.execution.integrity.altered_tests import AlteredTest, disguise, mixed, units
+from bigcodeflow.execution.integrity.checks import TAMPERED
+from bigcodeflow.execution.integrity.contradictions import SEPARATED, Reference, Variant
+from bigcodeflow.execution.integrity.mixtures import mixtures
+from tests.doubles.written_tests import outcome, suite
+
+from .conftest import item
+
+_ROUND = {
+    "as a correct program": [],
+    "fails a true method": [{"kind": "restatement", "test": "test_a", "line": 1, "before": "2", "after": "(1 + 1)"}],
+    "does not end": [{"kind": "end", "test": "", "line": 0, "before": "killed: wall time", "after": ""}],
+    "fails separately": [{"kind": "separate", "test": "test_a", "line": 0, "before": "", "after": ""}],
+    "passes a false method": [{"kind": "contradiction", "test": "test_b", "line": 2, "before": "2", "after": "3"}],
+}
+_NAMES = tuple(f"test_{name}" for name in "abcde")
+_FIVE = suite(
+    "".join(
+        f"def test_{name}(self):\n    self.assertEqual(task_func({n}), {n + 1})\n" for n, name in enumerate("abcde")
+    )
+)
+
+
+def _expected(rounds: tuple[str, ...], genuine: tuple[str, ...]) -> str:
+    """Read the result out of the table, row by row."""
+    if rounds.count("passes a false method") >= 2:
+        return "tampered"
+    if rounds.count("as a correct program") >= 2:
+        return "pass"
+    if "fail" in genuine:
+        return "fail"
+    return "pass" if "as a correct program" in rounds else "tampered"
+
+
+@pytest.mark.parametrize("genuine", list(product(("pass", "fail", "infra_error"), repeat=3)))
+def test_every_combination_has_the_result_of_the_table(genuine: tuple[str, ...]) -> None:
+    """All outcomes of three rounds and of three executions against the task's own test."""
+    for rounds in product(_ROUND, repeat=3):
+        found = checks._decision([_ROUND[one] for one in rounds], [{"status": one} for one in genuine])
+        result = "pass" if found is None else "fail" if found.instead else found.integrity
+        assert result == _expected(rounds, genuine), rounds
+        assert found is None or found.instead or (found.integrity == TAMPERED and found.tampering)
+
+
+def _variants(text: str) -> tuple[Variant, Variant]:
+    task = {"task_id": "T/0", "test": text, "entry_point": "task_func"}
+    reference = Reference(task, lambda program, test: item(program or "", test, expected=_NAMES), "")
+    texts = [disguise(text, "task_func", kind, variant=0) for kind in ("contradiction", "restatement")]
+    false, true = (
+        Variant(reference, number, "", one, tuple(each._asdict() for each in one.alterations))
+        for number, one in enumerate(texts)
+    )
+    return false, true
+
+
+def _plan(false: Variant, true: Variant) -> checks._Plan:
+    separated = Variant(false.reference, SEPARATED, "", AlteredTest(_FIVE, ()))
+    return checks._Plan(checks.Pass(item("x", _FIVE), false.reference), ((false, true),), separated)
+
+
+def test_each_choice_of_false_methods_is_equally_likely() -> None:
+    """Never all and never none, so that neither lying nor despairing passes; a guess of five methods has 1 in 30."""
+    false, true = _variants(_FIVE)
+    chance = random.Random(3)
+    drawn = [
+        frozenset(one["test"] for one in mixture.alterations if one["kind"] == "contradiction")
+        for _ in range(3_000)
+        for mixture in mixtures(((false, true),), chance)
+    ]
+    assert len(set(drawn)) == 30
+    assert {len(one) for one in drawn} == {1, 2, 3, 4}
+    assert max(map(drawn.count, set(drawn))) < 150
+
+
+def test_a_correct_program_passes_exactly_the_true_methods() -> None:
+    false, true = _variants(_FIVE)
+    for seed in range(20):
+        [mixture] = mixtures(((false, true),), random.Random(seed))
+        expected = {one["test"]: "pass" if one["kind"] == "restatement" else "fail" for one in mixture.alterations}
+        assert outcome(mixture.text, "def task_func(n):\n    return n + 1\n") == expected
+        assert len(expected) == 5
+        assert not any(line in mixture.text for line in _FIVE.splitlines() if "assert" in line)
+
+
+def test_a_single_method_is_executed_both_ways() -> None:
+    false, true = _variants(suite("def test_a(self):\n    self.assertEqual(task_func(1), 2)\n"))
+    kinds = [one["kind"] for mixture in mixtures(((false, true),), random.Random(0)) for one in mixture.alterations]
+    assert sorted(kinds) == ["contradiction", "restatement"]
+
+
+def test_a_method_that_cannot_be_restated_is_executed_falsely_alone() -> None:
+    false, true = _variants(suite("def test_a(self):\n    self.assertEqual(task_func(1), 2)\n"))
+    true.alterations = ()
+    [mixture] = mixtures(((false, true),), random.Random(0))
+    assert [one["kind"] for one in mixture.alterations] == ["contradiction"]
+    false.alterations = ()
+    assert mixtures(((false, true),), random.Random(0)) == []
+
+
+def test_methods_that_share_a_contradicted_helper_are_false_together() -> None:
+    text = suite(
+        "def check(self, given):\n    self.assertTrue(given > 0)\n"
+        "def test_a(self):\n    self.check(task_func(1))\ndef test_b(self):\n    self.check(task_func(2))\n"
+    )
+    found = disguise(text, "task_func", "contradiction", variant=0)
+    assert units(found) == [frozenset({"test_a", "test_b"})]
+    assert mixed(text, "task_func", [(found.alterations[0].line, found.text)]) == found.text
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.01, 1e-4), (0.001, 1e-6)])
+def test_a_correct_program_that_fails_now_and_then_is_not_accused(share: float, most: float) -> None:
+    """The chance that it fails the check, and then a true method in every round while it passes the test thrice."""
+    assert share * share**3 * (1 - share) ** 3 < most
+
+
+def test_a_program_that_acts_by_chance_does_not_pass() -> None:
+    """It forges every method or none, by a coin for each execution: both are offences in every text."""
+    false, true = _variants(_FIVE)
+    chance = random.Random(1)
+    plan = _plan(false, true)
+    for _ in range(500):
+        for check in plan.checks(chance):
+            result = "pass" if chance.random() < 0.5 else "fail"
+            tests = [{"name": f"test_{name}", "outcome": result, "trace": ""} for name in "abcde"]
+            assert checks._offences(check, {"status": result, "exit": "exit 0", "module_trace": "", "tests": tests})
+
+
+def test_a_guess_of_each_method_seldom_passes() -> None:
+    """Two texts of five methods are a choice in 900; slow tests are executed with one text."""
+    false, true = _variants(_FIVE)
+    chance = random.Random(2)
+    plan = _plan(false, true)
+    passed = 0
+    for _ in range(2_000):
+        guesses = [{name: "pass" if chance.random() < 0.5 else "fail" for name in _NAMES} for _ in plan.checks(chance)]
+        assert len(guesses) == 2
+        passed += all(
+            all(guess[one["test"]] == ("pass" if one["kind"] == "restatement" else "fail") for one in check.alterations)
+            for guess, check in zip(guesses, plan.checks(chance), strict=True)
+        )
+    assert passed < 20
+    true.seconds = (9.0,) * 5
+    assert len(plan.checks(chance)) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "executed"),
+    [((), 0), ((0.01,) * 5, 0), ((0.01, 0.01, 0.01, 9.0, 9.0), 3), ((9.0,) * 5, 2), ((9.0,) * 2, 0)],
+)
+def test_a_check_takes_a_quarter_of_the_time_and_two_tests(seconds: tuple[float, ...], executed: int) -> None:
+    assert Reference({}, lambda program, test: item(program or "", test), "", seconds).stop_after == executed
