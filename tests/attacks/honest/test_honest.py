@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.execution.integrity import checks
 from tests.attacks.conftest import Judge, Sample, selected, shared_out
 from tests.attacks.reading import read_honest
 
@@ -17,11 +16,9 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 @pytest.fixture(scope="module")
 def verdicts(request: pytest.FixtureRequest, judge: Judge) -> dict[str, dict]:
-    """Judge the programs, each checked as an unusual one, whatever it does."""
+    """Judge the programs of the tests that run."""
     exhibits = {name: read_honest(FOLDER / f"{name}.py") for name in selected(request, "name")}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checks, "is_unusual", lambda _program: True)
-        found = judge([Sample(exhibit.program, exhibit) for exhibit in exhibits.values()])
+    found = judge([Sample(exhibit.program, exhibit) for exhibit in exhibits.values()])
     return dict(zip(exhibits, (one.verdict for one in found), strict=True))
 
 
