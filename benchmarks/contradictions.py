@@ -23,14 +23,10 @@ from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.integrity.altered_tests import (
-    VARIANTS,
-    AlteredTest,
-    contradict,
-    read_recording,
-    recording_text,
-)
+from bigcodeflow.execution.integrity.altered_tests import AlteredTest, disguise
 from bigcodeflow.execution.integrity.assertions import name_of
+from bigcodeflow.execution.integrity.contradictions import FORMS
+from bigcodeflow.execution.integrity.recorded_operands import read_recording, recording_text
 from bigcodeflow.execution.integrity.syntax import assertions_in
 from bigcodeflow.execution.items import ANY_IMPORT, WorkItem, work_item
 from bigcodeflow.execution.verdicts import verdict
@@ -53,7 +49,7 @@ class Trial(NamedTuple):
     @property
     def is_valid(self) -> bool:
         """True if the reference does each time what a correct solution must do."""
-        if self.kind == "pin":
+        if self.kind == "restatement":
             return self.passes_unaltered and set(self.outcomes) == {"pass"}
         failing = {"fail", "error"} if "Raises" in self.assertion else {"fail"}
         return self.passes_unaltered and set(self.outcomes) <= failing
@@ -126,17 +122,21 @@ class Runner:
 def run(runner: Runner, tasks: Sequence[dict[str, Any]], pins: dict[str, dict[str, str]], repeat: int) -> list[Trial]:
     """Execute all variants; return a trial for every test method of every variant, unaltered methods included."""
     altered = {
-        (task["task_id"], variant): contradict(
-            task["test"], task["entry_point"], variant=variant, pins=pins.get(task["task_id"], {})
+        (task["task_id"], variant): disguise(
+            task["test"],
+            task["entry_point"],
+            "restatement" if variant % 2 else "contradiction",
+            variant=variant // 2,
+            pins=pins.get(task["task_id"], {}),
         )
         for task in tasks
-        for variant in range(VARIANTS)
+        for variant in range(2 * FORMS)
     }
     items, owners = [], []
     for task in tasks:
         items.append(runner.item(task, task["test"]))
         owners.append((task["task_id"], -1))
-        for variant in range(VARIANTS):
+        for variant in range(2 * FORMS):
             text = altered[task["task_id"], variant].text
             items += [runner.item(task, text)] * repeat
             owners += [(task["task_id"], variant)] * repeat
@@ -154,7 +154,7 @@ def _trials(
 ) -> Iterator[Trial]:
     task_id = task["task_id"]
     lines = assertion_lines(task["test"])
-    for variant in range(VARIANTS):
+    for variant in range(2 * FORMS):
         made = {one.test: one for one in altered[task_id, variant].alterations}
         for test in task["expected_tests"]:
             one = made.get(test)
@@ -189,15 +189,14 @@ def report(
     print("| | with a valid contradiction | of | share |\n| --- | --- | --- | --- |")
     print(f"| tasks | {len(covered)} | {len(judgeable)} | {len(covered) / len(judgeable):.1%} |")
     print(f"| test methods | {len(valid)} | {len(passing)} | {len(valid) / len(passing):.1%} |")
-    for variant in range(VARIANTS):
+    for variant in range(0, 2 * FORMS, 2):
         own = [one for one in judged if one.variant == variant and one.kind == "contradiction"]
         good = sum(one.is_valid for one in own)
         print(f"| contradictions of variant {variant} | {good} | {len(own)} | {good / len(own):.1%} |")
-    pinned = [one for one in judged if one.kind == "pin"]
-    print(
-        f"\n{sum(map(len, pins.values()))} values recorded in {sum(map(bool, pins.values()))} tasks; "
-        f"the reference passes {sum(one.is_valid for one in pinned)} of {len(pinned)} pinned methods\n"
-    )
+    restated = {(one.task_id, one.test) for one in judged if one.is_valid and one.kind == "restatement"}
+    share = f"{len(restated) / len(passing):.1%}"
+    print(f"| test methods with a valid restatement | {len(restated)} | {len(passing)} | {share} |")
+    print(f"\n{sum(map(len, pins.values()))} values recorded in {sum(map(bool, pins.values()))} tasks\n")
     by_assertion = Counter((one.assertion, one.is_valid) for one in judged if one.kind == "contradiction")
     print("| assertion | valid | invalid |\n| --- | --- | --- |")
     for name in sorted({name for name, _ in by_assertion}, key=lambda one: -by_assertion[one, True]):
@@ -223,7 +222,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--threads", type=int, default=4)
-    parser.add_argument("--pins", action="store_true", help="record and pin values that tests compute")
+    parser.add_argument("--pins", action="store_true", help="record values that tests compute, and state them")
     parser.add_argument("--show", action="store_true", help="list every invalid alteration")
     return parser.parse_args()
 
