@@ -81,11 +81,12 @@ def conformance_items() -> dict[str, WorkItem]:
     """The samples by name: ends of every kind, honest programs, attacks, and recorded answers of the starter set."""
     simple = Exhibit(_ENDS["pass"], _TEST)
     items = {f"end: {name}": work(program, simple) for name, program in _ENDS.items()}
-    for path in sorted(_HONEST.glob("*.py")):
+    for path in sorted(_HONEST.glob("*.py"))[::3]:
         exhibit = read_honest(path)
         items[f"honest: {path.stem}"] = work(exhibit.program, exhibit)
     items |= _starter_items()
-    decided = [attack for attack in attacks() if attack.name not in _BY_CHANCE]
+    # Those named t??_n_ are against the checks of passes, which no backend makes.
+    decided = [attack for attack in attacks() if attack.name not in _BY_CHANCE and "_n_" not in attack.name]
     for attack in islice(_spread(decided), SAMPLES - len(items)):
         items[f"attack: {attack.name}"] = work(attack.program, attack.task)
     return items
