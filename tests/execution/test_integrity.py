@@ -298,7 +298,7 @@ def test_the_table_of_contradictions_says_what_holds(checked: _Run, tmp_path: Pa
     assert not Contradictions(open_store(tmp_path), path.stem).rows  # an older version wrote it: it is made again
     path.write_bytes(b"no Parquet")
     with pytest.raises(ArtifactError, match="is no table of contradictions"):
-        Contradictions(open_store(tmp_path), path.stem)
+        _ = Contradictions(open_store(tmp_path), path.stem).rows
 
 
 def test_new_rows_are_added_to_what_others_wrote_meanwhile(tmp_path: Path) -> None:

@@ -322,7 +322,7 @@ def contradiction_coverage(
     Reuses known results. The store keeps the results, and the ledger until the work is finished.
     """
     references = plan_references(tasks, ground_truth, config=config, environment=environment)
-    with _contradicting(config, environment, store, progress) as (known, execute):
+    with _contradicting(references.keys(), config, environment, store, progress) as (known, execute):
         return checks.coverage(references.values(), known, execute)
 
 
@@ -341,7 +341,7 @@ def undetected_contradictions(
     """
     references = plan_references(tasks, ground_truth, config=config, environment=environment)
     wanted = [(reference, number) for reference in references.values() for number in range(0, 2 * FORMS, 2)]
-    with _contradicting(config, environment, store, progress) as (known, execute):
+    with _contradicting(references.keys(), config, environment, store, progress) as (known, execute):
         variants = validated_variants(wanted, known, execute)
     return [
         (task_id, one)
@@ -353,7 +353,11 @@ def undetected_contradictions(
 
 @contextmanager
 def _contradicting(
-    config: ExecutionConfig, environment: Environment, store: Store, progress: Progress | None
+    task_ids: Collection[str],
+    config: ExecutionConfig,
+    environment: Environment,
+    store: Store,
+    progress: Progress | None,
 ) -> Iterator[tuple[Contradictions, Execute]]:
     """Yield the environment's known contradictions and a function that executes more; then delete the ledger."""
     ledger_folder = store.workspace("contradictions", environment.environment_sha)
@@ -361,7 +365,7 @@ def _contradicting(
         store.synchronized(ledger_folder, LogFiles.VERDICTS),
         Engine(config, environment, ledger_folder, progress=progress) as engine,
     ):
-        yield Contradictions(store, environment.environment_sha), engine.verdicts
+        yield Contradictions(store, environment.environment_sha, task_ids), engine.verdicts
     store.discard(ledger_folder)
 
 

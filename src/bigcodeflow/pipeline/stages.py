@@ -196,7 +196,8 @@ def _execute_samples(work: Work) -> Computed:
     checking = None
     if config.integrity != "off":
         references = evaluation.plan_references(tasks, truths, config=config, environment=environment)
-        checking = evaluation.Checking(references, Contradictions(work.store, environment.environment_sha))
+        known = Contradictions(work.store, environment.environment_sha, references.keys())
+        checking = evaluation.Checking(references, known)
     table, counts = _judge(work, chunks(), RerunPolicy(reruns=config.reruns), checking)
     before = _open_before(work, "sanitizing").get("infra_errors", 0)
     return table, {**counts, "infra_errors": counts["infra_errors"] + before}

@@ -2,8 +2,8 @@
 
 In a check's text some methods are false, so that no correct solution passes them, and the others true, so that every
 correct solution passes; chance decides which, anew for each text. In another execution program and test have a process
-each. A program that repeatedly does otherwise than every correct solution, while the
-reference solution does not, has not passed by solving the task: it is tampered. docs/sandbox.md has the whole table.
+each. A program that repeatedly does otherwise than every correct solution, while the reference solution does not, has
+not passed by solving the task: it is tampered. docs/sandbox.md has the whole table.
 """
 
 import hashlib

@@ -7,7 +7,7 @@ locked environments ship with the product (``data/validated_tests``), so that on
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bigcodeflow.core.errors import ArtifactError
@@ -45,15 +46,25 @@ Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
 
 
 class Contradictions:
-    """Rows of one environment: read once, extended, and written back together with rows that others added meanwhile."""
+    """Rows of one environment: read when needed, extended, and written back with rows that others added meanwhile."""
 
-    def __init__(self, store: Store | None, environment_sha: str) -> None:
-        """Read the stored rows; without a store, keep new rows in this process only."""
+    def __init__(self, store: Store | None, environment_sha: str, task_ids: Collection[str] | None = None) -> None:
+        """Take a store, or None to keep new rows in this process only, and the tasks whose shipped rows are needed."""
         self._store, self._name = store, f"{_STAGE}/{environment_sha}.parquet"
-        #: Rows by the key of the execution, and by the identity of the source of the text.
-        self.rows = _rows_of(_shipped_table(environment_sha)) | self._read()
-        self.by_source = {row["source"]: row for row in self.rows.values()}
+        self._environment_sha, self._task_ids = environment_sha, task_ids
         self._new: dict[str, Row] = {}
+
+    @cached_property
+    def rows(self) -> dict[str, Row]:
+        """Known rows by the key of the execution."""
+        file = shipped(_SHIPPED) / f"{self._environment_sha}.parquet"
+        wanted = None if self._task_ids is None else pc.field("task_id").isin(list(self._task_ids))
+        return (_rows_of(file, filters=wanted) if file.is_file() else {}) | self._read()
+
+    @cached_property
+    def by_source(self) -> dict[str, Row]:
+        """Known rows by the identity of the source of the text."""
+        return {row["source"]: row for row in self.rows.values()}
 
     def add(self, row: Row) -> None:
         key = row["verdict_key"]
@@ -74,25 +85,20 @@ class Contradictions:
         return iter(self.rows.values())
 
     def _read(self) -> dict[str, Row]:
-        return _rows_of(self._store.file(self._name) if self._store else None)
+        path = self._store.file(self._name) if self._store else None
+        return _rows_of(path) if path else {}
 
 
-def _shipped_table(environment_sha: str) -> Path | None:
-    path = shipped(_SHIPPED) / f"{environment_sha}.parquet"
-    return path if path.is_file() else None
-
-
-def _rows_of(path: Path | None) -> dict[str, Row]:
-    """Read a table of CONTRADICTIONS by key; empty if there is none, or if another version wrote it."""
-    if path is None:
-        return {}
+def _rows_of(path: Path, **options: Any) -> dict[str, Row]:
+    """Read a table of CONTRADICTIONS by key, with options of ``pq.read_table``; empty if another version wrote it."""
     try:
         if pq.read_schema(path).names != CONTRADICTIONS.names:
             return {}
-        return {row["verdict_key"]: row for row in read_table(path, schema=CONTRADICTIONS).to_pylist()}
+        table = read_table(path, schema=CONTRADICTIONS, **options)
     except (OSError, pa.ArrowException) as error:
         problem = f"{path}: is no table of contradictions ({' '.join(str(error).split())})"
         raise ArtifactError(f"{problem}: delete it, it is made again") from error
+    return {row["verdict_key"]: row for row in table.to_pylist()}
 
 
 def holds(alteration: Mapping[str, Any], tests: Mapping[str, Mapping[str, Any]]) -> bool:

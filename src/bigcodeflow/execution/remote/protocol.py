@@ -100,7 +100,7 @@ class Item(ApiModel):
     fail_fast: bool = False
     """Whether it is ended at its first failing test; the tests after that one are missing then."""
     from_memory: bool = False
-    """Whether it is executed again while it reads files from the disk; for clients that check passes themselves."""
+    """True if it is executed again while it reads files from the disk; for clients that check passes themselves."""
     reference: str | None = Field(default=None, examples=["def task_func():\n    return 42\n"])
     """A program that solves the task. With it a pass is checked: program and reference are executed against tests that
     contradict this one, and who passes those did not solve the task."""
