@@ -122,5 +122,5 @@ def test_every_threat_is_carried_out_in_several_ways() -> None:
     assert {attack.fools for attack in ATTACKS} == {"in-process", "exit-code", "harness-only"}
     assert {attack.task.test for attack in ATTACKS} <= {task.test for task in TASKS.values()}
     assert all(attack.program.startswith(f'"""Threat {attack.threat}: ') for attack in ATTACKS)
-    assert sum(bool(attack.trick.field("through")) for attack in ATTACKS) <= len(ATTACKS) / 25
+    assert sum(bool(attack.trick.field("through")) for attack in ATTACKS) <= len(ATTACKS) / 20
     assert all(any(attack.trick.pieces.values()) for attack in ATTACKS)
