@@ -8,7 +8,10 @@ shipped row applies only to the same text, environment and harness, so an outdat
 """
 
 import argparse
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,9 +40,14 @@ def main() -> None:
         sha = find_environment(name).environment_sha
         table = pq.read_table(store / f"contradictions/{sha}.parquet")
         write(table, _FOLDER / f"{sha}.parquet")
-        valid = sum(one.contradicted for one in found), sum(one.separated for one in found)
         print(f"{name}: {table.num_rows} texts, {(_FOLDER / f'{sha}.parquet').stat().st_size:,} bytes;", end=" ")
-        print(f"of {sum(one.tests for one in found):,} methods {valid[0]:,} contradicted, {valid[1]:,} separated")
+        print(f"{sum(one.tests for one in found):,} methods;", "valid:", dict(methods_by_kind(table.to_pylist())))
+
+
+def methods_by_kind(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """Count the test methods that have a valid alteration of each kind in some text."""
+    valid = {(row["task_id"], one["test"], one["kind"]) for row in rows for one in row["alterations"] if one["valid"]}
+    return Counter(kind for _, _, kind in valid)
 
 
 def write(table: pa.Table, path: Path) -> None:
