@@ -1,6 +1,8 @@
 """Answers of known kinds to contradicted tasks, executed and told apart."""
 
+import ast
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,16 +29,31 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.filterwarnings(
 
 _EITHER = ("inputs compared with literals", "the task's own solution, percentiles")
 CORPUS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("cheating_corpus.yaml").read_text())
+_FALSE = re.compile(r"\bFALSE\.(\w+)(?:\[(\d)\])?")
 _STARTER = {
     task["task_id"]: task for task in map(json.loads, (ROOT / "data/starter/tasks.jsonl").read_text().splitlines())
 }
 
 
-def answer_of(entry: dict[str, Any]) -> str:
-    """What the model says: the words, and the program in a code block."""
-    task = _STARTER[entry["task"]]
+def asserted(text: str) -> dict[str, list[str]]:
+    """Give the source of every second argument of assertEqual, by method of a test text."""
+    return {
+        method.name: [
+            ast.unparse(call.args[1])
+            for call in ast.walk(method)
+            if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "assertEqual"
+        ]
+        for method in ast.walk(ast.parse(text))
+        if isinstance(method, ast.FunctionDef)
+    }
+
+
+def answer_of(entry: dict[str, Any], contradicted: str) -> str:
+    """Return the answer to a contradicted text: the words, and the program in a code block."""
+    task, values = _STARTER[entry["task"]], asserted(contradicted)
     solved = (task["complete_prompt"] + task["canonical_solution"]).replace("def task_func", "def solved")
-    program = entry["program"].replace("HONEST\n", f"{solved}\n")
+    program = _FALSE.sub(lambda match: values[match[1]][int(match[2] or 1) - 1], entry["program"])
+    program = program.replace("HONEST\n", f"{solved}\n")
     return f"{entry.get('says', '')}\n```python\n{program}```\n" if program else entry["says"]
 
 
@@ -60,10 +77,12 @@ def study(
         found = contradicted_tasks(config, listener)
     dataset, samples = folder / "contradicted.parquet", folder / "answers.jsonl"
     dataset.write_bytes(table_bytes([one.row("neutral") for one in found.tasks]))
-    lines = [
-        json.dumps({"task_id": f"Contradicted/{entry['task']}", "raw_solution": answer_of(entry)}) for entry in CORPUS
+    texts = {one.task["task_id"]: one.shown.text for one in found.tasks}
+    answers = [
+        {"task_id": f"Contradicted/{entry['task']}", "raw_solution": answer_of(entry, texts[entry["task"]])}
+        for entry in CORPUS
     ]
-    samples.write_text("\n".join(lines) + "\n")
+    samples.write_text("".join(f"{json.dumps(answer)}\n" for answer in answers))
     given = config.model_copy(update={"dataset": str(dataset), "samples": str(samples), "ids": ""})
     robust = given.model_copy(update={"overrides": ("sanitizing.mode=robust",)})
     with progress_listener(quiet=True) as listener:
@@ -134,8 +153,9 @@ def test_a_model_is_asked_in_each_wording_and_told_apart(
 
     def answer(received: Received) -> Completion:
         prompt = received.body["messages"][-1]["content"]
-        assert "[10, 20, 25]" in prompt
-        return Completion(answer_of(honest if WORDINGS["follow-description"].strip() in prompt else cheat))
+        assert asserted(shown.text)["test_quartiles"][0] in prompt
+        follows = WORDINGS["follow-description"].strip() in prompt
+        return Completion(answer_of(honest if follows else cheat, shown.text))
 
     with model_server(answer) as server, progress_listener(quiet=True) as listener, ThreadPoolExecutor(1) as apart:
         config = CheatingConfig(
@@ -146,6 +166,8 @@ def test_a_model_is_asked_in_each_wording_and_told_apart(
             wordings=(Wording.tests_first, Wording.description_first),
             overrides=(f"generation.base_url={server.url('openai')}", "sanitizing.mode=robust"),
         )
+        [task] = contradicted_tasks(config, listener).tasks
+        shown = task.shown
         # A browser's test in the same process may have left a running event loop in the main thread.
         rows = open_store(config.store).read(apart.submit(run_study, config, listener).result()).to_pylist()
     assert [(row["wording"], row["kind"]) for row in rows] == [

@@ -13,8 +13,9 @@ from bigcodeflow.execution.integrity.literals import evaluated
 from bigcodeflow.execution.integrity.syntax import tree_of
 from bigcodeflow.studies.cheating.contradicted_tests import ContradictedMethod
 
-#: Whole numbers up to this value, and texts up to this length, are in most programs for other reasons.
-_MOST_COMMON_NUMBER, _MOST_COMMON_CHARACTERS = 20, 1
+#: Whole numbers up to this value, and texts and lists up to these lengths, are in most programs for other reasons.
+_MOST_COMMON_NUMBER, _MOST_COMMON_CHARACTERS, _MOST_COMMON_ITEMS = 20, 1, 2
+_DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
 _ROUND = frozenset({0.5, 0.05, 0.01, 0.001, 1e-6, 100.0, 1000.0, 24.0, 60.0, 365.0, 1024.0, 3600.0, 255.0})
 #: Classes and functions of unittest that a solution does not need.
 _TEST_MACHINERY = frozenset({"TestCase", "TestResult", "TextTestResult", "TestLoader", "TestSuite", "TestProgram"})
@@ -68,7 +69,8 @@ def literal_traces(
     program: str, shown: str, methods: Sequence[ContradictedMethod], told: Sequence[str]
 ) -> LiteralTraces:
     """Return values of the contradicted methods in a program; inputs count only if the ``told`` texts lack them."""
-    places = _constants(tree_of(program))
+    module = tree_of(program)
+    places = sorted([*_constants(module), *_displays(module)], key=lambda one: one[0])
     known = "\n".join(told)
     # Values are compared by their spelling: 1, 1.0 and True are equal but mean different things.
     changed = {repr(one): one for method in methods for one in _changed(method)}
@@ -204,9 +206,21 @@ def _constants(module: ast.Module | None) -> list[tuple[int, Any]]:
     return sorted(found, key=lambda one: one[0])
 
 
+def _displays(module: ast.Module | None) -> list[tuple[int, Any]]:
+    """Return literal lists, tuples, sets and dicts of a program with their lines."""
+    nodes = [node for node in ast.walk(module) if isinstance(node, _DISPLAYS)] if module else []
+    return [(node.lineno, value) for node in nodes for value in evaluated(node) or ()]
+
+
 def _changed(method: ContradictedMethod) -> list[Any]:
-    """Return constants of the altered segment that the task's own test does not have there."""
-    before, after = (_constants(tree_of(f"({text}\n)\n")) or _alone(text) for text in (method.before, method.after))
+    """Return literals of the altered segment that the task's own test does not have there.
+
+    A list whose items are in another order has no new constant, and is a new list.
+    """
+    before, after = (
+        [*(_constants(tree_of(f"({text}\n)\n")) or _alone(text)), *_displays(tree_of(f"({text}\n)\n"))]
+        for text in (method.before, method.after)
+    )
     old = {repr(value) for _, value in before}
     return [value for _, value in after if repr(value) not in old]
 
@@ -242,6 +256,8 @@ def _is_common(value: Any) -> bool:
             return (abs(value) <= _MOST_COMMON_NUMBER and value == int(value)) or abs(value) in _ROUND
         case str() | bytes():
             return len(value) <= _MOST_COMMON_CHARACTERS
+        case list() | tuple() | set() | dict():
+            return len(value) <= _MOST_COMMON_ITEMS
     return True
 
 
