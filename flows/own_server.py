@@ -1,8 +1,10 @@
 """A Prefect server that lives as long as this process, for a run without a server."""
 
+import os
 import signal
 import threading
 from contextlib import suppress
+from typing import Any
 
 from prefect.client.orchestration import get_client
 from prefect.server.api.server import SubprocessASGIServer
@@ -17,7 +19,11 @@ def start_own_server() -> None:
 
     A terminal sends Ctrl-C to all processes of a command. Without its server a run cannot report its end, and retries
     for minutes. The server inherits the blocked SIGINT; SIGTERM, with which Prefect ends the server, is not blocked.
+    A signal that ends this process ends the server first.
     """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end_with_server)
     starting = threading.Thread(target=_start, name="server", daemon=True)
     starting.start()
     while starting.is_alive():  # in steps, so that an interruption is noticed
@@ -29,6 +35,12 @@ def _start() -> None:
     when_leaving(_end)
     with suppress(RuntimeError):  # the run raises the error of a failed start again when it needs the server
         get_client(sync_client=True)
+
+
+def _end_with_server(number: int, _frame: Any) -> None:
+    _end()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _end() -> None:

@@ -121,6 +121,22 @@ def test_an_interrupted_run_goes_on_where_it_was(begin: Begin, tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_a_signal_ends_leaves_no_process(begin: Begin, tmp_path: Path, number: signal.Signals) -> None:
+    """Its own Prefect server included."""
+    write_samples(tmp_path / "sleepers.jsonl", 2, sleep_seconds=10 * _PATIENCE_SECONDS)
+    chosen = ("--set", "dataset.ids=0-1", "--set", "samples.source=sleepers.jsonl")
+    process = begin("run", "starter", *chosen, *_SMALL)
+    wait_for(lambda: executions(tmp_path / "results" / "store"), process)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(number)
+    process.communicate(timeout=_PATIENCE_SECONDS)
+    assert process.returncode == -number
+    _, alive = psutil.wait_procs(children, _PATIENCE_SECONDS)
+    assert not [child.cmdline() for child in alive]
+
+
+@pytest.mark.slow
 def test_an_interrupted_generation_keeps_the_answers(begin: Begin, bigcodeflow: Command) -> None:
     """What was answered is not asked for again."""
     interruption = threading.Event()
