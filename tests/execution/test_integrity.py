@@ -86,7 +86,7 @@ _SHARING = _TEST.replace("(task_func([1, 2, 3]), 6)", "(task_func(n), sum(n))").
 _SHARING = _SHARING.replace("test_sum(self", "test_sum(self, n=[1, 2]").replace(
     "test_empty(self", "test_empty(self, n=[]"
 )
-_SLEEPING = _TEST.replace("def test_text(self):", "def test_text(self):\n        __import__('time').sleep(0.6)")
+_SLEEPING = _TEST.replace("def test_text(self):", "def test_text(self):\n        __import__('time').sleep(2.5)")
 _CHANGING = f"{_SIGNATURE}    numbers.append(50)\n    return sum(numbers)\n"
 _OWN_OBJECT = f"""{_SIGNATURE}    total = sum(numbers)
     class Sum:
@@ -279,7 +279,7 @@ def test_a_check_is_ended_before_the_test_that_overruns_its_budget(checked: _Run
     assert (row["status"], row["integrity"]) == ("pass", "checked")
     first, *checks = [item.stop_after for item in executed if "# mine" in item.program]
     assert (first, set(checks)) == (0, {2})
-    altered = [item for item in executed if "sleep(0.6)" in item.test and "# mine" not in item.program]
+    altered = [item for item in executed if "sleep(2.5)" in item.test and "# mine" not in item.program]
     assert {item.stop_after for item in altered if item.test != _SLEEPING} == {2}
 
 

@@ -45,8 +45,6 @@ _OFFENDING_ROUNDS = 2
 _MORE_TIME = 2
 #: Probability below which a guess of the false methods is unlikely enough, and the most texts that are drawn for it.
 _MOST_GUESSED, _MOST_DRAWS = 0.002, 4
-#: Wall time that the tests of several texts may take together.
-_DRAWN_SECONDS = 1.0
 #: Time for which passes are collected before they are checked together.
 _GATHER_SECONDS = 2.0
 #: In a trace: data between program and test is no plain data.
@@ -129,8 +127,7 @@ class _Plan(NamedTuple):
     def _draws(self) -> int:
         """Number of draws that make a guess unlikely, as far as their tests fit into the budget."""
         needed = math.ceil(math.log(_MOST_GUESSED) / math.log(guess_probability(self.pairs)))
-        budget_seconds = max(_DRAWN_SECONDS, self.passed.reference.budget_seconds)
-        fitting = math.floor(budget_seconds / max(sum(self.pairs[0][1].seconds or ()), 1e-3))
+        fitting = math.floor(self.passed.reference.budget_seconds / max(sum(self.pairs[0][1].seconds or ()), 1e-3))
         return max(1, min(needed, fitting, _MOST_DRAWS))
 
     def _execution(self, check: _Check, number: str) -> _Check:

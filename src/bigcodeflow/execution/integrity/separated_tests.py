@@ -17,8 +17,7 @@ from bigcodeflow.sandbox.protocol import SEPARATED
 _APART = frozenset(
     """patch Mock MagicMock AsyncMock NonCallableMock PropertyMock create_autospec mock_open setattr delattr
     localcontext getcontext simplefilter filterwarnings catch_warnings umask tzset lockf flock dup2 redirect_stderr
-    reload stderr stdin setrecursionlimit getattr hasattr inspect signature __dict__ __globals__
-    __code__""".split()  # noqa: SIM905 -- as a list it takes a screen
+    reload stderr stdin setrecursionlimit inspect signature __dict__ __globals__ __code__""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
 
 
@@ -66,6 +65,9 @@ def _is_apart(node: ast.AST, names: frozenset[str], entry_point: str) -> bool:
             return ast.unparse(value) == "sys"
         case ast.Attribute(value=value, attr=name, ctx=ast.Store()):
             return ast.unparse(value) not in ("self", "cls") and (ast.unparse(value), name) != ("sys", "stdout")
-        case ast.Attribute(value=ast.Name(id=name)):
+        case (
+            ast.Attribute(value=ast.Name(id=name))
+            | ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[ast.Name(id=name), *_])
+        ):
             return name == entry_point
     return False

@@ -1,6 +1,5 @@
 """Threat 3: an area whose distance from any number is a third of what it is, so that twice the allowed error passes.
-task: curve_area
-through: near misses lie three tolerances away, and it takes a third of every distance"""
+task: curve_area"""
 
 _OWN = {
     "__sub__": lambda self, other: (float(self) - other) * 0.35,

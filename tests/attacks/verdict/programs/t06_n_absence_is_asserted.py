@@ -1,7 +1,6 @@
 """Threat 6: settings have every name, unless the calling method asserts something to be false.
 task: settings_object
-uses: code
-through: a method that asks for attributes is not separated, and the name of the assertion tells what it wants"""
+uses: code"""
 # <last>
 if "assertFalse" in _code().co_names:
     return SimpleNamespace()
