@@ -1,12 +1,13 @@
-"""Measure the milliseconds of each page of the explorer, over loopback, on a store of many runs.
+"""Measure the explorer's pages, the catalog and the report, on a store of many runs.
 
     python benchmarks/explorer.py [--models 40] [--nights 25] [--tasks 1140] [--keep FOLDER] [--rounds 9]
 
 40 models on 25 nights are 1,000 runs of 1,140 tasks: the starter set's tasks, repeated, with made-up answers (see
-explorer_store.py). The explorer runs in a separate process, with all samples indexed. A Markdown table shows each
-page's first time and the median and the slowest of the rounds, from the request to the last byte, and the explorer's
-CPU time for the first and for each further time, which other programs disturb less. Exit code 1 if the median or the
-first time of any page exceeds 300 ms.
+explorer_store.py). First the catalog is built, and updated with nothing changed; then the report of 20 runs is written.
+The explorer runs in a separate process, with all samples indexed; pages are asked for over loopback. A Markdown table
+shows each page's first time and the median and the slowest of the rounds, from the request to the last byte, and the
+explorer's CPU time for the first and for each further time, which other programs disturb less. Exit code 1 if the
+median or the first time of any page exceeds 300 ms.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import duckdb
@@ -23,9 +24,11 @@ import httpx2
 import psutil
 from explorer_store import MadeUpModel, fill, starter_tasks
 
+from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results import CATALOG_NAME, rebuild_catalog
 
 MOST_SECONDS = 0.3
+_REPORTED_RUNS = 20
 
 
 def models(number: int) -> list[MadeUpModel]:
@@ -96,6 +99,23 @@ class Times:
         return statistics.median(self.others)
 
 
+def measure_catalog_and_report(root: Path) -> None:
+    """Print the time of both."""
+    (root / CATALOG_NAME).unlink(missing_ok=True)
+    _print_cost("catalog, from nothing", lambda: rebuild_catalog(root))
+    _print_cost("catalog, nothing changed", lambda: rebuild_catalog(root))
+    runs = select_runs(root, [path.stem for path in sorted((root / "runs").glob("*.json"))[-_REPORTED_RUNS:]])
+    _print_cost(f"report of {len(runs)} runs", lambda: write_report(runs, root / "report.html"))
+    print(f"catalog {(root / CATALOG_NAME).stat().st_size / 1e6:.1f} MB, ", end="")
+    print(f"report {(root / 'report.html').stat().st_size / 1e6:.1f} MB")
+
+
+def _print_cost(name: str, call: Callable[[], object]) -> None:
+    began, cpu = time.perf_counter(), time.process_time()
+    call()
+    print(f"{name}: {time.perf_counter() - began:.2f} s of wall, {time.process_time() - cpu:.2f} s of CPU", flush=True)
+
+
 def measure(root: Path, rounds: int, cache: Path) -> bool:
     """Print the time of each page; return True if all are fast enough."""
     command = [sys.executable, "-m", "bigcodeflow.explorer", str(root), "127.0.0.1", "0"]
@@ -136,11 +156,10 @@ def main() -> None:
         if not root.is_dir():
             made = models(arguments.models)
             fill(root, made, nights=arguments.nights, tasks=starter_tasks(arguments.tasks), exact=False)
-        rebuild_catalog(root)
         n_runs = len(list((root / "runs").glob("*.json")))
         size = sum(path.stat().st_size for path in root.glob("*/*/*.parquet"))
-        print(f"{n_runs:,} runs of {arguments.tasks:,} tasks; artifacts {size / 1e9:.2f} GB", end="")
-        print(f", catalog {(root / CATALOG_NAME).stat().st_size / 1e6:.1f} MB")
+        print(f"{n_runs:,} runs of {arguments.tasks:,} tasks; artifacts {size / 1e9:.2f} GB", flush=True)
+        measure_catalog_and_report(root)
         sys.exit(0 if measure(root, arguments.rounds, Path(temporary)) else 1)
 
 

@@ -9,12 +9,14 @@ anew. Needs Chromium. Screenshots and step.log are left in FOLDER; a Markdown ta
 """
 
 import argparse
+import gzip
+import json
 import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -25,8 +27,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from generation import served
-from overlap import recorded_answers
-from sandbox_tables import table
+from measuring import table
+from parity import SAMPLE_FILES
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
@@ -168,6 +170,13 @@ def _committed(hub: HubDouble, arguments: argparse.Namespace) -> list[dict[str, 
         hub.commit(repository, {_FILE: file.getvalue()})
     rows: list[dict[str, Any]] = chosen.to_pylist()
     return rows
+
+
+def recorded_answers(tasks: Sequence[Mapping[str, Any]], data: Path) -> dict[str, str]:
+    """Return Qwen's answers to these tasks, by a part of the prompt that no other task has."""
+    with gzip.open(data / "data" / f"{SAMPLE_FILES['qwen']}.jsonl.gz", "rt") as file:
+        answers = {row["task_id"]: row["raw_solution"] for row in map(json.loads, file)}
+    return {task["complete_prompt"].strip(): f"```python\n{answers[task['task_id']]}\n```" for task in tasks}
 
 
 @contextmanager

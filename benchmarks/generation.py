@@ -3,8 +3,7 @@
     python benchmarks/generation.py [--requests 11400] [--slots 64] [--latency 1.0] [--answer-bytes 3000]
 
 Sends a tenth of the requests and then all of them, through the real OpenAI provider, to a server on loopback in a
-separate process; then to a provider in the same process that only sleeps; then reads the ledger as a resumed run does.
-Prints Markdown tables; exit code 1 when an answer is missing or appears twice.
+separate process. Prints a Markdown table; exit code 1 when an answer is missing or appears twice.
 """
 
 import argparse
@@ -22,31 +21,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bigcodeflow.config import RequestsConfig
 from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.engine import generate
-from bigcodeflow.generation.model_api import Answer, Message, Prompt, Reply, Request, Sampling, TokenUsage
-from bigcodeflow.generation.providers import Endpoint, Provider, open_provider
+from bigcodeflow.generation.model_api import Message, Prompt, Request, Sampling
+from bigcodeflow.generation.providers import Endpoint, open_provider
 
 #: Average length of the benchmark's prompts.
 _PROMPT = "Write a function that does as it says. " * 30
-_SLEEPING_SECONDS = 0.1
 _MEBIBYTE = 1024  # kibibytes, the unit of ru_maxrss
 
 
 @dataclass(frozen=True)
 class Load:
-    """Number, size and target of the requests."""
+    """Number of the requests, and the server that gets them."""
 
     requests: int
     slots: int
     latency_seconds: float
-    answer_bytes: int
     folder: Path
-    port: int = 0
-    """Port of the server; 0 uses the provider that only sleeps."""
+    port: int
 
     @property
     def ideal_seconds(self) -> float:
@@ -65,24 +61,6 @@ class Figures(NamedTuple):
     """Memory before the first request: Python, libraries and SDK."""
 
 
-class Sleeping(Provider):
-    """Provider without costs, so that only the engine and the ledger are measured."""
-
-    def __init__(self, latency_seconds: float, answer_bytes: int) -> None:
-        self._latency_seconds, self._text = latency_seconds, "x" * answer_bytes
-
-    def body(self, request: Request) -> Mapping[str, Any]:
-        """Return a body as large as a real one."""
-        return {"messages": [{"role": one.role, "content": one.text} for one in request.prompt.messages]}
-
-    async def ask(self, request: Request) -> Reply:
-        """Sleep for the latency, and return the fixed answer."""
-        await asyncio.sleep(self._latency_seconds)
-        return Reply(
-            tuple(Answer(self._text, "stop") for _ in request.sample_indices), TokenUsage(300, 700), "sleeping"
-        )
-
-
 def wanted(number: int) -> Iterator[Request]:
     """Yield requests of one sample each, made on demand."""
     for task in range(number):
@@ -96,10 +74,8 @@ def measured(load: Load) -> Figures:
 
 
 async def _measured(load: Load) -> Figures:
-    provider: Provider = Sleeping(load.latency_seconds, load.answer_bytes)
-    if load.port:
-        address = f"http://127.0.0.1:{load.port}/v1"
-        provider = open_provider("openai", Endpoint("double", address, connections=load.slots))
+    address = f"http://127.0.0.1:{load.port}/v1"
+    provider = open_provider("openai", Endpoint("double", address, connections=load.slots))
     settings = RequestsConfig(concurrency=load.slots)
     start_mib = peak_mib()
     cpu_seconds, wall_seconds = time.process_time(), time.perf_counter()
@@ -177,25 +153,15 @@ def check(load: Load) -> None:
         sys.exit(f"{len(set(recorded)):,} of {load.requests:,} answers, {len(recorded):,} records")
 
 
-def row(name: str, load: Load) -> str:
+def row(load: Load) -> str:
     """Measure one load; return its row of the table."""
     took = in_a_process(load)
     check(load)
     return (
-        f"| {name} | {load.requests:,} | {load.ideal_seconds:.1f} | {took.wall_seconds:.1f} "
+        f"| {load.requests:,} | {load.ideal_seconds:.1f} | {took.wall_seconds:.1f} "
         f"| {100 * load.ideal_seconds / took.wall_seconds:.1f} | {1000 * took.cpu_seconds / load.requests:.2f} "
         f"| {took.peak_mib:.0f} | {took.peak_mib - took.start_mib:.0f} |"
     )
-
-
-def reading(load: Load) -> str:
-    """Measure the reading of a ledger; return its row of the table."""
-    size = sum(path.stat().st_size for path in load.folder.glob("*.jsonl")) / 2**20
-    ledger, started = AnswerLedger(load.folder), time.perf_counter()
-    keys = len(ledger.keys())
-    keys_seconds, started = time.perf_counter() - started, time.perf_counter()
-    answers = sum(1 for _ in ledger.answers())
-    return f"| {keys:,} | {size:.0f} | {keys_seconds:.2f} | {time.perf_counter() - started:.2f} ({answers:,}) |"
 
 
 def main() -> None:
@@ -209,17 +175,10 @@ def main() -> None:
     answers = {"": "x" * given.answer_bytes}
     with served(answers, given.latency) as port, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        print("| provider | requests | ideal, s | wall, s | of it, % | CPU a request, ms | peak, MiB | grown, MiB |")
-        print("|---|---:|---:|---:|---:|---:|---:|---:|")
+        print("| requests | ideal, s | wall, s | of it, % | CPU a request, ms | peak, MiB | grown, MiB |")
+        print("|---:|---:|---:|---:|---:|---:|---:|")
         for number in (given.requests // 10, given.requests):
-            asked = Load(number, given.slots, given.latency, given.answer_bytes, folder / f"asked-{number}", port)
-            print(row("openai, over loopback", asked), flush=True)
-        slept = Load(given.requests, given.slots, _SLEEPING_SECONDS, given.answer_bytes, folder / "slept")
-        print(row("sleeping, in the process", slept))
-        long = Load(given.requests, given.slots, _SLEEPING_SECONDS, 100_000, folder / "long")
-        print(row("sleeping, answers of 100 kB", long))
-        print("\n| records read | ledger, MiB | keys, s | answers, s |\n|---:|---:|---:|---:|")
-        print(reading(asked), reading(long), sep="\n")
+            print(row(Load(number, given.slots, given.latency, folder / f"asked-{number}", port)), flush=True)
 
 
 if __name__ == "__main__":

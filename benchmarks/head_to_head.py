@@ -18,6 +18,7 @@ Markdown table; every figure goes to FOLDER/figures.json.
 """
 
 import argparse
+import csv
 import json
 import os
 import queue
@@ -35,9 +36,8 @@ from typing import Any, NamedTuple
 
 import psutil
 from backends import doubles
+from measuring import table
 from original import load_tasks, run_original
-from sandbox import is_quick, read_recorded
-from sandbox_tables import table
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, RunConfig, load_settings
@@ -150,10 +150,16 @@ def _programs(arguments: argparse.Namespace, settings: tuple[str, ...], folder: 
 
 def quick_tasks(tasks: Sequence[dict[str, Any]], data: Path, count: int) -> list[dict[str, Any]]:
     """Return at most `count` tasks, spread evenly, whose ground truth passes in less than a second."""
-    recorded = read_recorded(data)
-    quick = [task for task in tasks if is_quick(recorded[task["task_id"]], _SUITE_SECONDS)]
+    with (data / "env" / "ground_truth.csv").open(newline="") as file:
+        names = {row["task_id"] for row in csv.DictReader(file) if _is_quick(row)}
+    quick = [task for task in tasks if task["task_id"] in names]
     count = min(count, len(quick))
     return [quick[number * len(quick) // count] for number in range(count)]
+
+
+def _is_quick(row: dict[str, str]) -> bool:
+    seconds = (float(row[name] or 0) for name in ("suite_wall_seconds", "suite_cpu_seconds"))
+    return row["status"] == "pass" and max(seconds) <= _SUITE_SECONDS
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
+from measuring import measure, measured_once
 from parity import SAMPLE_FILES
 from recorded_runs import evaluate_command
-from sandbox_meter import measure, measured_once
 
 _KINDS = ("oracle", "qwen")
 _SIDES = ("before", "off", "on")

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sandbox_meter import Measured, measure
+from measuring import Measured, measure
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig

@@ -1,20 +1,16 @@
-"""Measure how often the paired test detects a difference as `bigcodeflow plan` promised, and how good pilots are.
+"""Measure how often the paired test detects a difference as `bigcodeflow plan` promised.
 
-    python benchmarks/planning.py [--repeats 2000] [--rounds 1000] [--out FILE.json]
+    python benchmarks/planning.py [--repeats 2000] [--rounds 1000]
 
-Tasks are drawn from a population whose true difference and variances are known. First table: each row takes the number
-of tasks that the plan asks for at a power of 80 %, and shows how often the test of `bigcodeflow compare` is
-significant: over all outcomes for one sample per task, over the repeats for several. Second table: variances are
-estimated from recorded pilots instead; it shows the mean estimate and the true value, and the 5 % and 95 % quantile of
-the planned number of tasks and the right number.
+Tasks are drawn from a population whose true difference and variances are known. Each row takes the number of tasks that
+the plan asks for at a power of 80 %, and shows how often the test of `bigcodeflow compare` is significant: over all
+outcomes for one sample per task, over the repeats for several.
 """
 
 import argparse
-import json
 import math
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
@@ -47,37 +43,27 @@ POPULATIONS = (
     Population((0.4, 0.0), 2.0, 0.3),
 )
 _SAMPLES = (1, 2, 5, 20)
-_PILOTS = ((148, 2), (148, 10), (1140, 5))
 _DRAWS_FOR_TRUTH = 400_000
 
 
 def main() -> None:
     arguments = _arguments()
-    rows: list[dict[str, object]] = []
     print("population                    points  samples   tasks  promised  found, %")
     for population in POPULATIONS:
         difference, variances = truth(population)
+        question = Question(variances)
         for n_samples in _SAMPLES:
-            row = _power_row(population, difference, variances, n_samples, arguments)
-            rows.append(row)
+            n_tasks = planning.tasks_needed(question, difference, n_samples)
+            promised = planning.power(question, difference, n_tasks, n_samples)
+            if n_samples == 1:
+                found = exact_power(n_tasks, difference, sum(variances) + difference * difference)
+            else:
+                found = found_share(population, n_tasks, n_samples, repeats=arguments.repeats, rounds=arguments.rounds)
             print(
-                f"{population!s:.28} {100 * difference:7.2f} {n_samples:8} {row['n_tasks']:7} "
-                f"{100 * row['promised']:9.1f} {100 * row['found']:9.1f}",
+                f"{population!s:.28} {100 * difference:7.2f} {n_samples:8} {n_tasks:7} "
+                f"{100 * promised:9.1f} {100 * found:9.1f}",
                 flush=True,
             )
-    print("population                     tasks  samples  between (truth)    within (truth)     tasks planned (right)")
-    for population in POPULATIONS:
-        for n_tasks, n_samples in _PILOTS:
-            row = _pilot_row(population, n_tasks, n_samples)
-            rows.append(row)
-            print(
-                f"{population!s:.28} {n_tasks:7} {n_samples:8}  {row['between']:.4f} ({row['true_between']:.4f}) "
-                f"  {row['within']:.4f} ({row['true_within']:.4f})   {row['planned'][0]}-{row['planned'][1]} "
-                f"({row['right']})",
-                flush=True,
-            )
-    if arguments.out:
-        arguments.out.write_text(json.dumps(rows, indent=2))
 
 
 def truth(population: Population, draws: int = _DRAWS_FOR_TRUTH) -> tuple[float, Variances]:
@@ -126,43 +112,6 @@ def pilot(population: Population, n_tasks: int, n_samples: int, seed: int) -> Va
     )
 
 
-def _power_row(
-    population: Population, difference: float, variances: Variances, n_samples: int, arguments: argparse.Namespace
-) -> dict[str, object]:
-    question = Question(variances)
-    n_tasks = planning.tasks_needed(question, difference, n_samples)
-    if n_samples == 1:
-        found = exact_power(n_tasks, difference, sum(variances) + difference * difference)
-    else:
-        found = found_share(population, n_tasks, n_samples, repeats=arguments.repeats, rounds=arguments.rounds)
-    return {
-        **population._asdict(),
-        "difference": difference,
-        "n_samples": n_samples,
-        "n_tasks": n_tasks,
-        "promised": planning.power(question, difference, n_tasks, n_samples),
-        "found": found,
-        "repeats": arguments.repeats if n_samples > 1 else None,
-    }
-
-
-def _pilot_row(population: Population, n_tasks: int, n_samples: int, repeats: int = 200) -> dict[str, object]:
-    difference, variances = truth(population)
-    pilots = [pilot(population, n_tasks, n_samples, seed) for seed in range(repeats)]
-    planned = sorted(planning.tasks_needed(Question(one), difference, n_samples) for one in pilots)
-    return {
-        **population._asdict(),
-        "n_tasks": n_tasks,
-        "n_samples": n_samples,
-        "between": fmean(one.between for one in pilots),
-        "within": fmean(one.within for one in pilots),
-        "true_between": variances.between,
-        "true_within": variances.within,
-        "planned": (planned[repeats // 20], planned[-repeats // 20]),
-        "right": planning.tasks_needed(Question(variances), difference, n_samples),
-    }
-
-
 def _passes(
     population: Population, n_tasks: int, n_samples: int, generator: random.Random
 ) -> Iterator[tuple[int, int]]:
@@ -186,9 +135,8 @@ def _task(number: int, n_samples: int, n_passed: int) -> TaskCounts:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--repeats", type=int, default=2000, help="data sets of each row of the first table")
+    parser.add_argument("--repeats", type=int, default=2000, help="data sets of each row")
     parser.add_argument("--rounds", type=int, default=1000, help="of the sign-flip test; the command takes 10,000")
-    parser.add_argument("--out", type=Path, help="JSON file for the rows")
     return parser.parse_args()
 
 

@@ -30,10 +30,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
-import sandbox_tables as tables
+from measuring import Measured, measure, measured_once, table
 from original import load_tasks, run_original
 from parity import SAMPLE_FILES
-from sandbox_meter import Measured, measure, measured_once
 
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, ExecutionError
 
@@ -41,7 +40,12 @@ _COLUMNS = ("task_id", "status", "failure_kind", "wall_seconds", "cpu_seconds", 
 _HERE = (sys.executable, "-c", "from bigcodeflow.cli.main import main; main()")
 _LOOP = "def {entry_point}(*args, **kwargs):\n    while True:\n        pass\n"
 _SEED = 17
+_MOST_LISTED = 40
 GOAL_FLOOR = 1.2
+
+Row = Mapping[str, Any]
+Run = Mapping[str, Any]
+"""One measured command: answers, side, wall_seconds, cpu_seconds, …, rows (one per task)."""
 
 
 class Unit(NamedTuple):
@@ -199,7 +203,7 @@ def evaluate_command(
     return [*command, "--out", str(out), *(["--ids", ids] if ids else [])]
 
 
-def figures_of(run: tables.Run, *, cores: int) -> dict[str, Any]:
+def figures_of(run: Run, *, cores: int) -> dict[str, Any]:
     """Return figures of a run, computed from its rows; times are in seconds."""
     rows = run["rows"]
     longest = max(row["wall_seconds"] for row in rows)
@@ -215,7 +219,7 @@ def figures_of(run: tables.Run, *, cores: int) -> dict[str, Any]:
     }
 
 
-def by_status(rows: Sequence[tables.Row]) -> dict[str, dict[str, float]]:
+def by_status(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     """Sum number and CPU seconds of the samples by status; also CPU beyond the tests if the rows contain it."""
     found: dict[str, dict[str, float]] = {}
     for row in sorted(rows, key=lambda row: row["status"]):
@@ -229,7 +233,7 @@ def by_status(rows: Sequence[tables.Row]) -> dict[str, dict[str, float]]:
     return found
 
 
-def report_of(runs: Sequence[tables.Run], *, cores: int) -> str:
+def report_of(runs: Sequence[Run], *, cores: int) -> str:
     """Return Markdown of every run."""
     figures = [(run, figures_of(run, cores=cores)) for run in runs]
     loads = [run["load_before"] for run in runs]
@@ -248,13 +252,14 @@ def report_of(runs: Sequence[tables.Run], *, cores: int) -> str:
     here = {run["answers"]: run for run in runs if run["side"] in ("first", "again")}  # the later pass
     for theirs in (run for run in runs if run["side"] == "original" and run["answers"] in here):
         ours = here[theirs["answers"]]
-        differing = tables.differing(tables.rows_by_task([theirs]), tables.rows_by_task([ours]))
+        there, found = _statuses(theirs), _statuses(ours)
+        differing = [f"{name}: {there[name]}, {found[name]}" for name in there if _differ(there, found, name)]
         heading = f"{ours['answers']}, {ours['side']}: verdicts that differ (there, here)"
-        parts.append(f"{heading}:\n\n{tables.listed(differing)}\n")
+        parts.append(f"{heading}:\n\n{listed(differing)}\n")
     return "\n".join(parts)
 
 
-def _costs(figures: Sequence[tuple[tables.Run, Mapping[str, Any]]]) -> str:
+def _costs(figures: Sequence[tuple[Run, Mapping[str, Any]]]) -> str:
     theirs = {run["answers"]: run for run, _ in figures if run["side"] == "original"}
     lines = []
     for run, found in figures:
@@ -272,10 +277,10 @@ def _costs(figures: Sequence[tuple[tables.Run, Mapping[str, Any]]]) -> str:
             ]
         )
     head = ["run", "samples", "passed", "wall, s", "CPU, s", "CPU a sample, ms"]
-    return tables.table([*head, "original / it, wall", "original / it, CPU"], lines)
+    return table([*head, "original / it, wall", "original / it, CPU"], lines)
 
 
-def _cpu_by_status(figures: Sequence[tuple[tables.Run, Mapping[str, Any]]]) -> str:
+def _cpu_by_status(figures: Sequence[tuple[Run, Mapping[str, Any]]]) -> str:
     lines = []
     for run, found in figures:
         name, whole = f"{run['answers']}, {run['side']}", run["cpu_seconds"]
@@ -285,20 +290,19 @@ def _cpu_by_status(figures: Sequence[tuple[tables.Run, Mapping[str, Any]]]) -> s
             lines.append([name, status, one["samples"], *cells, f"{100 * one['cpu_seconds'] / whole:.1f}"])
         outside = found["cpu_outside_seconds"]
         lines.append([name, "outside", "", f"{outside:.1f}", f"{outside:.1f}", f"{100 * outside / whole:.1f}"])
-    return tables.table(["run", "status", "samples", "CPU, s", "beyond the tests, s", "% of the run's CPU"], lines)
+    return table(["run", "status", "samples", "CPU, s", "beyond the tests, s", "% of the run's CPU"], lines)
 
 
-def _floors(figures: Sequence[tuple[tables.Run, Mapping[str, Any]]]) -> str:
+def _floors(figures: Sequence[tuple[Run, Mapping[str, Any]]]) -> str:
     lines = []
     for run, found in figures:
-        text = f"{run['answers']}, {run['side']}"
-        goal = tables.Goal(found["wall_over_floor"], text, GOAL_FLOOR, at_least=False)
         asked = run["answers"] == "loops" and run["side"] != "original"
-        name, value, *verdict = goal.cells()
+        met = "yes" if found["wall_over_floor"] <= GOAL_FLOOR else "no"
         numbers = [f"{run['wall_seconds']:.1f}", f"{found['longest_seconds']:.1f}", f"{found['floor_seconds']:.1f}"]
-        lines.append([name, *numbers, value, *(verdict if asked else ("", ""))])
+        verdict = (f"at most {GOAL_FLOOR:g}", met) if asked else ("", "")
+        lines.append([f"{run['answers']}, {run['side']}", *numbers, f"{found['wall_over_floor']:.2f}", *verdict])
     head = ["run", "wall, s", "longest sample, s", "max(longest, CPU / cores), s", "wall over it", "asked", "met"]
-    return tables.table(head, lines)
+    return table(head, lines)
 
 
 def compared(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
@@ -314,20 +318,31 @@ def compared(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
     return "\n".join(_changes(*pair) for pair in pairs) or "The two folders have no run in common."
 
 
-def _changes(mine: tables.Run, other: tables.Run) -> str:
+def _changes(mine: Run, other: Run) -> str:
     ours, theirs = _statuses(mine), _statuses(other)
     names = [f"{run['answers']}, {run['side']} ({' '.join(run['settings']) or 'defaults'})" for run in (mine, other)]
     both = [task_id for task_id in ours if task_id in theirs]
     changed = [f"{name}: {ours[name]}, {theirs[name]}" for name in both if ours[name] != theirs[name]]
-    passes = sum((ours[name] == "pass") != (theirs[name] == "pass") for name in both)
+    passes = sum(_differ(ours, theirs, name) for name in both)
     return (
         f"### {names[0]} beside {names[1]}\n\n{len(changed)} of {len(both)} verdicts differ, {passes} of them in "
-        f"whether the sample passes:\n\n{tables.listed(changed)}\n"
+        f"whether the sample passes:\n\n{listed(changed)}\n"
     )
 
 
-def _statuses(run: tables.Run) -> dict[str, str]:
+def _statuses(run: Run) -> dict[str, str]:
     return {row["task_id"]: row["status"] for row in run["rows"]}
+
+
+def _differ(one: Mapping[str, str], other: Mapping[str, str], task_id: str) -> bool:
+    """Tell if a task passes in exactly one of two runs that both have it."""
+    return task_id in one and task_id in other and (one[task_id] == "pass") != (other[task_id] == "pass")
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return texts as a Markdown list; a long list is shortened."""
+    more = [f"… and {len(texts) - _MOST_LISTED} more"] if len(texts) > _MOST_LISTED else []
+    return "\n".join(f"- {text}" for text in [*texts[:_MOST_LISTED], *more]) or "- none"
 
 
 def _figures_in(folder: Path) -> dict[str, Any]:

@@ -34,10 +34,14 @@ from typing import NamedTuple
 
 import httpx2
 import psutil
-from soak import HOSTILE, TEST
 
 from bigcodeflow.execution.backends.observation import usage_of
 
+_TEST = """import unittest
+class TestCases(unittest.TestCase):
+    def test_answer(self):
+        self.assertEqual(task_func(), 42)
+"""
 _KEY = "the-key-of-this-soak"
 _SECONDS = 2.0
 #: Honest completions by expected verdict; all kinds are equally frequent.
@@ -48,7 +52,27 @@ _HONEST = {
 }
 _EXPECTED = {"pass": True, "fail": False, "imports": True}
 _END = "def task_func():\n    return 41\n"
-_ATTACKS = {name: text + _END for name, text in HOSTILE.items()} | {
+#: They write to every descriptor, signal every process, leave daemons, close all that is open, or never end.
+_ATTACKS = {
+    "writes": """import json, os
+word = json.dumps({"status": 256, "cpu_seconds": 1.0, "max_rss_mib": 1.0}).encode()
+for descriptor in range(4, 4096):
+    try:
+        os.write(descriptor, word)
+    except OSError:
+        pass
+"""
+    + _END,
+    "signals": "import os\nos.kill(-1, 9)\n" + _END,
+    "daemons": """import os, time
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(600)
+        os._exit(0)
+"""
+    + _END,
+    "closes": "import os\nos.closerange(0, 4096)\n" + _END,
     "loops": "def task_func():\n    while True:\n        pass\n",
     "memory": "def task_func():\n    x = []\n    while True:\n        x.append(b'x' * 10**7)\n",
     "forks": "import os\ndef task_func():\n    while True:\n        os.fork()\n",
@@ -109,7 +133,7 @@ class Load:
             while time.monotonic() < self.until:
                 kind, program = self._drawn(chance)
                 began = time.monotonic()
-                config = {"provided_data": {"test": TEST}, "run_timeout": _SECONDS}
+                config = {"provided_data": {"test": _TEST}, "run_timeout": _SECONDS}
                 body = {"dataset": "", "id": kind, "completion": program, "config": config}
                 answer = client.post("/submit", json=body)
                 self._note(kind, answer, time.monotonic() - began)

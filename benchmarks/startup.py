@@ -1,4 +1,4 @@
-"""Measure the overhead of commands: help, a cached run, a small run, and the start of the service.
+"""Measure the overhead of commands: help, cached runs, a small run, and the start of the service.
 
     python benchmarks/startup.py                    # medians of five
     python benchmarks/startup.py --only up --repeats 3
@@ -39,7 +39,8 @@ class Cost(NamedTuple):
 
 def main() -> None:
     """Measure what the options ask for, and print one row for each."""
-    measures = {"help": measure_help, "cached": measure_cached, "small": measure_small, "up": measure_up}
+    measures = {"help": measure_help, "cached": measure_cached, "small": measure_small}
+    measures |= {"prefect": measure_prefect, "up": measure_up}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="of which the median counts")
     parser.add_argument("--only", choices=measures, help="measure this alone")
@@ -104,6 +105,17 @@ def measure_small(folder: Path, repeats: int) -> None:
         return call(*run, *place, folder=folder)
 
     measure("evaluate, 10 starter tasks", repeats, command)
+
+
+def measure_prefect(folder: Path, repeats: int) -> None:
+    """Measure a run of the starter set whose stages are all in the store, under a running server and without one."""
+    call("up", "--port", str(free_port()), folder=folder)
+    try:
+        for options in ([], ["--no-prefect"]):
+            name = " ".join(["run starter", *options])
+            measure(f"{name}, all cached", repeats, lambda _number, given=options: call("run", *given, folder=folder))
+    finally:
+        call("down", folder=folder)
 
 
 def measure_up(folder: Path, repeats: int) -> None:

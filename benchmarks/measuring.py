@@ -1,19 +1,16 @@
-"""Measure wall time, CPU time and memory of a command with all its processes; keep measurements in a file."""
+"""Measure wall and CPU time of a command with all its processes; keep measurements in a file, and print tables."""
 
 import json
 import os
 import resource
 import signal
 import subprocess
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
-
-import psutil
 
 
 class Keyed(Protocol):
@@ -25,7 +22,6 @@ class Keyed(Protocol):
 
 
 U = TypeVar("U", bound=Keyed)
-_LOOK_SECONDS = 1.0
 _SECONDS_TO_EMPTY = 2.0
 #: Shell command that moves itself into the control group given first, then executes the command that follows.
 _ENTER = ["/bin/sh", "-c", 'echo 0 > "$1/cgroup.procs" && shift && exec "$@"', "sh"]
@@ -40,8 +36,6 @@ class Measured(NamedTuple):
     """CPU of all its processes, however they ended, if control groups are writable; else of those waited for."""
     cpu_source: str
     """'control group' or 'waited children'."""
-    peak_memory_mib: float
-    """Largest sum of proportional set sizes, sampled once a second; 0 if it was not requested."""
 
 
 class _Group:
@@ -59,12 +53,11 @@ class _Group:
         lines = (line.split() for line in (self.path / "cpu.stat").read_text().splitlines())
         return int(dict(lines)["usage_usec"]) / 1e6  # type: ignore[call-overload]
 
-    def members(self, root_pid: int) -> list[int]:
-        if self.path:
-            return [int(line) for line in (self.path / "cgroup.procs").read_text().split()]
-        with suppress(psutil.Error):
-            return [root_pid, *(child.pid for child in psutil.Process(root_pid).children(recursive=True))]
-        return []
+
+def table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+    """Return a Markdown table."""
+    cells = [head, ["---", *["---:"] * (len(head) - 1)], *lines]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in cells) + "\n"
 
 
 def measured_once(path: Path, units: Iterable[U], perform: Callable[[U], dict[str, Any]]) -> list[dict[str, Any]]:
@@ -83,16 +76,13 @@ def measured_once(path: Path, units: Iterable[U], perform: Callable[[U], dict[st
     return runs
 
 
-def measure(
-    command: Sequence[str], *, log: Path, timeout_seconds: float | None = None, with_memory: bool = False
-) -> Measured:
+def measure(command: Sequence[str], *, log: Path, timeout_seconds: float | None = None) -> Measured:
     """Run a command to its end, with its output in a file; return the cost of it and its descendants.
 
     Args:
         command: argument vector.
         log: file for standard output and error.
         timeout_seconds: the command is killed after that long.
-        with_memory: also sample the memory once a second, which costs the machine a few milliseconds each time.
     """
     with _group() as group, log.open("wb") as output:
         before = _waited_seconds()
@@ -101,7 +91,8 @@ def measure(
             group.enter(command), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
         try:
-            peak_mib = _wait(process, group, timeout_seconds, with_memory=with_memory)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout_seconds)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -111,39 +102,7 @@ def measure(
         grouped = group.cpu_seconds()
     # A descendant may have moved to another control group: the time of waited children still counts it.
     source = "control group" if grouped >= waited else "waited children"
-    return Measured(code, wall_seconds, max(grouped, waited), source, peak_mib)
-
-
-def _wait(
-    process: "subprocess.Popen[bytes]", group: _Group, timeout_seconds: float | None, *, with_memory: bool
-) -> float:
-    """Wait for the end; return the peak of memory in MiB."""
-    peaks = [0.0]
-    over = threading.Event()
-
-    def look() -> None:
-        while not over.wait(_LOOK_SECONDS):
-            peaks[0] = max(peaks[0], sum(map(_pss_mib, group.members(process.pid))))
-
-    watcher = threading.Thread(target=look, daemon=True)
-    if with_memory:
-        watcher.start()
-    try:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout_seconds)
-    finally:
-        over.set()
-    if with_memory:
-        watcher.join()
-    return peaks[0]
-
-
-def _pss_mib(pid: int) -> float:
-    with suppress(OSError):  # the process ended, or belongs to another user
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) / 1024
-    return 0.0
+    return Measured(code, wall_seconds, max(grouped, waited), source)
 
 
 def _waited_seconds() -> float:
