@@ -14,17 +14,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.pipeline.outputs import write_outputs
-from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import Progress
-from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.recording import perform_and_record
+from bigcodeflow.store import ArtifactRef
 
 _FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 #: Pages of the UI, each with a text that appears when its data is loaded.
@@ -136,10 +134,7 @@ def _alone(config: RunConfig, clock: StageClock) -> None:
             del title, ref, reused
             clock.ended()
 
-    started_at = datetime.now(UTC)
-    artifacts = perform_all(config, Listener())
-    now = datetime.now(UTC)
-    write_outputs(config, artifacts, open_store(config.store), started_at=started_at, evaluated_at=now)
+    perform_and_record(config, Listener())
 
 
 def _under_prefect() -> Any:

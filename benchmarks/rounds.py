@@ -146,20 +146,16 @@ def quoted(text: str, test: str, known: Iterable[str], names: Sequence[str]) -> 
 def _mending(folder: Path) -> list[Table]:
     """Run three rounds with a model that repairs its answers in known rounds; return the tables."""
     from bigcodeflow.pipeline.progress import progress_listener
-    from bigcodeflow.pipeline.runs import perform_all
-    from bigcodeflow.store import open_store
+    from bigcodeflow.recording import perform_and_record
     from bigcodeflow.studies import STUDIES
-    from bigcodeflow.studies.rounds import publish_rounds
     from tests.generation.providers.double import model_server
     from tests.pipeline.repairing import MendingModel, config
 
     folder.mkdir(parents=True, exist_ok=True)
     with model_server(MendingModel(), port=8391) as server, progress_listener() as listener:
-        run = config(folder, server)
-        artifacts = perform_all(run, listener)
-    store = open_store(run.store)
-    study = publish_rounds(run, artifacts, store)
-    return STUDIES["rounds"].tables(store.read(study)) if study else []
+        run = perform_and_record(config(folder, server), listener)
+    study = run.outputs.rounds
+    return STUDIES["rounds"].tables(run.store.read(study)) if study else []
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bigcodeflow.config import load_settings
 from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution.verdict_index import VerdictIndex
+from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import ArtifactRef, Store, open_store
 from tests.store.s3 import new_bucket, s3_server
@@ -133,7 +134,7 @@ class _Silent:
 def _run(location: str, folder: Path) -> float:
     settings = {"store": location, "out": str(folder / "out"), "dataset": {"source": "starter", "ids": "0-4"}}
     began = time.perf_counter()
-    perform_all(load_settings(settings, "benchmark"), _Silent())
+    perform_all(resolve(load_settings(settings, "benchmark")), _Silent())
     return time.perf_counter() - began
 
 

@@ -17,9 +17,9 @@ from prefect.testing.utilities import prefect_test_harness
 
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.runs import perform_all
-from bigcodeflow.pipeline.sweep_results import last_runs, plan_of, reused_result
+from bigcodeflow.pipeline.sweep_results import last_runs, plan_of
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting, members_of
+from bigcodeflow.recording import perform_and_record
 from flows.sweep import sweep
 
 _SERVER_SECONDS = 240
@@ -40,10 +40,7 @@ def cached_sweep(folder: Path, settings: int, ids: str) -> SweepConfig:
     )
     with progress_listener() as listener:
         for member in members_of(config):
-            perform_all(member.config, listener)
-            plan = plan_of(member, None, Resolver())
-            if plan.artifacts is not None:
-                reused_result(plan, plan.artifacts)
+            perform_and_record(member.config, listener)
     return config
 
 

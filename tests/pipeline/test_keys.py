@@ -17,7 +17,7 @@ from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
 from bigcodeflow.pipeline.stages import Stage, in_order
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting, members_of
-from bigcodeflow.store import ArtifactRef
+from bigcodeflow.store import ArtifactRef, open_store
 
 MODEL_RUN = load_settings({"samples": {"source": "model"}, "generation": {"model": "openai:m"}}, "test")
 RECORDED_RUN = load_settings({"samples": {"source": "oracle"}}, "test")
@@ -34,7 +34,7 @@ def keys_of(config: RunConfig, **contents: object) -> Keys:
         keys[stage.title] = stage.key
         return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
 
-    in_order(ResolvedRun(config, named), obtain)
+    in_order(ResolvedRun(config, named, open_store(config.store)), obtain)
     return keys
 
 

@@ -24,7 +24,7 @@ from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sa
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
-from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
+from bigcodeflow.store import ArtifactRef, Store, artifact_key
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
 VERSION = 2
@@ -111,7 +111,7 @@ def import_results(
     )
     # Identified by content: gzipped and plain results are the same.
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
-    config, opened = run.config, open_store(run.config.store)
+    config, opened = run.config, run.store
     _refuse_other_claims(found, {**view, "model": stated.get("model")}, opened)
     dataset = stages.perform(stages.stage_of("dataset", run, {}), opened, listener)
     tasks = opened.read(dataset).to_pylist()
