@@ -60,16 +60,10 @@ class FinishedRun(NamedTuple):
 def begin_run(
     config: RunConfig, resolve: Callable[[RunConfig], ResolvedRun], created_at: datetime | None = None, token: str = ""
 ) -> RunContext:
-    """Begin a run in its results folder.
+    """Begin a run: choose its results folder (see `in_own_folder`), and resolve its settings.
 
-    Args:
-        config: settings; an empty ``out`` makes a separate folder, see `in_own_folder`.
-        resolve: resolves the settings, such as a Resolver.
-        created_at: time in the name of a separate folder; None takes the present.
-        token: as in `own_folder`.
-
-    Raises:
-        ConfigError: ``out`` holds the results of another run.
+    ``created_at`` and ``token`` are part of a separate folder's name. Raises ConfigError if ``out`` holds the results
+    of another run.
     """
     started_at = datetime.now(UTC)
     config = in_own_folder(config, created_at or started_at, token)

@@ -27,10 +27,8 @@ from bigcodeflow.pipeline.stages import (
     Listener,
     RoundArtifacts,
     RunArtifacts,
-    Stage,
     each_stage,
     finished_artifact,
-    in_order,
     perform,
     round_input,
     stage_of,
@@ -129,7 +127,8 @@ def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
     """Return the artifacts that a run has or would have, and the titles of remaining stages; compute nothing."""
     missing: list[str] = []
 
-    def find(stage: Stage) -> ArtifactRef:
+    def find(name: str, refs: Refs) -> ArtifactRef:
+        stage = stage_of(name, run, refs)
         ref = finished_artifact(stage, run.store)
         if ref is None:
             missing.append(stage.title)
@@ -137,9 +136,8 @@ def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
             return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
         return ref
 
-    artifacts = in_order(run, find)
-    rounds = further_rounds(run.config, artifacts.by_stage, lambda name, refs: find(stage_of(name, run, refs)))
-    return artifacts._replace(rounds=rounds), tuple(missing)
+    first = each_stage(find)
+    return RunArtifacts.of(first, further_rounds(run.config, first, find)), tuple(missing)
 
 
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:
@@ -161,7 +159,8 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
                 "execution": obtain("execution", {**refs, **truths}, replace(concurrent, arriving=arriving))
             }
 
-    if run.config.samples.source != "model" or _is_there(run, planned):
+    asks = run.config.samples.source == "model"
+    if not asks or finished_artifact(stage_of("generation", run, planned), run.store):  # nothing would overlap
         given |= each_stage(obtain, target="sanitizing", given=given)
         return each_stage(obtain, target=target, given=given | judge(given, iter(())))
     judging = _in_thread(lambda: judge(planned, _arriving(run, planned["dataset"], answered)))
@@ -192,11 +191,6 @@ def _planned(run: ResolvedRun, given: Refs) -> dict[str, ArtifactRef]:
         return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
 
     return each_stage(plan, target="sanitizing", given=given)
-
-
-def _is_there(run: ResolvedRun, planned: Refs) -> bool:
-    """Tell if all answers are in the store already, so that nothing would overlap."""
-    return finished_artifact(stage_of("generation", run, planned), run.store) is not None
 
 
 def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, ArtifactRef]]":

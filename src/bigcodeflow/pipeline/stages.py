@@ -381,11 +381,6 @@ def each_stage(
     return refs
 
 
-def in_order(run: ResolvedRun, obtain: Callable[[Stage], ArtifactRef]) -> RunArtifacts:
-    """Return every artifact of a run, obtained stage by stage."""
-    return RunArtifacts.of(each_stage(lambda name, refs: obtain(stage_of(name, run, refs))))
-
-
 def finished_artifact(stage: Stage, store: Store) -> ArtifactRef | None:
     """Return the stage's artifact if it is in the store, intact, and free of infrastructure errors; else None."""
     ref = store.find(stage.folder, stage.key)
