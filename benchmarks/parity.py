@@ -23,7 +23,6 @@ from bigcodeflow.execution.environment_check import unjudgeable_tasks
 from bigcodeflow.pipeline import runs, stages
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import resolve
-from bigcodeflow.store import open_store
 
 _RUN = "main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
 SAMPLE_FILES = {
@@ -118,19 +117,18 @@ def compare_samples(name: str, arguments: argparse.Namespace, causes: dict[str, 
 
 def execute(arguments: argparse.Namespace, samples: str) -> tuple[list[dict[str, Any]], float]:
     """Execute a sample source; return its VERDICTS rows and the seconds that it took."""
-    config = configuration(arguments, samples)
+    run = resolve(configuration(arguments, samples))
     began = time.monotonic()
     with progress_listener() as listener:
-        artifacts = runs.perform_all(config, listener)
-    return open_store(config.store).read(artifacts.execution).to_pylist(), time.monotonic() - began
+        artifacts = runs.perform_all(run, listener)
+    return run.store.read(artifacts.execution).to_pylist(), time.monotonic() - began
 
 
 def ground_truths(arguments: argparse.Namespace) -> Any:
     """Return the ground truths' VERDICTS table from the store; compute it if it is missing."""
-    config = configuration(arguments, "oracle")
-    store = open_store(config.store)
+    run = resolve(configuration(arguments, "oracle"))
+    store = run.store
     with progress_listener() as listener:
-        run = resolve(config)
         found = stages.each_stage(
             lambda name, refs: stages.perform(stages.stage_of(name, run, refs), store, listener), target="ground_truth"
         )

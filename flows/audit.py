@@ -6,9 +6,9 @@ from bigcodeflow.store import open_store
 from bigcodeflow.studies.audit import AuditConfig
 from bigcodeflow.studies.audit.study import audit as perform_audit
 from flows.hooks import by_config, reporting_flow
+from tasks.artifacts import show_study
 from tasks.progress import RunListener
 from tasks.stages import perform_step
-from tasks.study_artifacts import show_study
 
 STARTER_TASKS = AuditConfig()
 

@@ -5,10 +5,10 @@ from functools import partial
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.cheating import CheatingConfig, run_study, study_title
 from flows.hooks import by_config, reporting_flow
+from tasks.artifacts import show_study
 from tasks.keys import take_secret
 from tasks.progress import RunListener
 from tasks.stages import perform_step
-from tasks.study_artifacts import show_study
 
 ORACLE_ON_STARTER = CheatingConfig(samples="oracle")
 

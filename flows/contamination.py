@@ -6,9 +6,9 @@ from bigcodeflow.store import ArtifactRef, open_store
 from bigcodeflow.studies.contamination import ContaminationConfig
 from bigcodeflow.studies.contamination.searching import search_corpus
 from flows.hooks import by_config, reporting_flow
+from tasks.artifacts import show_study
 from tasks.progress import RunListener
 from tasks.stages import perform_step
-from tasks.study_artifacts import show_study
 
 STARTER_ANSWERS = ContaminationConfig()
 

@@ -6,9 +6,9 @@ from bigcodeflow.store import open_store
 from bigcodeflow.studies.evolution.config import EvolutionConfig
 from bigcodeflow.studies.evolution.study import run_study, study_title
 from flows.hooks import by_config, reporting_flow
+from tasks.artifacts import show_study
 from tasks.progress import RunListener
 from tasks.stages import perform_step
-from tasks.study_artifacts import show_study
 
 WHOLE_BENCHMARK = EvolutionConfig()
 

@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from bigcodeflow.pipeline.concurrent_stages import StageLocks
 from bigcodeflow.pipeline.forms import asked_run, judged_run, models_sweep
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.runs import StageLocks
-from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult
+from bigcodeflow.recording import FinishedRun
 from flows.benchmark import judge, scored
 from flows.hooks import by_parameters, reporting_flow
 from flows.sweep import run_members, sweep_title
@@ -32,18 +32,17 @@ def _with_fields_of(make: Callable[..., Any]) -> Callable[[Callable[..., R]], Ca
 
 @reporting_flow("ask-a-model", flow_run_name=by_parameters(asked_run, run_title))
 @_with_fields_of(asked_run)
-def ask_a_model(**fields: Any) -> RunArtifacts:
+def ask_a_model(**fields: Any) -> FinishedRun:
     """Ask a model and score its answers. What is finished is reused."""
-    config = asked_run(**fields)
-    return scored(config, judge(config, Resolver(), StageLocks(), fields["preset"]))
+    return scored(judge(asked_run(**fields), Resolver(), StageLocks(), fields["preset"]))
 
 
 @reporting_flow("judge-samples", flow_run_name=by_parameters(judged_run, run_title))
 @_with_fields_of(judged_run)
-def judge_samples(**fields: Any) -> RunArtifacts:
+def judge_samples(**fields: Any) -> FinishedRun:
     """Judge samples that exist, of a file or of a recorded run. Asks no model."""
-    config = judged_run(**fields)
-    return scored(config, judge(config, Resolver(), StageLocks(), "" if fields["run"] else fields["preset"]))
+    preset = "" if fields["run"] else fields["preset"]
+    return scored(judge(judged_run(**fields), Resolver(), StageLocks(), preset))
 
 
 @reporting_flow("sweep-models", flow_run_name=by_parameters(models_sweep, sweep_title))

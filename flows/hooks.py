@@ -96,10 +96,16 @@ def _word_list() -> frozenset[str]:
     return frozenset(word for part in parts for word in part.get("words", ()))
 
 
+def current_run() -> FlowRun | None:
+    """Return the flow run that this thread works for; None outside a flow run."""
+    context = FlowRunContext.get()
+    return context.flow_run if context else None
+
+
 def tag_run(config: RunConfig, preset: str) -> None:
     """Add search tags to the flow run: model or source of the samples, split, subset and preset."""
-    context = FlowRunContext.get()
-    if context is None or context.flow_run is None:
+    run = current_run()
+    if run is None:
         return
     asked = config.samples.source == "model"
     found = {
@@ -111,7 +117,7 @@ def tag_run(config: RunConfig, preset: str) -> None:
     }
     tags = {f"{name}={value}" for name, value in found.items() if value}
     with get_client(sync_client=True) as client:
-        client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, *tags})
+        client.update_flow_run(run.id, tags={*run.tags, *tags})
 
 
 class _WithoutTraceback(logging.Filter):

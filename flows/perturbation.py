@@ -2,21 +2,20 @@
 
 from functools import partial
 
-from bigcodeflow.config import RunConfig
+from bigcodeflow.pipeline.concurrent_stages import StageLocks
 from bigcodeflow.pipeline.outputs import model_name, run_title
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.runs import StageLocks
-from bigcodeflow.pipeline.stages import RunArtifacts
-from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.recording import FinishedRun
+from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.perturbation import PerturbationConfig
 from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs
 from bigcodeflow.studies.perturbation.running import perturbed_run, require_answers
 from bigcodeflow.studies.perturbation.writing import make_variants
 from flows.benchmark import judge
 from flows.hooks import by_config, reporting_flow
+from tasks.artifacts import show_study
 from tasks.progress import RunListener
 from tasks.stages import perform_step
-from tasks.study_artifacts import show_study
 
 STARTER_ORACLE = PerturbationConfig()
 
@@ -35,12 +34,12 @@ def perturbation(config: PerturbationConfig = STARTER_ORACLE) -> ArtifactRef:
     require_answers(config.run)
     variants = perform_step("variants", partial(make_variants, config, RunListener()))
     changed, resolver, stage_locks = perturbed_run(config.run, variants.path), Resolver(), StageLocks()
-    runs = [_judged(run, judge(run, resolver, stage_locks)) for run in (config.run, changed)]
-    store = open_store(config.run.store)
+    finished = [judge(run, resolver, stage_locks) for run in (config.run, changed)]
+    store, runs = finished[0].store, map(_judged, finished)
     ref = perform_step("comparison", partial(compare_runs, store, *runs, variant=config.run.execution.variants[0]))
     show_study(store, ref, run_title(config.run))
     return ref
 
 
-def _judged(run: RunConfig, artifacts: RunArtifacts) -> JudgedRun:
-    return JudgedRun(run_title(run), model_name(run), artifacts.execution)
+def _judged(run: FinishedRun) -> JudgedRun:
+    return JudgedRun(run_title(run.config), model_name(run.config), run.artifacts.execution)

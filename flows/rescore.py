@@ -2,7 +2,7 @@
 
 from bigcodeflow.pipeline.outputs import in_own_folder
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
-from bigcodeflow.pipeline.stages import RunArtifacts
+from bigcodeflow.recording import FinishedRun
 from flows.benchmark import benchmark, moment_and_token, scored
 from flows.hooks import by_config, reporting_flow
 
@@ -14,11 +14,11 @@ def _name(config: RescoreConfig) -> str:
 
 
 @reporting_flow("rescore", flow_run_name=by_config(RescoreConfig, _name))
-def rescore(config: RescoreConfig = STARTER_ANSWERS) -> RunArtifacts:
+def rescore(config: RescoreConfig = STARTER_ANSWERS) -> FinishedRun:
     """Judge samples that exist: a file, a folder, or those of a recorded run under other settings. Asks no model.
 
     Args:
         config: which samples, and what is different this time.
     """
     chosen = in_own_folder(rescored(config), *moment_and_token())
-    return scored(chosen, benchmark(chosen))
+    return scored(benchmark(chosen))

@@ -13,12 +13,12 @@ from prefect.states import Completed
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.pipeline import sweep_results
+from bigcodeflow.pipeline.concurrent_stages import StageLocks
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.runs import StageLocks
-from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult, Plan
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
+from bigcodeflow.recording import FinishedRun, reused_result
 from flows.benchmark import benchmark, judge, moment_and_token, scored
 from flows.hooks import by_config, by_parameters, failing_with_message, reporting_flow
 from tasks.progress import ProgressBar
@@ -78,7 +78,7 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
         if plan.artifacts is None:
             return _run(plan, resolver, stage_locks, config.preset)
         try:
-            return sweep_results.reused_result(plan, plan.artifacts)
+            return reused_result(plan, plan.artifacts, resolver)
         except BigCodeFlowError as error:  # its folder may hold other results; other runs are not affected
             return plan.result("failed", error=str(error))
 
@@ -115,29 +115,29 @@ def _run(plan: Plan, resolver: Resolver, stage_locks: StageLocks, preset: str) -
     cause = f" ({plan.cause})" if plan.cause else ""
     get_run_logger().info("%s: to do: %s%s", member.title, ", ".join(plan.missing) or plan.problem, cause)
     # Not the state's own result: it is lost if the server did not answer in time and got the state twice.
-    made: list[RunArtifacts] = []
+    made: list[FinishedRun] = []
 
-    def judged(config: RunConfig) -> RunArtifacts:
+    def judged(config: RunConfig) -> FinishedRun:
         made.append(judge(config, resolver, stage_locks, preset))
-        return scored(config, made[-1])
+        return scored(made[-1])
 
     state = _flow_of(member, judged)(member.config, return_state=True)
     seconds = time.monotonic() - started
     if state.is_completed() and made:
-        return sweep_results.finished_result(plan, made[0], outcome="ran", seconds=seconds)
+        return sweep_results.finished_result(plan, made[0].artifacts, outcome="ran", seconds=seconds)
     error = state.message or state.name or "did not finish"
     get_run_logger().error("%s: %s", member.title, error)
     return plan.result("failed", error=error, seconds=seconds)
 
 
-def _flow_of(member: Member, judged: Callable[[RunConfig], RunArtifacts]) -> Any:
+def _flow_of(member: Member, judged: Callable[[RunConfig], FinishedRun]) -> Any:
     """Return a copy of the benchmark flow for this member only.
 
     Prefect identifies the subflows of a run by function and call order, and a retried run reuses the subflow with the
     same number. Finished members are not called, so a member could get the run of another member.
     """
 
-    def body(config: RunConfig) -> RunArtifacts:
+    def body(config: RunConfig) -> FinishedRun:
         return judged(config)
 
     body.__qualname__ = f"benchmark_{member.name.replace('.', '_')}"

@@ -1,4 +1,4 @@
-"""Artifacts of a finished run in the Prefect UI: scores and failures as tables, and the whole result as one page."""
+"""Artifacts of a finished run in the Prefect UI: scores and failures as tables, its result and studies as pages."""
 
 import itertools
 import math
@@ -12,39 +12,36 @@ import pyarrow as pa
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
-from bigcodeflow.config import RunConfig
-from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.table import Table
-from bigcodeflow.pipeline.outputs import Outputs, run_title
-from bigcodeflow.pipeline.stages import RunArtifacts
-from bigcodeflow.report import select_runs, write_report
+from bigcodeflow.pipeline.outputs import run_title
+from bigcodeflow.recording import FinishedRun, Outputs
 from bigcodeflow.results import GroundTruthFailure, formatting, ground_truth_failures
 from bigcodeflow.results.formatting import interval, overall, percent
 from bigcodeflow.results.verified import verified_scores, verified_table
-from bigcodeflow.store import open_store
-from bigcodeflow.studies import sections_of
-from tasks.explorer_links import explorer_link, linked, run_path
-from tasks.progress import artifact_key
+from bigcodeflow.store import ArtifactRef, Store
+from bigcodeflow.studies import STUDIES
+from tasks.progress import artifact_key, explorer_link, linked, run_path
 
 _MOST_TASKS_NAMED = 50
 _MOST_LIBRARIES = 10
+#: Most rows of one table of a study; an artifact of Prefect may hold 512 KB.
+_MOST_ROWS = 200
 _KIND = ("variant", "sanitizer")
 
 Row = dict[str, Any]
 
 
-def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) -> None:
-    """Write the report; attach the tables of scores and failures and the result page to the flow run.
+def show_result(run: FinishedRun) -> None:
+    """Attach tables of scores, failures and rounds, and the result page, to the flow run.
 
     Each artifact's key ends in the run's record: Prefect shows the latest artifact of a key, maybe of another run.
     """
-    store, title = open_store(config.store), run_title(config)
+    config, store, artifacts, outputs = run
+    title = run_title(config)
     metrics = store.read(artifacts.aggregation)
     scored = f"{headline(metrics)} · {title}"
     unjudgeable = ground_truth_failures(store.path(artifacts.ground_truth))
     failures = failure_rows(store.read(artifacts.execution, ["variant", "sanitizer", "status", "failure_kind"]))
-    report = write_run_report(config, outputs)
     link, path = explorer_link(config.store, run_path(outputs.record)), run_path(outputs.record)
 
     def key(name: str) -> str:
@@ -57,28 +54,31 @@ def show_result(config: RunConfig, artifacts: RunArtifacts, outputs: Outputs) ->
     if failures:
         reasons = linked(f"Why samples of {title} did not pass", config.store, path)
         create_table_artifact(failures, key=key("failures"), description=reasons)
-    page = result_page(metrics, unjudgeable, outputs, failures=failures, report=report, explorer=link)
+    page = result_page(metrics, unjudgeable, outputs, failures=failures, explorer=link)
     verified = verified_table(verified_scores(store.path(artifacts.dataset), store.path(artifacts.execution)))
     page += f"\n{verified.to_markdown(level=2)}\n" if verified.rows else ""
     create_markdown_artifact(page, key=key("result"), description=described)
+    if outputs.rounds:
+        show_study(store, outputs.rounds, title)
     for row in score_rows(metrics):
         interval_text = row["95 % interval"] and f"95 % interval {row['95 % interval']}"
         texts = (row["variant"], row["sanitizer"], row["score"], row["value"], interval_text)
         get_run_logger().info("%s: %s", title, ", ".join(filter(None, texts)))
-    if report:
-        get_run_logger().info("%s: report %s", title, report)
+    if outputs.report:
+        get_run_logger().info("%s: report %s", title, outputs.report)
 
 
-def write_run_report(config: RunConfig, outputs: Outputs) -> Path | None:
-    """Write ``{out}/report.html`` and return its path; log a warning and return None if that fails."""
-    out, store = user_path(config.out) / "report.html", open_store(config.store)
-    try:
-        selected = select_runs(store.root, [outputs.record])
-        sections = sections_of(store, [run.recorded for run in selected])
-        return write_report(selected, out, sections=sections).path.absolute()
-    except ArtifactError as error:
-        get_run_logger().warning("no report was written: %s", error)
-        return None
+def show_study(store: Store, ref: ArtifactRef, title: str) -> None:
+    """Attach the tables of a study's result to the run as one page."""
+    study = STUDIES[ref.stage]
+    parts = [f"# {study.title}: {title}", study.description]
+    for table in study.tables(store.read(ref)):
+        notes = [*table.notes]
+        if len(table.rows) > _MOST_ROWS:
+            notes.append(f"The first {_MOST_ROWS} of {len(table.rows):,} rows; the catalog's view {ref.stage} has all.")
+        parts.append(Table(table.columns, table.rows[:_MOST_ROWS], table.title, notes).to_markdown(level=2))
+    described = linked(f"{study.title}: {title}", store.location, f"/studies/{ref.stage}/{ref.key}")
+    create_markdown_artifact("\n\n".join(parts) + "\n", key=artifact_key(ref.stage, title), description=described)
 
 
 def headline(metrics: pa.Table) -> str:
@@ -154,7 +154,6 @@ def result_page(
     outputs: Outputs,
     *,
     failures: Sequence[dict[str, str]] = (),
-    report: Path | None = None,
     explorer: str = "",
 ) -> str:
     """Return the result as Markdown: scores, unjudged samples, failures, ground truths, paths of report and files.
@@ -199,9 +198,9 @@ def result_page(
         ]
         lines += [f"- and {rest:,} more"] if (rest := len(unjudgeable) - len(lines)) else []
         parts += ["Tasks that cannot be judged here, left out of the column *judgeable tasks only*:", "\n".join(lines)]
-    if report:
+    if outputs.report:
         parts.append(
-            f"## Report\n\nEvery sample with its tests and tracebacks: open `{report}` in a browser. "
+            f"## Report\n\nEvery sample with its tests and tracebacks: open `{outputs.report}` in a browser. "
             f"In a terminal: `bigcodeflow inspect {outputs.record}`."
         )
     parts.append("## Files\n\n" + "\n".join(_file_lines((*outputs.files, outputs.catalog))))

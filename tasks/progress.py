@@ -1,4 +1,4 @@
-"""Progress of a stage in the Prefect UI: one progress artifact and a few log lines."""
+"""Progress of a stage in the Prefect UI: one progress artifact and a few log lines; keys and links of all artifacts."""
 
 import logging
 import re
@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 import httpx
@@ -13,8 +14,8 @@ from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
 from bigcodeflow.core.progress import NO_STATUS, StageProgress, Status
+from bigcodeflow.prefect_service.folder import explorer_url
 from bigcodeflow.store import ArtifactRef
-from tasks.explorer_links import linked
 
 RunLogger = logging.Logger | logging.LoggerAdapter[logging.Logger]
 
@@ -29,6 +30,23 @@ _NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
 def artifact_key(*names: str) -> str:
     """Return a valid key for Prefect: lower-case letters, digits and dashes."""
     return _NOT_IN_KEYS.sub("-", "-".join(names).lower()).strip("-")
+
+
+def explorer_link(store: str, path: str = "/") -> str:
+    """Return the address of a page of the explorer; empty if no explorer shows the store."""
+    url = explorer_url(store)
+    return f"{url}{path}" if url else ""
+
+
+def run_path(record: str) -> str:
+    """Return the path of a recorded run's page."""
+    return f"/runs/{quote(record, safe='')}"
+
+
+def linked(description: str, store: str, path: str = "/") -> str:
+    """Return an artifact's description as Markdown, with a link to the explorer if there is an explorer."""
+    link = explorer_link(store, path)
+    return f"{description} · [open in the explorer]({link})" if link else description
 
 
 class RunListener:

@@ -14,13 +14,13 @@ from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurr
 from prefect.states import Completed
 
 from bigcodeflow.core.errors import ExecutionError, GenerationError, error_message
-from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages
+from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages, StageLocks
 from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
-from bigcodeflow.pipeline.runs import StageLocks, whole_run
+from bigcodeflow.pipeline.runs import whole_run
 from bigcodeflow.pipeline.stages import STAGES, RunArtifacts, Stage, perform, stage_of
-from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.store import ArtifactRef
 from tasks.keys import take_secret
 from tasks.progress import RunListener
 
@@ -61,7 +61,7 @@ TASK_OPTIONS = TaskOptions(
 def perform_stage(stage: Stage, run: ResolvedRun, live: LiveRun | None = None) -> State[ArtifactRef]:
     """Perform a stage; return the final state of its task with the artifact, named Cached if the store held it."""
     listener = RunListener(store=run.config.store)
-    ref = perform(stage, open_store(run.config.store), live.watched(listener) if live else listener)
+    ref = perform(stage, run.store, live.watched(listener) if live else listener)
     return Completed(data=ref, name="Cached" if listener.reused else "Completed")
 
 

@@ -16,8 +16,7 @@ from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_r
 from bigcodeflow.pipeline.sweep_results import OF_PAGES, MemberResult, brief_rows, result_rows, summary
 from bigcodeflow.pipeline.sweeps import SweepConfig
 from bigcodeflow.results.formatting import board_title
-from tasks.explorer_links import linked
-from tasks.progress import artifact_key
+from tasks.progress import artifact_key, linked
 
 #: First ranks of each ranking that the UI shows, besides all our own runs.
 _TOP = 20

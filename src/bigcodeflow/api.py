@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,9 @@ import polars as pl
 from bigcodeflow.config import RunConfig, SamplesConfig, load_config
 from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
 from bigcodeflow.core.parquet import read_frame
-from bigcodeflow.pipeline import outputs, runs
 from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.pipeline.runs import perform_up_to
+from bigcodeflow.recording import perform_and_record
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.store import open_store
 
@@ -92,7 +92,7 @@ def aggregate(config: RunConfig, samples: Samples | None = None, *, progress: bo
 
 
 def run(config: RunConfig, *, progress: bool = True) -> "RunResults":
-    """Run every stage, write the result files and record the run in the store, as ``bigcodeflow run`` does.
+    """Run every stage, write result files and report, and record the run in the store, as ``bigcodeflow run`` does.
 
     ``config.out`` names the folder of the result files; if it is empty, a new folder below results/runs is made.
 
@@ -100,17 +100,9 @@ def run(config: RunConfig, *, progress: bool = True) -> "RunResults":
         ConfigError: ``out`` holds the results of another run.
         BigCodeFlowError: see :func:`evaluate`.
     """
-    started_at = datetime.now(UTC)
-    config = outputs.in_own_folder(config, started_at)
     with progress_listener(quiet=not progress) as listener:
-        artifacts = runs.perform_all(config, listener)
-    moments = {"started_at": started_at, "evaluated_at": datetime.now().astimezone()}
-    written = outputs.write_outputs(config, artifacts, open_store(config.store), **moments)
-    if artifacts.rounds:
-        from bigcodeflow.studies.rounds import publish_rounds  # imports the report
-
-        publish_rounds(config, artifacts, open_store(config.store))
-    return RunResults(find_run(config.store, written.record))
+        finished = perform_and_record(config, listener)
+    return RunResults(find_run(config.store, finished.outputs.record))
 
 
 def read_results(name: str = "latest", store: str | Path = "results/store") -> "RunResults":
@@ -153,7 +145,7 @@ class RunResults:
 
 def _table_of(stage: str, config: RunConfig, samples: Samples | None, *, progress: bool) -> pl.DataFrame:
     with _with_samples(config, samples) as chosen, progress_listener(quiet=not progress) as listener:
-        refs = runs.perform_up_to(stage, chosen, listener)
+        refs = perform_up_to(stage, chosen, listener)
         frame: pl.DataFrame = read_frame(open_store(chosen.store).path(refs[stage]))
         return frame
 

@@ -16,6 +16,7 @@ from bigcodeflow.execution.engine import Engine
 from bigcodeflow.execution.integrity.contradictions import Contradictions
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.workers import Workers
+from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
@@ -167,7 +168,7 @@ def _judged(folder: Path, cases: dict[str, _Case], **execution: object) -> _Run:
     config = _config(folder, cases, **execution)
     with pytest.MonkeyPatch.context() as patches:
         patches.setattr(Workers, "_prepared", noted)
-        artifacts = perform_all(config, RecordingListener())
+        artifacts = perform_all(resolve(config), RecordingListener())
     rows = open_store(config.store).read(artifacts.execution).to_pylist()
     return _Run(folder / "store", dict(zip(cases, rows, strict=True)), artifacts, executed)
 

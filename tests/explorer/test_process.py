@@ -19,7 +19,7 @@ from bigcodeflow.prefect_service.folder import (
     explorer_url,
 )
 from bigcodeflow.results.catalog.building import rebuild_catalog
-from tasks.explorer_links import explorer_link, linked, run_path
+from tasks.progress import explorer_link, linked, run_path
 from tests.explorer.conftest import record_night
 
 

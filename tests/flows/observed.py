@@ -45,7 +45,7 @@ class ObservedRun:
 
     @property
     def artifacts(self) -> RunArtifacts:
-        return self.state.result()
+        return self.state.result().artifacts
 
     @property
     def store(self) -> Store:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.store import open_store
@@ -97,7 +98,7 @@ def test_another_store_is_filled(finished_run: ObservedRun, settings: Settings, 
 def test_run_without_prefect_has_the_same_artifacts(finished_run: ObservedRun, settings: Settings) -> None:
     """In this process, on the flow's store: every artifact is the flow's own."""
     listener = RecordingListener()
-    artifacts = perform_all(settings(), listener)
+    artifacts = perform_all(resolve(settings()), listener)
     assert (listener.computed, len(listener.reused)) == ([], len(TASKS))
     assert artifacts == finished_run.artifacts
     assert isinstance(artifacts, RunArtifacts)

@@ -18,10 +18,11 @@ from prefect.flow_engine import run_flow
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.progress import OpenItem, Status
 from bigcodeflow.core.schemas import METRICS
-from bigcodeflow.pipeline.outputs import Outputs, run_title
+from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
+from bigcodeflow.recording import Outputs
 from bigcodeflow.results import GroundTruthFailure
-from bigcodeflow.store import ArtifactRef
+from bigcodeflow.store import ArtifactRef, open_store
 from flows.benchmark import benchmark
 from tasks.artifacts import failure_rows, library_rows, result_page, score_rows
 from tasks.progress import ProgressBar, RunListener, open_samples
@@ -297,7 +298,8 @@ def test_page_shows_why_samples_failed_and_where_the_report_is() -> None:
     """Failures and report are on the page where there are any; without a score it says why."""
     assert "No pass@k" in result_page(table(metric("sample_count", 10.0)), [], OUTPUTS)
     failures = [{"status": "fail", "samples": "2"}]
-    page = result_page(table(SCORE), [], OUTPUTS, failures=failures, report=Path("/out/report.html"))
+    outputs = OUTPUTS._replace(report=Path("/out/report.html"))
+    page = result_page(table(SCORE), [], outputs, failures=failures)
     assert "## Why samples did not pass\n\n| status | samples |" in page
     assert "open `/out/report.html`" in page
     assert "`bigcodeflow inspect 20260301T120000-x`" in page
@@ -314,7 +316,8 @@ def test_model_s_task_runs_show_the_model() -> None:
     """A task run of a model's answers carries the model's name, not the word 'model'."""
     settings = {"samples": {"source": "model"}, "generation": {"model": "openai:gpt-9"}}
     config = RunConfig.model_validate(settings | {"dataset": {"split": "instruct"}})
-    name = STAGE_TASKS["generation"].task_run_name(parameters={"run": ResolvedRun(config, {})})
+    run = ResolvedRun(config, {}, open_store(config.store))
+    name = STAGE_TASKS["generation"].task_run_name(parameters={"run": run})
     assert name == "generation: gpt-9 · full · instruct"
 
 

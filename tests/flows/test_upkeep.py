@@ -45,7 +45,7 @@ def test_a_recorded_run_is_judged_again_under_another_sanitizer(
         RescoreConfig(run="latest", sanitizer="robust", store=store, out=str(tmp_path / "again")), return_state=True
     )
     assert state.is_completed(), state.message
-    first, again = finished_run.artifacts, state.result()
+    first, again = finished_run.artifacts, state.result().artifacts
     same = {stage for stage in TASKS if getattr(again, stage) == getattr(first, stage)}
     assert same == {"dataset", "generation", "ground_truth"}
     assert again.sanitizing.key != first.sanitizing.key
@@ -65,7 +65,7 @@ def test_a_sample_file_is_judged(settings: Settings, tmp_path: Path) -> None:
     )
     state = rescore(config, return_state=True)
     assert state.is_completed(), state.message
-    assert state.result().execution.rows == 3
+    assert state.result().artifacts.execution.rows == 3
 
 
 @pytest.mark.slow

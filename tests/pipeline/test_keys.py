@@ -1,7 +1,7 @@
 """What the keys of artifacts hold: every setting that can change a row, and nothing of what cannot."""
 
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +15,9 @@ from bigcodeflow.generation.model_settings import identity
 from bigcodeflow.pipeline.environment_check import check_settings
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
-from bigcodeflow.pipeline.stages import Stage, in_order
+from bigcodeflow.pipeline.stages import each_stage, stage_of
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting, members_of
-from bigcodeflow.store import ArtifactRef
+from bigcodeflow.store import ArtifactRef, open_store
 
 MODEL_RUN = load_settings({"samples": {"source": "model"}, "generation": {"model": "openai:m"}}, "test")
 RECORDED_RUN = load_settings({"samples": {"source": "oracle"}}, "test")
@@ -28,13 +28,14 @@ Keys = dict[str, str]
 def keys_of(config: RunConfig, **contents: object) -> Keys:
     """Key of every stage, by title; the contents that settings name are given, so that nothing is looked up."""
     named = {name: Content(contents.get(name, f"some {name}")) for name in CONTENT}
-    keys: Keys = {}
+    run, keys = ResolvedRun(config, named, open_store(config.store)), Keys()
 
-    def obtain(stage: Stage) -> ArtifactRef:
+    def obtain(name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
+        stage = stage_of(name, run, refs)
         keys[stage.title] = stage.key
         return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
 
-    in_order(ResolvedRun(config, named), obtain)
+    each_stage(obtain)
     return keys
 
 

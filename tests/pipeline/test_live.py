@@ -19,7 +19,9 @@ from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.progress import OpenItem, Status
 from bigcodeflow.pipeline import live
 from bigcodeflow.pipeline.live import live_run, remove_left_over
+from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
+from bigcodeflow.store import open_store
 from tests.doubles.listeners import RecordingListener
 from tests.endtoend.conftest import write_samples
 
@@ -60,7 +62,7 @@ def test_the_file_holds_what_the_run_does(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(live, "_SECONDS_BETWEEN_WRITES", 0.05)
     since = datetime.now(UTC) - timedelta(seconds=43)
     config = config_in(tmp_path, **{"samples.source": "oracle", "dataset.split": "instruct"})
-    with live_run(config, "the-id") as run:
+    with live_run(config, open_store(config.store), "the-id") as run:
         [path] = files(tmp_path)
         assert path.name == "the-id.json"
         assert json.loads(path.read_bytes())["stage"] == ""
@@ -89,7 +91,7 @@ def test_the_file_holds_what_the_run_does(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_stage_that_others_wait_for_comes_first(tmp_path: Path) -> None:
     """While a model answers, what came is executed: the stage is generation, and what executes is shown all the same."""
     since = datetime.now(UTC)
-    with live_run(config_in(tmp_path)) as run:
+    with live_run(config_in(tmp_path), open_store(tmp_path / "store")) as run:
         for title, status in (("execution", Status(1, [OpenItem("T/1", since, 1.0)])), ("generation", Status())):
             run.begin(title, lambda *_: None)(1, 2, "", status)
         content = run.content()
@@ -103,7 +105,7 @@ def test_the_file_goes_with_any_end(tmp_path: Path, error: BaseException) -> Non
     """Also with an error, and with an interruption, which then says what is kept and how to go on."""
 
     def fail() -> None:
-        with live_run(config_in(tmp_path)) as run:
+        with live_run(config_in(tmp_path), open_store(tmp_path / "store")) as run:
             run.begin("execution", lambda *_: None)(84, 148)
             raise error
 
@@ -119,7 +121,7 @@ def test_a_silent_stage_is_shown_again_and_again(tmp_path: Path, monkeypatch: py
     """A stage that says nothing for a while, such as one that waits for a cluster, still gives signs of life."""
     monkeypatch.setattr(live, "_SECONDS_BETWEEN_WRITES", 0.02)
     shown = Shown()
-    with live_run(config_in(tmp_path)) as run:
+    with live_run(config_in(tmp_path), open_store(tmp_path / "store")) as run:
         report = run.watched(shown).begin("execution")
         report(1, 2, "words")
         wait_for(lambda: len(shown.calls) > 3)
@@ -130,7 +132,7 @@ def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path: Path) -> None:
     """Where nothing can be written, there is no file, and the run goes on."""
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "live").write_text("no folder")
-    with live_run(config_in(tmp_path)) as run:
+    with live_run(config_in(tmp_path), open_store(tmp_path / "store")) as run:
         assert run.content()["stage"] == ""
     assert (tmp_path / "store" / "live").read_text() == "no folder"
 
@@ -171,7 +173,7 @@ def test_a_real_run_shows_the_sample_that_takes_longest(tmp_path: Path, monkeypa
     more = {"dataset.ids": "0-2", "samples.source": str(samples), "sanitizing.mode": "none", "execution.workers": 1}
     more |= {"execution.variants": ["calibrated"], "execution.limits.time_seconds": 20}
     config = config_in(tmp_path, **more)
-    run = threading.Thread(target=perform_all, args=(config, RecordingListener()))
+    run = threading.Thread(target=perform_all, args=(resolve(config), RecordingListener()))
     run.start()
 
     def executing() -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ import pytest
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import ArtifactRef, open_store
 from tests.generation.providers.double import Completion, Fail, ModelServer, Outcome, Received, model_server
@@ -69,8 +70,8 @@ def test_answers_are_executed_while_the_model_is_asked(tmp_path: Path) -> None:
     """The last answer is given only after the others were executed; the tables are those of stages in order."""
     watcher, again = Watcher(), Watcher()
     with model_server(Model(watcher)) as server:
-        artifacts = perform_all(_config(tmp_path, server), watcher)
-        assert perform_all(_config(tmp_path, server), again) == artifacts
+        artifacts = perform_all(resolve(_config(tmp_path, server)), watcher)
+        assert perform_all(resolve(_config(tmp_path, server)), again) == artifacts
     assert watcher.before("ground truth ends", "generation ends")
     assert watcher.before(f"execution has {_TASKS - 1}", "generation ends")
     assert watcher.before("sanitizing ends", "execution ends")
@@ -91,11 +92,11 @@ def test_what_was_executed_before_the_model_failed_is_kept(tmp_path: Path) -> No
     model = Model(watcher, Fail(401, "the key was withdrawn"))
     with model_server(model) as server:
         with pytest.raises(GenerationError):
-            perform_all(_config(tmp_path, server), watcher)
+            perform_all(resolve(_config(tmp_path, server)), watcher)
         assert "execution ends" not in watcher.events
         (unfinished,) = open_store(tmp_path / "store").unfinished("execution")
         assert len(list(Ledger(unfinished).read())) == _TASKS - 1
         model.last = _ANSWER
-        artifacts = perform_all(_config(tmp_path, server), watcher)
+        artifacts = perform_all(resolve(_config(tmp_path, server)), watcher)
     statistics = artifacts.execution.statistics
     assert (statistics["executed"], statistics["executed_twice"]) == (_TASKS, 0)

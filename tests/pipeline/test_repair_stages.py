@@ -1,5 +1,6 @@
 """Further rounds of what could not be judged: made again once it was."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,9 @@ import pytest
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.config.reads import CONTENT
 from bigcodeflow.core.schemas import TASKS, table_of
-from bigcodeflow.pipeline.planning import planned_run
-from bigcodeflow.pipeline.repair import ROUND_STAGES, round_input
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun
-from bigcodeflow.pipeline.rounds import further_rounds
-from bigcodeflow.pipeline.stages import finished_artifact, stage_of
+from bigcodeflow.pipeline.runs import further_rounds, planned_run
+from bigcodeflow.pipeline.stages import ROUND_STAGES, finished_artifact, round_input, stage_of
 from bigcodeflow.store import ArtifactRef, Store
 from tests.generation.test_repair import round_of
 
@@ -20,7 +19,8 @@ from tests.generation.test_repair import round_of
 @pytest.fixture
 def run(tmp_path: Path) -> ResolvedRun:
     settings = {"generation.model": "openai:m", "generation.rounds": 3, "store": str(tmp_path)}
-    return ResolvedRun(load_config(None, (), settings), {name: Content(f"some {name}") for name in CONTENT})
+    contents = {name: Content(f"some {name}") for name in CONTENT}
+    return ResolvedRun(load_config(None, (), settings), contents, Store(tmp_path))
 
 
 def _first(store: Store, infra_errors: int) -> dict[str, ArtifactRef]:
@@ -64,7 +64,7 @@ def test_keys_of_a_round_hold_all_rounds_before_and_the_level(run: ResolvedRun) 
         made: list[str] = []
 
         def obtain(name: str, refs: Any) -> ArtifactRef:
-            stage = stage_of(name, ResolvedRun(config, run.contents), refs)
+            stage = stage_of(name, replace(run, config=config), refs)
             made.append(stage.key)
             return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
 

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ import pytest
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.pipeline.outputs import write_outputs
-from bigcodeflow.pipeline.planning import planned_run
 from bigcodeflow.pipeline.resolution import resolve
-from bigcodeflow.pipeline.runs import perform_all
+from bigcodeflow.pipeline.runs import perform_all, planned_run
 from bigcodeflow.pipeline.stages import RunArtifacts
+from bigcodeflow.recording import begin_run, record_run
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies
@@ -45,15 +43,15 @@ def test_a_model_that_mends_itself_in_known_rounds_gives_the_exact_figures(tmp_p
     """One round, then three: the first is reused, only failed samples are asked again, and no test is quoted."""
     model = MendingModel()
     with model_server(model) as server:
-        once = perform_all(config(tmp_path, server, 1), Watcher())
+        once = perform_all(resolve(config(tmp_path, server, 1)), Watcher())
         assert model.asked == {1: 5}
         assert once.rounds == ()
         run = config(tmp_path, server, 3)
         assert planned_run(resolve(run))[1] == ("repair", "sanitizing", "execution") * 2
-        artifacts = perform_all(run, Watcher())
+        artifacts = perform_all(resolve(run), Watcher())
         assert model.asked == ASKED
         assert artifacts.by_stage == once.by_stage
-        assert perform_all(run, Watcher()) == artifacts
+        assert perform_all(resolve(run), Watcher()) == artifacts
         assert planned_run(resolve(run)) == (artifacts, ())
         assert model.asked == ASKED
     rounds, mean_reciprocal_rank = _figures(run, artifacts)
@@ -88,8 +86,7 @@ def _check_conversations(model: MendingModel) -> None:
 
 def _check_records(run: RunConfig, artifacts: RunArtifacts) -> None:
     """The record names the rounds beside the artifacts that scores are made from, and the study is of the model."""
-    now = datetime.now(UTC)
-    write_outputs(run, artifacts, open_store(run.store), started_at=now, evaluated_at=now)
+    record_run(begin_run(run, resolve), artifacts)
     [recorded] = recorded_runs(run.store)
     assert list(recorded.rounds) == [one.keys for one in artifacts.rounds]
     assert recorded.keys["execution"] == artifacts.execution.key
@@ -115,10 +112,10 @@ def test_the_limit_of_cost_counts_all_rounds(tmp_path: Path) -> None:
     limits = {"generation.requests.max_cost_usd": 0.016, "generation.sampling.max_tokens": 50}
     with model_server(model) as server:
         with pytest.raises(GenerationError, match=r"max_cost_usd: 0\.0100 of 0\.016 US dollars are spent"):
-            perform_all(config(tmp_path, server, 2, **limits), Watcher())
+            perform_all(resolve(config(tmp_path, server, 2, **limits)), Watcher())
         assert model.asked == {1: 5}
         limits["generation.requests.max_cost_usd"] = 1.0
-        perform_all(config(tmp_path, server, 2, **limits), Watcher())
+        perform_all(resolve(config(tmp_path, server, 2, **limits)), Watcher())
     assert model.asked == {1: 5, 2: 3}
 
 
@@ -130,7 +127,7 @@ def test_the_limit_of_cost_counts_answers_of_a_round_that_it_has_ended(tmp_path:
     with model_server(model) as server:
         for _ in range(2):
             with pytest.raises(GenerationError, match=r"max_cost_usd: 0\.0130 of 0\.0185 US dollars are spent"):
-                perform_all(config(tmp_path, server, 2, **limits), Watcher())
+                perform_all(resolve(config(tmp_path, server, 2, **limits)), Watcher())
             assert model.asked == {1: 5, 2: 1}
 
 

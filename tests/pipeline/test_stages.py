@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,9 +19,10 @@ from bigcodeflow.core.schemas import QUARANTINE
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.items import sha256_of_test
 from bigcodeflow.execution.quarantine import quarantine_path
-from bigcodeflow.pipeline.outputs import write_outputs
+from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import RunArtifacts
+from bigcodeflow.recording import begin_run, record_run
 from bigcodeflow.store import ArtifactRef, open_store
 from tests.conftest import ROOT
 from tests.doubles.listeners import RecordingListener
@@ -51,7 +51,7 @@ def _answered(folder: Path, *programs: str, **changes: object) -> RunConfig:
 
 def _perform(config: RunConfig) -> tuple[RunArtifacts, list[str]]:
     listener = RecordingListener()
-    return perform_all(config, listener), listener.computed
+    return perform_all(resolve(config), listener), listener.computed
 
 
 @pytest.fixture(scope="module")
@@ -224,8 +224,7 @@ def test_quarantine_is_part_of_the_score_and_of_nothing_before_it(
         assert computed == ["aggregation"]
         lines = [line for line in store.read(done.aggregation).to_pylist() if line["slice_kind"] == "all"]
         scores[mode] = {line["metric"]: line["n_tasks"] for line in lines if line["k"]}
-        now = datetime.now(UTC)
-        write_outputs(config, done, store, started_at=now, evaluated_at=now)
+        record_run(begin_run(config, resolve), done)
     assert scores["off"] == {"pass@k": 4, "pass@k_judgeable": 4}
     assert scores["flag"] == {"pass@k": 4, "pass@k_judgeable": 4, "pass@k_unquarantined": 3}
     assert scores["exclude"] == {"pass@k": 3, "pass@k_judgeable": 3, "pass@k_with_quarantined": 4}

@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.stages import Stage, in_order
+from bigcodeflow.pipeline.stages import each_stage, stage_of
 from bigcodeflow.pipeline.sweep_results import plan_of
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of
 from bigcodeflow.store import ArtifactRef
@@ -32,13 +33,14 @@ def requests_of(double: E2BDouble) -> list[tuple[str, str]]:
 
 
 def keys_of(config: RunConfig, resolver: Resolver) -> list[str]:
-    keys: list[str] = []
+    run, keys = resolver(config), list[str]()
 
-    def obtain(stage: Stage) -> ArtifactRef:
+    def obtain(name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
+        stage = stage_of(name, run, refs)
         keys.append(stage.key)
         return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
 
-    in_order(resolver(config), obtain)
+    each_stage(obtain)
     return keys
 
 

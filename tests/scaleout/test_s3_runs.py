@@ -7,17 +7,15 @@ import signal
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from bigcodeflow.config import RunConfig, load_settings
-from bigcodeflow.pipeline.outputs import write_outputs
-from bigcodeflow.pipeline.planning import planned_run
 from bigcodeflow.pipeline.resolution import resolve
-from bigcodeflow.pipeline.runs import perform_all
+from bigcodeflow.pipeline.runs import perform_all, planned_run
 from bigcodeflow.pipeline.stages import RunArtifacts
+from bigcodeflow.recording import begin_run, record_run
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store
@@ -68,24 +66,23 @@ def _outcome(value: object) -> object:
 def test_a_run_on_s3_equals_one_in_a_folder(s3_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and rows of every table are the same, another machine reuses all of it, and its files and catalog are whole."""
     there, here = config_of(s3_url, tmp_path), config_of(str(tmp_path / "folder"), tmp_path)
-    first, local = perform_all(there, RecordingListener()), perform_all(here, RecordingListener())
+    first, local = perform_all(resolve(there), RecordingListener()), perform_all(resolve(here), RecordingListener())
     assert [ref.key for ref in first.by_stage.values()] == [ref.key for ref in local.by_stage.values()]
     assert rows_of(there, first) == rows_of(here, local)
-    now = datetime.now(UTC)
-    write_outputs(there, first, open_store(s3_url), started_at=now, evaluated_at=now)
+    record_run(begin_run(there, resolve), first)
     reports = [write_report(select_runs(s3_url, ["latest"]), tmp_path / "first.html").path.read_bytes()]
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "another machine"))
     reports.append(write_report(select_runs(s3_url, ["latest"]), tmp_path / "second.html").path.read_bytes())
     one, other = (re.sub(rb'"written_at":"[^"]*"', b"", report) for report in reports)
     assert one == other
     again = RecordingListener()
-    assert perform_all(there, again) == first
+    assert perform_all(resolve(there), again) == first
     assert planned_run(resolve(there)) == (first, ())
     assert again.computed == []
     run = find_run(s3_url, "latest")
     assert run.keys["execution"] == first.execution.key
     assert run.path("execution").is_file()
-    outputs = write_outputs(there, first, open_store(s3_url), started_at=now, evaluated_at=now)
+    outputs = record_run(begin_run(there, resolve), first).outputs
     assert (tmp_path / "another machine") in outputs.catalog.parents
     assert all(path.is_file() for path in outputs.files)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import load_config
+from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("default"), pytest
 def _found(folder: Path, mode: str) -> dict[tuple[str, int], dict]:
     overrides = (f"store={folder / 'store'}", f"sanitizing.mode={mode}", "execution.variants=[calibrated]")
     config = load_config("starter", overrides)
-    rows = open_store(config.store).read(perform_all(config, RecordingListener()).execution).to_pylist()
+    rows = open_store(config.store).read(perform_all(resolve(config), RecordingListener()).execution).to_pylist()
     return {(row["task_id"], row["sample_index"]): row for row in rows}
 
 

@@ -14,18 +14,18 @@ from bigcodeflow.cli.console import notice, notices, out, perform_each, print_st
 from bigcodeflow.cli.options import SettingOption, settings_options
 from bigcodeflow.config import RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
-from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
 from bigcodeflow.generation.model_settings import missing_key
-from bigcodeflow.pipeline import outputs, runs, stages, sweep_results
-from bigcodeflow.pipeline.planning import planned_run
+from bigcodeflow.pipeline import sweep_results
+from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.preflight import problems_of
 from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.pipeline.resolution import Resolver, resolve
+from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.runs import planned_run
 from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep, members_of
+from bigcodeflow.recording import FinishedRun, begin_run, perform_and_record, record_run, reused_result
 from bigcodeflow.results import verified
-from bigcodeflow.store import open_store
 
 #: Environment variables that are set before Prefect is imported, unless the user has set them.
 _PREFECT_SETTINGS = {
@@ -105,7 +105,8 @@ def evaluate(
 ) -> None:
     """Execute samples in sandboxes and score them.
 
-    Writes STEM_eval_results.json and STEM_pass_at_k.json in the original evaluator's formats, and verdicts.parquet.
+    Writes STEM_eval_results.json and STEM_pass_at_k.json in the original evaluator's formats, verdicts.parquet and
+    report.html.
     Samples are executed as their file states them: sanitize raw answers first, or use `bigcodeflow run`.
     """
     given["sanitizing.mode"] = "parity" if given["samples.source"] == "starter" else "none"
@@ -120,32 +121,28 @@ def evaluate(
 
 def _run(config: RunConfig, *, with_prefect: bool) -> None:
     """Perform every stage and show the results; the flow runs on a running Prefect server, or on a temporary one."""
-    started_at = datetime.now(UTC)
-    config = outputs.in_own_folder(config, started_at)
-    artifacts, ui_url = None, _prepare_prefect() if with_prefect else ""
-    if with_prefect and not ui_url:
-        found, missing = planned_run(resolve(config))
-        if missing:
-            notices.print("starting a Prefect server for this run (`bigcodeflow up` starts one that stays) …")
-        else:  # starting a temporary server would take longer than all the rest
-            notices.print("every stage is in the cache: nothing to run")
-            artifacts = found
-    # Errors are reported here, so that the server gets no failed run; keys are not checked: the server may have them.
-    elif with_prefect and (problems := problems_of([config], lambda _: True)):
-        raise ConfigError("\n".join(problems))
-    if with_prefect and artifacts is None:
-        if not ui_url:
-            _start_own_server()
-        from flows.benchmark import benchmark
-
-        _show_results(config, benchmark(config), ui_url)
-        return
-    if artifacts is None:
+    if not with_prefect:
         with progress_listener() as listener:
-            artifacts = runs.perform_all(config, listener)
-    now = datetime.now().astimezone()
-    outputs.write_outputs(config, artifacts, open_store(config.store), started_at=started_at, evaluated_at=now)
-    _show_results(config, artifacts, ui_url)
+            finished = perform_and_record(config, listener)
+        _show_results(finished)
+        return
+    ui_url = _prepare_prefect()
+    if ui_url:
+        # Errors are reported here, so that the server gets no failed run; it may have keys that are not here.
+        if problems := problems_of([config], lambda _: True):
+            raise ConfigError("\n".join(problems))
+    else:
+        context = begin_run(config, Resolver())
+        artifacts, missing = planned_run(context.resolved)
+        if not missing:  # starting a temporary server would take longer than all the rest
+            notices.print("every stage is in the cache: nothing to run")
+            _show_results(record_run(context, artifacts))
+            return
+        notices.print("starting a Prefect server for this run (`bigcodeflow up` starts one that stays) …")
+        _start_own_server()
+    from flows.benchmark import benchmark
+
+    _show_results(benchmark(config), ui_url)
 
 
 def _prepare_prefect() -> str:
@@ -169,24 +166,20 @@ def _start_own_server() -> None:
     start_own_server()
 
 
-def _show_results(config: RunConfig, artifacts: stages.RunArtifacts, ui_url: str) -> None:
-    store = open_store(config.store)
+def _show_results(run: FinishedRun, ui_url: str = "") -> None:
+    config, store, artifacts, outputs = run
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
-    title = outputs.run_title(config)
+    title = run_title(config)
     out.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=title))
     scores = verified.verified_scores(store.path(artifacts.dataset), store.path(artifacts.execution))
     print_table(verified.verified_table(scores))
+    if outputs.rounds:
+        print_study(store, outputs.rounds)
     # For a store at a URL, the catalog is in this machine's replica.
     folder = store.root if config.store == store.location else config.store
-    report = user_path(config.out) / "report.html"
-    if artifacts.rounds:
-        from bigcodeflow.studies.rounds import publish_rounds  # slow: imports the report, which other runs don't need
-
-        if rounds := publish_rounds(config, artifacts, store):
-            print_study(store, rounds)
     notice(f"results    {config.out}")
-    if report.is_file():
-        notice(f"report     {report.resolve().as_uri()}")
+    if outputs.report:
+        notice(f"report     {outputs.report.resolve().as_uri()}")
     notice(f"artifacts  {config.store}")
     notice(f"catalog    {folder}/{results.CATALOG_NAME}  (for any DuckDB client)")
     notice(f"Prefect UI {ui_url or '`bigcodeflow up` starts one: runs are then started and followed there'}")
@@ -242,7 +235,7 @@ def sweep(
             if line:
                 notice(f"note: {line}")
         return
-    done, folder, failure = _perform_sweep(config, plans)
+    done, folder, failure = _perform_sweep(config, plans, resolver)
     print_table(_sweep_table(sweep_results.brief_rows(done), f"Sweep {config.name}"))
     notice(f"results    {folder}")
     if failure is not None:
@@ -250,16 +243,14 @@ def sweep(
 
 
 def _perform_sweep(
-    config: SweepConfig, plans: Sequence[sweep_results.Plan]
+    config: SweepConfig, plans: Sequence[sweep_results.Plan], resolver: Resolver
 ) -> tuple[Sequence[sweep_results.MemberResult], str, sweep_results.SweepFailedError | None]:
     if not _prepare_prefect():
         if all(plan.artifacts is not None for plan in plans):
             # Starting a temporary server would take longer than all the rest.
             notices.print("every stage of every run is in the store: nothing to run")
             folder = sweep_results.folder_of(config, datetime.now(UTC))
-            reused = [
-                sweep_results.reused_result(plan.placed(folder), plan.artifacts) for plan in plans if plan.artifacts
-            ]
+            reused = [reused_result(plan.placed(folder), plan.artifacts, resolver) for plan in plans if plan.artifacts]
             sweep_results.write_results(config, reused, folder)
             return reused, folder, None
         notices.print("starting a Prefect server for this sweep (`bigcodeflow up` would keep one running) …")

@@ -24,7 +24,7 @@ from bigcodeflow.importing.verdict_rows import BACKEND, ground_truth_verdict, sa
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
-from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
+from bigcodeflow.store import ArtifactRef, Store, artifact_key
 
 #: Part of every imported artifact's key; bump when the same file gives other rows.
 VERSION = 2
@@ -60,7 +60,6 @@ class _Import:
     matched: claims.Matched
     dataset: ArtifactRef
     tasks: list[Row]
-    store: Store
     known_task_ids: frozenset[str]
     samples_source: str  # sample file with the raw answers; empty if none was given
 
@@ -111,15 +110,15 @@ def import_results(
     )
     # Identified by content: gzipped and plain results are the same.
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
-    config, opened = run.config, open_store(run.config.store)
-    _refuse_other_claims(found, {**view, "model": stated.get("model")}, opened)
-    dataset = stages.perform(stages.stage_of("dataset", run, {}), opened, listener)
-    tasks = opened.read(dataset).to_pylist()
+    config = run.config
+    _refuse_other_claims(found, {**view, "model": stated.get("model")}, run.store)
+    dataset = stages.perform(stages.stage_of("dataset", run, {}), run.store, listener)
+    tasks = run.store.read(dataset).to_pylist()
     known = datasets.known_task_ids(config.dataset, run.contents["dataset"].value)
     matched = claims.match(found, tasks, stated_claims, known, selection=bool(config.dataset.ids))
     execution = config.execution.model_copy(update={"variants": (matched.variant,)})
     run = replace(run, config=config.model_copy(update={"execution": execution}))
-    return _record(_Import(found, scores, view, run, matched, dataset, tasks, opened, known, samples), listener)
+    return _record(_Import(found, scores, view, run, matched, dataset, tasks, known, samples), listener)
 
 
 def _config(
@@ -167,13 +166,13 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
 
         folder = "generation" if title == "generation" else "execution"
         stage = stages.Stage(title, folder, settings, inputs, VERSION, compute)
-        return stages.perform(stage, given.store, listener)
+        return stages.perform(stage, given.run.store, listener)
 
     answers: dict[str, Any] = {"of": "imported samples", "results_sha256": sha256}
     if given.samples_source:
         answers |= generation.fingerprint(SamplesConfig(source=given.samples_source))
     samples = publish("generation", answers, (dataset,), SAMPLES, lambda: _samples(given))
-    solutions = stages.perform(_solutions_stage(given, samples), given.store, listener)
+    solutions = stages.perform(_solutions_stage(given, samples), given.run.store, listener)
     failed = claims.failed_ground_truths(given.scores, len({entry.task_id for entry in given.results.entries}))
     truths = None
     if failed is not None:
@@ -193,7 +192,7 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
     else:
         refs["ground_truth"] = truths
         last = stages.stage_of("aggregation", given.run, refs)
-    refs["aggregation"] = metrics = stages.perform(last, given.store, listener)
+    refs["aggregation"] = metrics = stages.perform(last, given.run.store, listener)
     artifacts = {"ground_truth": None} | {name: ref.key for name, ref in refs.items()}
     model, unnamed = given.view["model"], claims.unnamed_model(given.results, given.scores)
     origin = {
@@ -204,7 +203,7 @@ def _record(given: _Import, listener: stages.Listener) -> ImportedRun:
         "failed_ground_truths": None if failed is None else sorted(failed),
     }
     record = _write_record(given, origin, artifacts)
-    results.rebuild_catalog(given.store.location)
+    results.rebuild_catalog(given.run.store.location)
     return ImportedRun(record, given.run.config, str(model), metrics, truths)
 
 
@@ -220,7 +219,7 @@ def _samples(given: _Import) -> list[Row]:
     config = given.run.config
     rows: list[Row] = generation.load_samples(
         SamplesConfig(source=given.samples_source),
-        given.store.read(given.dataset),
+        given.run.store.read(given.dataset),
         known_task_ids=given.known_task_ids,
         selection=bool(config.dataset.ids),
     ).to_pylist()
@@ -273,7 +272,7 @@ def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[
 
     `origin` states the run's inputs besides the file; a recorded run of this name and file with another is refused.
     """
-    found, config, store = given.results, given.run.config, given.store
+    found, config, store = given.results, given.run.config, given.run.store
     identity = {"sha256": found.sha256, **origin}  # the file may lie elsewhere for another import of it
     key = artifact_key("imported run", 1, {"run": config.name, **given.view, **identity})
     ending = f"-{config.name[:_NAME_LENGTH]}-{key[:12]}"
@@ -316,7 +315,7 @@ def _refuse_another_origin(given: _Import, identity: Mapping[str, Any], recorded
             raise SamplesError(
                 f"{found.path}: was imported as {name} before, with other {', '.join(other) or 'settings'}, and "
                 "no record is replaced: choose another --name, or delete "
-                f"{given.store.root / 'runs' / run.record}.json first"
+                f"{given.run.store.root / 'runs' / run.record}.json first"
             )
 
 

@@ -1,6 +1,8 @@
-"""Data that a stage shares with other stages of its run, which may run at the same time."""
+"""Data and locks that stages share which may run at the same time, of one run or of several."""
 
 import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,8 +10,6 @@ from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.progress import NO_STATUS, Progress, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     import pyarrow as pa
 
     from bigcodeflow.execution.workers import Workers
@@ -50,3 +50,28 @@ class ConcurrentStages:
         """Raise StoppedError if the other stages have failed."""
         if self.stopped.is_set():
             raise StoppedError("ended because no more answers come: what was executed is kept, run again")
+
+
+class StageLocks:
+    """Locks for concurrent runs: at most one run asks its model and at most one executes at a time."""
+
+    def __init__(self) -> None:
+        asking, executing = threading.Lock(), threading.Lock()
+        self._locks = {"generation": asking, "repair": asking, "ground_truth": executing, "execution": executing}
+        self._stopped = threading.Event()
+
+    @contextmanager
+    def held(self, stage: str) -> Iterator[None]:
+        """Hold the lock for a stage while it is obtained."""
+        with self._locks.get(stage, nullcontext()):
+            self.check()
+            yield
+
+    def stop(self) -> None:
+        """Stop the runs: each ends at its next report, or when its turn comes."""
+        self._stopped.set()
+
+    def check(self) -> None:
+        """Raise StoppedError after `stop` was called."""
+        if self._stopped.is_set():
+            raise StoppedError("stopped: what it did so far is kept, run the same again")

@@ -25,7 +25,7 @@ from bigcodeflow.config import RunConfig
 from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
 from bigcodeflow.pipeline.outputs import model_name, run_title
 from bigcodeflow.pipeline.stages import STAGES, Listener
-from bigcodeflow.store import ArtifactRef, open_store, write_atomically
+from bigcodeflow.store import ArtifactRef, Store, write_atomically
 
 LIVE_FOLDER = "live"
 
@@ -62,22 +62,22 @@ class LiveRun:
     def __init__(
         self,
         config: RunConfig,
+        folder: Path,
         run_id: str = "",
         *,
         check: Callable[[], None] = lambda: None,
-        folder: Path | None = None,
     ) -> None:
         """Prepare the run; nothing is written yet.
 
         Args:
             config: the run's settings.
+            folder: folder of the live files.
             run_id: name of the file; empty makes a new one.
             check: called with each report of a stage; an exception that it raises ends the stage.
-            folder: folder of the live files; None takes that of the run's store.
         """
         self._run_id, self._config, self._check = run_id or uuid.uuid4().hex, config, check
         self._started_at = datetime.now(UTC)
-        self._file = (folder or open_store(config.store).root / LIVE_FOLDER) / f"{self._run_id}.json"
+        self._file = folder / f"{self._run_id}.json"
         self._stages: dict[str, _LiveStage] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -206,13 +206,16 @@ class _Watched:
 
 
 @contextmanager
-def live_run(config: RunConfig, run_id: str = "", *, check: Callable[[], None] = lambda: None) -> Iterator[LiveRun]:
-    """Make a run visible from outside while the block lasts; see `LiveRun`.
+def live_run(
+    config: RunConfig, store: Store, run_id: str = "", *, check: Callable[[], None] = lambda: None
+) -> Iterator[LiveRun]:
+    """Make a run visible from outside, in a file of its store, while the block lasts; see `LiveRun`.
 
     A KeyboardInterrupt leaves the block with a message about the kept results.
     """
-    run = LiveRun(config, run_id, check=check)
-    remove_left_over(open_store(config.store).root / LIVE_FOLDER)
+    folder = store.root / LIVE_FOLDER
+    run = LiveRun(config, folder, run_id, check=check)
+    remove_left_over(folder)
     run.start()
     try:
         yield run

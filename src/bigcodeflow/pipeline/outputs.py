@@ -1,4 +1,4 @@
-"""Write the outputs of a finished run: result files, the run record, and the catalog over the store."""
+"""Names of a run's outputs: its folder, the stem of its result files, its model and its title."""
 
 import hashlib
 import itertools
@@ -9,23 +9,23 @@ import uuid
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from bigcodeflow import datasets, generation, results
+from bigcodeflow import datasets, generation
 from bigcodeflow.config import DatasetConfig, GenerationConfig, OfflineConfig, RunConfig, SamplesConfig, SamplingConfig
 from bigcodeflow.config.reads import NEUTRAL
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import user_path
-from bigcodeflow.core.schemas import CONTRADICTED_PREFIX, VARIANT_SEPARATOR
 from bigcodeflow.core.settings import as_name, flattened
-from bigcodeflow.pipeline.stages import RunArtifacts
 from bigcodeflow.results.formatting import title_of
-from bigcodeflow.store import ArtifactRef, Store, open_store, write_atomically
+from bigcodeflow.store import ArtifactRef, open_store, write_atomically
 
 #: File that names the run whose results a folder holds: a copy of the run's record, with the record's name.
-_RUN_FILE = "run.json"
+RUN_FILE = "run.json"
+#: File of the report in the folder of the results.
+REPORT_FILE = "report.html"
 #: Files in every run's folder; a folder without a record was left by an earlier version.
-_RESULTS = ("metrics.parquet", "report.html")
+_RESULTS = ("metrics.parquet", REPORT_FILE)
 #: Prefixes of settings that may differ when a run replaces its own results.
 _NEUTRAL = tuple(f"{path}." for path in NEUTRAL if path != "name")
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
@@ -43,15 +43,6 @@ _ANY_MODELS = frozenset(
 )
 
 logger = logging.getLogger(__name__)
-
-
-class Outputs(NamedTuple):
-    """Locations of a run's results."""
-
-    files: tuple[Path, ...]
-    catalog: Path
-    record: str
-    """Name of the run's record in the store."""
 
 
 def own_folder(parent: str, title: str, moment: datetime, token: str = "") -> str:
@@ -80,7 +71,7 @@ def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunCo
 def recorded_in(folder: str) -> str:
     """Return the name of the record of the run whose results a folder holds; empty if none can be read."""
     try:
-        return str(json.loads((user_path(folder) / _RUN_FILE).read_bytes())["record"])
+        return str(json.loads((user_path(folder) / RUN_FILE).read_bytes())["record"])
     except (OSError, ValueError, TypeError, KeyError):
         return ""
 
@@ -91,10 +82,10 @@ def _other_results(config: RunConfig) -> str:
     if folder.exists() and not folder.is_dir():
         return f"{folder} is a file: name a folder,"
     try:
-        held = json.loads((folder / _RUN_FILE).read_bytes())
+        held = json.loads((folder / RUN_FILE).read_bytes())
         whose, before = f"run {held['record'] or held['run']}", _settings(RunConfig.model_validate(held["config"]))
     except (OSError, ValueError, TypeError, KeyError):
-        if not any((folder / name).exists() for name in (_RUN_FILE, *_RESULTS)):
+        if not any((folder / name).exists() for name in (RUN_FILE, *_RESULTS)):
             return ""
         return f"{folder} holds the results of a run that it does not name: name another folder,"
     now = _settings(config)
@@ -213,75 +204,3 @@ def _write_beside(target: Path, content: bytes) -> Path:
         kept = target.rename(next(backup for backup in backups if not backup.exists()))
         logger.warning("%s held other content, which is kept in %s", target, kept)
     return write_atomically(target, content)
-
-
-def write_outputs(
-    config: RunConfig, artifacts: RunArtifacts, store: Store, *, started_at: datetime, evaluated_at: datetime
-) -> Outputs:
-    """Write the original's result files, verdicts.parquet, metrics.parquet and the run's record into its folder.
-
-    See :func:`in_own_folder`. The run is recorded in the store, and the catalog is rebuilt.
-    """
-    config = in_own_folder(config, started_at)
-    folder = user_path(config.out)
-    task_ids = store.read(artifacts.dataset, ["task_id"])["task_id"].to_pylist()
-    content = _record(config, artifacts, started_at, evaluated_at)
-    if contradicted := sum(str(task_id).startswith(CONTRADICTED_PREFIX) for task_id in task_ids):
-        content["contradicted_tasks"] = contradicted
-    if variants := sum(VARIANT_SEPARATOR in str(task_id) for task_id in task_ids):
-        content["task_variants"] = variants
-    # First: files without an owner would block the retry of a run that was killed while it wrote them.
-    _claim(folder, content, "")
-    files: list[Path] = []
-    metrics, truths = store.read(artifacts.aggregation), store.path(artifacts.ground_truth)
-    sanitizer = config.sanitizing.mode
-    for variant in config.execution.variants:
-        uncalibrated = variant == "raw" and "calibrated" in config.execution.variants
-        stem = file_stem(config) + ("-uncalibrated" if uncalibrated else "")
-        files += [
-            results.write_eval_results(
-                folder / f"{stem}_eval_results.json",
-                tasks=store.path(artifacts.dataset),
-                solutions=store.path(artifacts.sanitizing),
-                verdicts=store.path(artifacts.execution),
-                variant=variant,
-                sanitizer=sanitizer,
-                evaluated_at=evaluated_at,
-            ),
-            results.write_pass_at_k(
-                folder / f"{stem}_pass_at_k.json",
-                metrics=metrics,
-                ground_truth=truths,
-                model=model_name(config),
-                variant=variant,
-                sanitizer=sanitizer,
-            ),
-        ]
-    for name, ref in (("verdicts", artifacts.execution), ("metrics", artifacts.aggregation)):
-        files.append(write_atomically(folder / f"{name}.parquet", store.path(ref).read_bytes()))
-    stamp = started_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%f")
-    record = store.write(f"runs/{stamp}-{config.name}.json", json.dumps(content, indent=2).encode()).stem
-    _claim(folder, content, record)
-    return Outputs(tuple(files), results.rebuild_catalog(store.location), record)
-
-
-def _claim(folder: Path, content: dict[str, Any], record: str) -> None:
-    """Write the file that names the run whose results a folder holds; without a record's name they are incomplete."""
-    write_atomically(folder / _RUN_FILE, json.dumps({"record": record, **content}, indent=2).encode())
-
-
-def _record(config: RunConfig, artifacts: RunArtifacts, started_at: datetime, finished_at: datetime) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "run": config.name,
-        "model": model_name(config),
-        "started_at": started_at.astimezone(UTC).isoformat(),
-        "finished_at": finished_at.astimezone(UTC).isoformat(),
-        "config": config.model_dump(mode="json"),
-        "artifacts": {name: ref.key for name, ref in artifacts.by_stage.items()},
-    }
-    if artifacts.rounds:
-        record["rounds"] = [one.keys for one in artifacts.rounds]
-    tasks = artifacts.aggregation.statistics.get("quarantined_tasks")
-    if tasks:
-        record["quarantine"] = {"mode": config.execution.quarantine, "tasks": tasks}
-    return record

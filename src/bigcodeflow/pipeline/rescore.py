@@ -11,7 +11,6 @@ from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, merged
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import finished_artifact, stage_of
 from bigcodeflow.results.runs import find_run
-from bigcodeflow.store import open_store
 
 
 class RescoreConfig(SettingsModel):
@@ -71,8 +70,8 @@ def rescored(config: RescoreConfig) -> RunConfig:
     if again.samples.source != "model":
         return again
     # Judging again must cost nothing: a model's answers have to be in the store.
-    resolved, store = Resolver(dry_run=True).up_to_sanitizing(again), open_store(again.store)
-    dataset = finished_artifact(stage_of("dataset", resolved, {}), store)
+    resolved = Resolver(dry_run=True).up_to_sanitizing(again)
+    store, dataset = resolved.store, finished_artifact(stage_of("dataset", resolved, {}), resolved.store)
     if dataset is None or finished_artifact(stage_of("generation", resolved, {"dataset": dataset}), store) is None:
         raise ConfigError(
             f"run {run.record}: its answers under these settings are not in {store.location} (other tasks, another "

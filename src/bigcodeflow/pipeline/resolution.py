@@ -6,14 +6,14 @@ then depend on the resolved run alone.
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from bigcodeflow import datasets, generation
 from bigcodeflow.config import DatasetConfig, ExecutionConfig, RunConfig
 from bigcodeflow.environments import Environment
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
-from bigcodeflow.store import open_store
+from bigcodeflow.store import Store, open_store
 
 
 class Content(NamedTuple):
@@ -30,10 +30,12 @@ _NO_QUARANTINE = Content([], frozenset())
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRun:
-    """A run with the resolved contents of its settings, by their names in config.reads.CONTENT."""
+    """A run with the resolved contents of its settings, by their names in config.reads.CONTENT, and its store."""
 
     config: RunConfig
     contents: Mapping[str, Content]
+    store: Store
+    """The store of ``config.store``, opened once for the whole run."""
 
     @property
     def environment(self) -> Environment | None:
@@ -63,8 +65,8 @@ class Resolver:
         environment = self._once("environment", config.execution, look_up)
         sha = environment.environment_sha if environment else ""
         identity = {"environment_sha": sha, "harness_version": HARNESS_VERSION}
-        contents = {"environment": Content(identity, environment), "quarantine": _quarantine(config, sha)}
-        return ResolvedRun(run.config, {**run.contents, **contents})
+        contents = {"environment": Content(identity, environment), "quarantine": _quarantine(config, run.store, sha)}
+        return replace(run, contents={**run.contents, **contents})
 
     def up_to_sanitizing(self, config: RunConfig) -> ResolvedRun:
         """Resolve the contents that the stages before any execution read."""
@@ -80,7 +82,7 @@ class Resolver:
         commits = {name: _at_commit(found) for name, found in pinned.items() if "commit" in found}
         config = config.model_copy(update={"dataset": config.dataset.model_copy(update=commits)})
         contents = {"dataset": Content(content, dataset), "samples": samples, "quarantine": _NO_QUARANTINE}
-        return ResolvedRun(config, contents)
+        return ResolvedRun(config, contents, open_store(config.store))
 
     def _once(self, kind: str, settings: DatasetConfig | ExecutionConfig, look_up: Callable[[Any], Any]) -> Any:
         key = f"{kind} {settings.model_dump_json(exclude={'split'})}"  # the same rows hold both prompts
@@ -100,12 +102,12 @@ def _at_commit(fingerprint: Mapping[str, Any]) -> str:
     return f"{fingerprint['hub']}@{fingerprint['version']}#{fingerprint['commit']}"
 
 
-def _quarantine(config: RunConfig, environment_sha: str) -> Content:
+def _quarantine(config: RunConfig, store: Store, environment_sha: str) -> Content:
     """Read the quarantined tasks of the environment, each with the sha256 of its test text."""
     if config.execution.quarantine == "off" or not environment_sha:
         return _NO_QUARANTINE
     from bigcodeflow.execution.quarantine import quarantined, read_quarantine
 
-    rows = quarantined(read_quarantine(open_store(config.store), environment_sha))
+    rows = quarantined(read_quarantine(store, environment_sha))
     suspects = sorted({(row["task_id"], row["test_sha256"]) for row in rows})
     return Content([list(suspect) for suspect in suspects], frozenset(suspects))

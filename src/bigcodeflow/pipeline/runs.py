@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from dataclasses import replace
 from functools import cache
@@ -22,16 +22,18 @@ from bigcodeflow.core.errors import error_message
 from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages, StoppedError
 from bigcodeflow.pipeline.live import live_run
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
-from bigcodeflow.pipeline.rounds import further_rounds
 from bigcodeflow.pipeline.stages import (
+    ROUND_STAGES,
     Listener,
+    RoundArtifacts,
     RunArtifacts,
     each_stage,
     finished_artifact,
     perform,
+    round_input,
     stage_of,
 )
-from bigcodeflow.store import ArtifactRef, Store, open_store
+from bigcodeflow.store import ArtifactRef
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,9 +53,8 @@ _EXECUTED = ("ground_truth", "execution", "aggregation")
 _SHARE_OF_CORE = 0.05
 
 
-def perform_all(config: RunConfig, listener: Listener) -> RunArtifacts:
+def perform_all(run: ResolvedRun, listener: Listener) -> RunArtifacts:
     """Run every stage and every round, in this process and without Prefect."""
-    run = Resolver()(config)
     with _obtaining(run, listener) as obtain:
         return whole_run(run, obtain)
 
@@ -68,12 +69,11 @@ def perform_up_to(target: str, config: RunConfig, listener: Listener) -> dict[st
 
 @contextmanager
 def _obtaining(run: ResolvedRun, listener: Listener) -> "Iterator[Obtain]":
-    store = open_store(run.config.store)
-    with live_run(run.config) as live:
+    with live_run(run.config, run.store) as live:
         watched = live.watched(listener)
 
         def obtain(name: str, refs: Refs, concurrent: ConcurrentStages | None = None) -> ArtifactRef:
-            return perform(stage_of(name, run, refs, concurrent=concurrent), store, watched)
+            return perform(stage_of(name, run, refs, concurrent=concurrent), run.store, watched)
 
         yield obtain
 
@@ -82,31 +82,6 @@ class Obtain(Protocol):
     """Callback that returns the artifact of a stage, given its name and the artifacts of earlier stages."""
 
     def __call__(self, name: str, refs: Refs, concurrent: ConcurrentStages | None = None) -> ArtifactRef: ...
-
-
-class StageLocks:
-    """Locks for concurrent runs: at most one run asks its model and at most one executes at a time."""
-
-    def __init__(self) -> None:
-        asking, executing = threading.Lock(), threading.Lock()
-        self._locks = {"generation": asking, "repair": asking, "ground_truth": executing, "execution": executing}
-        self._stopped = threading.Event()
-
-    @contextmanager
-    def held(self, stage: str) -> Iterator[None]:
-        """Hold the lock for a stage while it is obtained."""
-        with self._locks.get(stage, nullcontext()):
-            self.check()
-            yield
-
-    def stop(self) -> None:
-        """Stop the runs: each ends at its next report, or when its turn comes."""
-        self._stopped.set()
-
-    def check(self) -> None:
-        """Raise StoppedError after `stop` was called."""
-        if self._stopped.is_set():
-            raise StoppedError("stopped: what it did so far is kept, run the same again")
 
 
 def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
@@ -123,6 +98,48 @@ def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
     return RunArtifacts.of(first, further)
 
 
+def further_rounds(
+    config: RunConfig, first: Refs, obtain: Callable[[str, Refs], ArtifactRef]
+) -> tuple[RoundArtifacts, ...]:
+    """Return the artifacts of the rounds after the first, in order; each is obtained after its inputs.
+
+    Each artifact has its own key, which contains the keys of all earlier rounds. So a run that is killed between or
+    within rounds continues from there, and a run with more rounds reuses the finished ones.
+
+    Args:
+        config: sets the number of rounds; recorded answers and controls have one.
+        first: artifacts of the first round, with dataset and ground truths, by stage.
+        obtain: returns the artifact of a stage, given its name and the artifacts that it may read.
+    """
+    found: list[RoundArtifacts] = []
+    before = {round_input(stage, 1): first[stage] for stage in ROUND_STAGES}
+    count = config.generation.rounds if config.samples.source == "model" else 1
+    for number in range(2, count + 1):
+        generation = obtain("repair", {"dataset": first["dataset"], **before})
+        given = {"dataset": first["dataset"], "ground_truth": first["ground_truth"], "generation": generation}
+        refs = each_stage(obtain, target="execution", given=given)
+        found.append(RoundArtifacts(*(refs[stage] for stage in ROUND_STAGES)))
+        before |= {round_input(stage, number): refs[stage] for stage in ROUND_STAGES}
+    return tuple(found)
+
+
+def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
+    """Return the artifacts that a run has or would have, and the titles of remaining stages; compute nothing."""
+    missing: list[str] = []
+
+    def find(name: str, refs: Refs) -> ArtifactRef:
+        stage = stage_of(name, run, refs)
+        ref = finished_artifact(stage, run.store)
+        if ref is None:
+            missing.append(stage.title)
+            # A key depends only on the keys above it, so that it is known before its inputs exist.
+            return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
+        return ref
+
+    first = each_stage(find)
+    return RunArtifacts.of(first, further_rounds(run.config, first, find)), tuple(missing)
+
+
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:
     """Run the stages like `each_stage`, with one set of workers for all executions.
 
@@ -131,7 +148,7 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
     given = each_stage(obtain, target="dataset")
     if target not in ("execution", "aggregation"):
         return each_stage(obtain, target=target, given=given)
-    store, planned = open_store(run.config.store), _planned(run, given)
+    planned = _planned(run, given)
     stopped, answered = threading.Event(), threading.Event()
 
     def judge(refs: Refs, arriving: "Iterator[pa.Table | None]") -> dict[str, ArtifactRef]:
@@ -142,10 +159,11 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
                 "execution": obtain("execution", {**refs, **truths}, replace(concurrent, arriving=arriving))
             }
 
-    if run.config.samples.source != "model" or _is_there(run, store, planned):
+    asks = run.config.samples.source == "model"
+    if not asks or finished_artifact(stage_of("generation", run, planned), run.store):  # nothing would overlap
         given |= each_stage(obtain, target="sanitizing", given=given)
         return each_stage(obtain, target=target, given=given | judge(given, iter(())))
-    judging = _in_thread(lambda: judge(planned, _arriving(run, store, planned["dataset"], answered)))
+    judging = _in_thread(lambda: judge(planned, _arriving(run, planned["dataset"], answered)))
     try:
         given |= each_stage(obtain, target="sanitizing", given=given)
     except BaseException as error:
@@ -175,11 +193,6 @@ def _planned(run: ResolvedRun, given: Refs) -> dict[str, ArtifactRef]:
     return each_stage(plan, target="sanitizing", given=given)
 
 
-def _is_there(run: ResolvedRun, store: Store, planned: Refs) -> bool:
-    """Tell if all answers are in the store already, so that nothing would overlap."""
-    return finished_artifact(stage_of("generation", run, planned), store) is not None
-
-
 def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, ArtifactRef]]":
     """Start work in a daemon thread, which does not delay the end of this process, with this thread's context."""
     done: Future[dict[str, ArtifactRef]] = Future()
@@ -197,14 +210,12 @@ def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, 
     return done
 
 
-def _arriving(
-    run: ResolvedRun, store: Store, dataset: ArtifactRef, answered: threading.Event
-) -> "Iterator[pa.Table | None]":
+def _arriving(run: ResolvedRun, dataset: ArtifactRef, answered: threading.Event) -> "Iterator[pa.Table | None]":
     """Yield solutions of new answers as they arrive, until all have arrived; yield None while there are none."""
     from bigcodeflow.generation.model_samples import AnswersSoFar  # imports the providers' HTTP client
 
-    config, tasks = run.config, store.read(dataset)
-    folder = store.root / "answers"
+    config, tasks = run.config, run.store.read(dataset)
+    folder = run.store.root / "answers"
     answers = AnswersSoFar(config.generation, tasks.to_pylist(), config.dataset.split, answers_folder=folder)
     look_at = 0.0
     while not answered.is_set():

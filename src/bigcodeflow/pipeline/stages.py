@@ -6,6 +6,7 @@ dataset → generation → sanitizing → execution → aggregation; the ground 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
+#: Stages that leave an artifact in each round, in order.
+ROUND_STAGES = ("generation", "sanitizing", "execution")
 Computed = tuple[pa.Table, Mapping[str, Any]]
 """A stage's table, and the numbers that it counted."""
 
@@ -126,26 +128,42 @@ def _generate(work: Work) -> Computed:
     from bigcodeflow.execution.items import longest_first
     from bigcodeflow.generation.model_samples import model_samples  # imports the providers' HTTP client
 
-    config, answers = work.config, work.store.root / "answers"
-    own = answers / generation.ledger_key(config.generation)
-    with work.store.synchronized(own, LogFiles.ANSWERS), work.store.synchronized(own / "batches", LogFiles.BATCHES):
-        return model_samples(
-            config.generation,
-            work.table("dataset").to_pylist(),
-            config.dataset.split,
-            answers_folder=answers,
-            report=work.progress,
-            notify=logger.warning,
-            asked_by=longest_first,
-            **({"shared_limit": work.shared_limit} if work.shared_limit else {}),
-        )
+    return _ask(work, partial(model_samples, asked_by=longest_first))
 
 
 def _repair(work: Work) -> Computed:
-    """Ask again for samples that failed in the previous round."""
-    from bigcodeflow.pipeline.repair import repair  # imports the providers' HTTP client
+    """Ask again for samples that failed in the last round among the inputs."""
+    from bigcodeflow.generation.repair import RoundTables, repaired_samples  # imports the providers' HTTP client
 
-    return repair(work)
+    last = (len(work.inputs) - 1) // len(ROUND_STAGES)
+    rounds = [
+        RoundTables(*(work.table(round_input(stage, number)) for stage in ROUND_STAGES))
+        for number in range(1, last + 1)
+    ]
+    table, counts = _ask(work, partial(repaired_samples, rounds=rounds))
+    # A sample that could not be judged may be asked for once it is judged: until then this round is unfinished.
+    return table, {**counts, "infra_errors": 0, **_open_before(work, round_input("execution", last))}
+
+
+def round_input(stage: str, number: int) -> str:
+    """Return the name of a round's artifact, by the round's number from 1, among the inputs of later rounds."""
+    return f"{stage} {number}"
+
+
+def _ask(work: Work, samples_of: Callable[..., Computed]) -> Computed:
+    """Ask the model with the ledger of its settings, which other machines may share."""
+    config, answers = work.config.generation, work.store.root / "answers"
+    own = answers / generation.ledger_key(config)
+    with work.store.synchronized(own, LogFiles.ANSWERS), work.store.synchronized(own / "batches", LogFiles.BATCHES):
+        return samples_of(
+            config,
+            work.table("dataset").to_pylist(),
+            work.config.dataset.split,
+            answers_folder=answers,
+            report=work.progress,
+            notify=logger.warning,
+            **({"shared_limit": work.shared_limit} if work.shared_limit else {}),
+        )
 
 
 def _sanitize(work: Work) -> Computed:
@@ -272,7 +290,7 @@ class StageSpec:
 
 
 _JUDGED = ("dataset", "sanitizing", "ground_truth")
-#: The graph, by the fields of RunArtifacts; 'repair' is the generation of further rounds, see `pipeline.rounds`.
+#: The graph, by the fields of RunArtifacts; 'repair' is the generation of further rounds, see `runs.further_rounds`.
 STAGES: Mapping[str, StageSpec] = {
     "dataset": StageSpec("dataset", (), datasets.VERSION, _load_tasks),
     "generation": StageSpec("generation", ("dataset",), generation.VERSION, _generate),
@@ -361,11 +379,6 @@ def each_stage(
 
     require(target)
     return refs
-
-
-def in_order(run: ResolvedRun, obtain: Callable[[Stage], ArtifactRef]) -> RunArtifacts:
-    """Return every artifact of a run, obtained stage by stage."""
-    return RunArtifacts.of(each_stage(lambda name, refs: obtain(stage_of(name, run, refs))))
 
 
 def finished_artifact(stage: Stage, store: Store) -> ArtifactRef | None:

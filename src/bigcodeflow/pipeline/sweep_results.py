@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict
 
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
 from bigcodeflow.core.paths import user_path
-from bigcodeflow.pipeline.outputs import own_folder, recorded_in, write_outputs
-from bigcodeflow.pipeline.planning import planned_run
+from bigcodeflow.pipeline.outputs import own_folder, recorded_in
 from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.runs import planned_run
 from bigcodeflow.pipeline.stages import STAGES, RunArtifacts
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig
 from bigcodeflow.results.formatting import interval, overall, percent, title_of
@@ -155,14 +155,6 @@ def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, se
         cost_usd=sum(costs) if costs else None,
         seconds=seconds,
     )
-
-
-def reused_result(plan: Plan, artifacts: RunArtifacts) -> MemberResult:
-    """Return the result row of a run whose artifacts all existed before; write its files and its record if missing."""
-    config, now = plan.member.config, datetime.now(UTC)
-    if not plan.recorded or recorded_in(config.out) != plan.recorded.record:
-        write_outputs(config, artifacts, open_store(config.store), started_at=now, evaluated_at=now)
-    return finished_result(plan, artifacts, outcome="reused")
 
 
 def failure_of(sweep: SweepConfig, results: Sequence[MemberResult]) -> SweepFailedError | None:

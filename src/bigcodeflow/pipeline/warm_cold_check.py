@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bigcodeflow.config import RunConfig, Start
-from bigcodeflow.pipeline import runs
+from bigcodeflow.pipeline.resolution import resolve
+from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import Listener
-from bigcodeflow.store import open_store
 
 _STARTS: tuple[Start, ...] = ("warm", "cold")
 _COLUMNS = ("task_id", "sample_index", "variant", "status", "tests")
@@ -67,9 +67,9 @@ def _difference(sample: _Sample, runs: dict[Start, list[dict[_Sample, Any]]]) ->
 def _outcomes(config: RunConfig, start: Start, name: str, listener: Listener) -> dict[_Sample, Any]:
     store = Path(config.store) / "starts" / f"{start}-{name}"
     execution = config.execution.model_copy(update={"start": start})
-    there = config.model_copy(update={"store": str(store), "execution": execution})
-    artifacts = runs.perform_all(there, listener)
-    rows = open_store(store).read(artifacts.execution, list(_COLUMNS)).to_pylist()
+    run = resolve(config.model_copy(update={"store": str(store), "execution": execution}))
+    artifacts = perform_all(run, listener)
+    rows = run.store.read(artifacts.execution, list(_COLUMNS)).to_pylist()
     return {
         (row["task_id"], row["sample_index"], row["variant"]): (
             row["status"],

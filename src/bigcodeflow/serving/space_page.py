@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,8 +26,8 @@ from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.remote.original_space import SpaceQuestion
-from bigcodeflow.pipeline import outputs, runs
-from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.recording import perform_and_record
+from bigcodeflow.store import ArtifactRef
 
 #: Most rows that a browser can scroll through; verdicts.parquet has all rows.
 _MAX_ROWS = 2000
@@ -126,15 +125,12 @@ class Evaluations:
 def _evaluate(config: RunConfig, progress: RunProgress) -> EvaluationResult:
     from rich.console import Console
 
-    started_at = datetime.now(UTC)
-    artifacts = runs.perform_all(config, progress)
-    store = open_store(config.store)
-    written = outputs.write_outputs(config, artifacts, store, started_at=started_at, evaluated_at=datetime.now(UTC))
+    _, store, artifacts, outputs = perform_and_record(config, progress)
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
     console = Console(file=StringIO(), width=100, no_color=True)
     with console.capture() as summary:
         console.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=config.name))
-    return EvaluationResult(summary.get(), store.read(artifacts.execution), written.files)
+    return EvaluationResult(summary.get(), store.read(artifacts.execution), outputs.files)
 
 
 def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> None:

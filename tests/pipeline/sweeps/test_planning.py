@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,12 +9,10 @@ import yaml
 
 from bigcodeflow.cli.run import sweep as command
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.pipeline.outputs import write_outputs
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.sweep_results import Plan, last_runs, plan_of
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of
-from bigcodeflow.store import open_store
+from bigcodeflow.recording import perform_and_record
 from tests.doubles.listeners import RecordingListener
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("forked_workers")]
@@ -46,8 +43,7 @@ def finished(starter_environment: InstalledEnvironment, tmp_path_factory: pytest
     assert planned(sweep).missing == ALL
     assert planned(sweep).cause == "new"
     [member] = members_of(sweep)
-    now, artifacts = datetime.now(UTC), perform_all(member.config, RecordingListener())
-    write_outputs(member.config, artifacts, open_store(sweep.store), started_at=now, evaluated_at=now)
+    perform_and_record(member.config, RecordingListener())
     return folder
 
 

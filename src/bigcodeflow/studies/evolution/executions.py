@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ArtifactError, ExecutionError
-from bigcodeflow.pipeline.planning import planned_run
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.pipeline.runs import perform_up_to
+from bigcodeflow.pipeline.runs import perform_up_to, planned_run
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.store import ArtifactRef, Store, open_store

@@ -1,0 +1,170 @@
+"""One record of a run: its result files, record, study of rounds, report and catalog, however the run was started."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bigcodeflow import results
+from bigcodeflow.config import RunConfig
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.paths import user_path
+from bigcodeflow.core.schemas import CONTRADICTED_PREFIX, VARIANT_SEPARATOR
+from bigcodeflow.pipeline.outputs import REPORT_FILE, RUN_FILE, file_stem, in_own_folder, model_name, recorded_in
+from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
+from bigcodeflow.pipeline.runs import perform_all
+from bigcodeflow.pipeline.stages import Listener, RunArtifacts
+from bigcodeflow.pipeline.sweep_results import MemberResult, Plan, finished_result
+from bigcodeflow.report import select_runs, write_report
+from bigcodeflow.store import ArtifactRef, Store, write_atomically
+from bigcodeflow.studies import sections_of
+from bigcodeflow.studies.rounds import publish_rounds
+
+logger = logging.getLogger(__name__)
+
+
+class RunContext(NamedTuple):
+    """A run from its start to its record: made once where the run begins, and passed on."""
+
+    config: RunConfig
+    """Settings as they are recorded, with the folder of the result files."""
+    resolved: ResolvedRun
+    started_at: datetime
+
+
+class Outputs(NamedTuple):
+    """Locations of a run's results."""
+
+    files: tuple[Path, ...]
+    catalog: Path
+    record: str
+    """Name of the run's record in the store."""
+    report: Path | None = None
+    """None if no report could be written."""
+    rounds: ArtifactRef | None = None
+    """Study of the run's rounds; None for a run of one round."""
+
+
+class FinishedRun(NamedTuple):
+    """A run that has ended and is recorded."""
+
+    config: RunConfig
+    """Settings as they are recorded, with the folder of the result files."""
+    store: Store
+    artifacts: RunArtifacts
+    outputs: Outputs
+
+
+def begin_run(
+    config: RunConfig, resolve: Callable[[RunConfig], ResolvedRun], created_at: datetime | None = None, token: str = ""
+) -> RunContext:
+    """Begin a run: choose its results folder (see `in_own_folder`), and resolve its settings.
+
+    ``created_at`` and ``token`` are part of a separate folder's name. Raises ConfigError if ``out`` holds the results
+    of another run.
+    """
+    started_at = datetime.now(UTC)
+    config = in_own_folder(config, created_at or started_at, token)
+    return RunContext(config, resolve(config), started_at)
+
+
+def perform_and_record(config: RunConfig, listener: Listener) -> FinishedRun:
+    """Run every stage and every round in this process, without Prefect, and record the run."""
+    context = begin_run(config, Resolver())
+    return record_run(context, perform_all(context.resolved, listener))
+
+
+def record_run(context: RunContext, artifacts: RunArtifacts) -> FinishedRun:
+    """Write everything that a run leaves besides its artifacts.
+
+    Into the run's folder: the original's result files, verdicts.parquet, metrics.parquet, run.json and report.html.
+    Into the store: the run's record, the study of its rounds, and the catalog.
+    """
+    config, store, evaluated_at = context.config, context.resolved.store, datetime.now().astimezone()
+    folder, content = user_path(config.out), _content(context, artifacts, evaluated_at)
+    # First: files without an owner would block the retry of a run that was killed while it wrote them.
+    _claim(folder, content, "")
+    files = tuple(_result_files(context, artifacts, evaluated_at))
+    stamp = context.started_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%f")
+    record = store.write(f"runs/{stamp}-{config.name}.json", json.dumps(content, indent=2).encode()).stem
+    _claim(folder, content, record)
+    rounds = publish_rounds(config, artifacts, store)
+    catalog = results.rebuild_catalog(store.location)
+    report = _write_report(store, record, folder / REPORT_FILE)
+    return FinishedRun(config, store, artifacts, Outputs(files, catalog, record, report, rounds))
+
+
+def reused_result(plan: Plan, artifacts: RunArtifacts, resolver: Resolver) -> MemberResult:
+    """Return the result row of a sweep's run whose artifacts all existed before; record the run if it is not."""
+    if not plan.recorded or recorded_in(plan.member.config.out) != plan.recorded.record:
+        record_run(begin_run(plan.member.config, resolver), artifacts)
+    return finished_result(plan, artifacts, outcome="reused")
+
+
+def _result_files(context: RunContext, artifacts: RunArtifacts, evaluated_at: datetime) -> Iterator[Path]:
+    config, store, folder = context.config, context.resolved.store, user_path(context.config.out)
+    metrics, truths = store.read(artifacts.aggregation), store.path(artifacts.ground_truth)
+    sanitizer = config.sanitizing.mode
+    for variant in config.execution.variants:
+        uncalibrated = variant == "raw" and "calibrated" in config.execution.variants
+        stem = file_stem(config) + ("-uncalibrated" if uncalibrated else "")
+        yield results.write_eval_results(
+            folder / f"{stem}_eval_results.json",
+            tasks=store.path(artifacts.dataset),
+            solutions=store.path(artifacts.sanitizing),
+            verdicts=store.path(artifacts.execution),
+            variant=variant,
+            sanitizer=sanitizer,
+            evaluated_at=evaluated_at,
+        )
+        yield results.write_pass_at_k(
+            folder / f"{stem}_pass_at_k.json",
+            metrics=metrics,
+            ground_truth=truths,
+            model=model_name(config),
+            variant=variant,
+            sanitizer=sanitizer,
+        )
+    for name, ref in (("verdicts", artifacts.execution), ("metrics", artifacts.aggregation)):
+        yield write_atomically(folder / f"{name}.parquet", store.path(ref).read_bytes())
+
+
+def _claim(folder: Path, content: dict[str, Any], record: str) -> None:
+    """Write the file that names the run whose results a folder holds; without a record's name they are incomplete."""
+    write_atomically(folder / RUN_FILE, json.dumps({"record": record, **content}, indent=2).encode())
+
+
+def _content(context: RunContext, artifacts: RunArtifacts, finished_at: datetime) -> dict[str, Any]:
+    """Return the content of the run's record."""
+    config = context.config
+    record: dict[str, Any] = {
+        "run": config.name,
+        "model": model_name(config),
+        "started_at": context.started_at.astimezone(UTC).isoformat(),
+        "finished_at": finished_at.astimezone(UTC).isoformat(),
+        "config": config.model_dump(mode="json"),
+        "artifacts": {name: ref.key for name, ref in artifacts.by_stage.items()},
+    }
+    if artifacts.rounds:
+        record["rounds"] = [one.keys for one in artifacts.rounds]
+    if tasks := artifacts.aggregation.statistics.get("quarantined_tasks"):
+        record["quarantine"] = {"mode": config.execution.quarantine, "tasks": tasks}
+    task_ids = context.resolved.store.read(artifacts.dataset, ["task_id"])["task_id"].to_pylist()
+    if contradicted := sum(str(task_id).startswith(CONTRADICTED_PREFIX) for task_id in task_ids):
+        record["contradicted_tasks"] = contradicted
+    if variants := sum(VARIANT_SEPARATOR in str(task_id) for task_id in task_ids):
+        record["task_variants"] = variants
+    return record
+
+
+def _write_report(store: Store, record: str, out: Path) -> Path | None:
+    """Write the report of a recorded run and return its path; log a warning and return None if that fails."""
+    try:
+        selected = select_runs(store.root, [record])
+        sections = sections_of(store, [run.recorded for run in selected])
+        return write_report(selected, out, sections=sections).path.absolute()
+    except ArtifactError as error:
+        logger.warning("no report was written: %s", error)
+        return None
