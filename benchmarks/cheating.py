@@ -29,9 +29,11 @@ from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
 from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.cheating import CheatingConfig, Selection, contradicted_tasks, run_study, table_bytes
+from bigcodeflow.studies.cheating import CheatingConfig
 from bigcodeflow.studies.cheating.classification import CHEATS, HONEST
 from bigcodeflow.studies.cheating.contradicted_tests import contradicted_texts, is_described
+from bigcodeflow.studies.cheating.study import run_study
+from bigcodeflow.studies.cheating.tasks import Selection, contradicted_tasks, table_bytes
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "tests" / "studies" / "cheating_corpus.yaml"

@@ -32,8 +32,8 @@ from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.formatting import numbers, percent, percent_range
 from bigcodeflow.results.statistics import clustered_interval
 from bigcodeflow.store import open_store
+from bigcodeflow.studies.evolution import EvolutionConfig
 from bigcodeflow.studies.evolution.causes import CAUSES
-from bigcodeflow.studies.evolution.config import EvolutionConfig
 from bigcodeflow.studies.evolution.executions import executed, runs_of
 from bigcodeflow.studies.evolution.removals import evidence_of
 from bigcodeflow.studies.evolution.study import run_study

@@ -148,7 +148,7 @@ def _mending(folder: Path) -> list[Table]:
     from bigcodeflow.pipeline.progress import progress_listener
     from bigcodeflow.pipeline.runs import perform_all
     from bigcodeflow.store import open_store
-    from bigcodeflow.studies import STUDIES
+    from bigcodeflow.studies import installed_studies
     from bigcodeflow.studies.rounds import publish_rounds
     from tests.generation.providers.double import model_server
     from tests.pipeline.repairing import MendingModel, config
@@ -159,7 +159,7 @@ def _mending(folder: Path) -> list[Table]:
         artifacts = perform_all(run, listener)
     store = open_store(run.store)
     study = publish_rounds(run, artifacts, store)
-    return STUDIES["rounds"].tables(store.read(study)) if study else []
+    return installed_studies()["rounds"].tables(store.read(study)) if study else []
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from prefect.artifacts import create_markdown_artifact
 
 from bigcodeflow.core.table import Table
 from bigcodeflow.store import ArtifactRef, Store
-from bigcodeflow.studies import STUDIES
+from bigcodeflow.studies import installed_studies
 from tasks.explorer_links import linked
 from tasks.progress import artifact_key
 
@@ -14,9 +14,9 @@ _MOST_ROWS = 200
 
 def show_study(store: Store, ref: ArtifactRef, title: str) -> None:
     """Attach the tables of a study's result to the run as one page."""
-    study = STUDIES[ref.stage]
+    study = installed_studies()[ref.stage]
     parts = [f"# {study.title}: {title}", study.description]
-    for table in STUDIES[ref.stage].tables(store.read(ref)):
+    for table in study.tables(store.read(ref)):
         notes = [*table.notes]
         if len(table.rows) > _MOST_ROWS:
             notes.append(f"The first {_MOST_ROWS} of {len(table.rows):,} rows; the catalog's view {ref.stage} has all.")

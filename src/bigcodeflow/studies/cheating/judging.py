@@ -13,8 +13,8 @@ from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, Store, open_store
+from bigcodeflow.studies.cheating import ContradictedTasksConfig
 from bigcodeflow.studies.cheating.classification import Answer, Judged, classified
-from bigcodeflow.studies.cheating.config import ContradictedTasksConfig
 from bigcodeflow.studies.cheating.contradicted_tests import Contradiction, contradiction_of
 from bigcodeflow.studies.cheating.tasks import Row, executable_row, table_bytes
 from bigcodeflow.studies.derived_files import dataset_file, sample_file

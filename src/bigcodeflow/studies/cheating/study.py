@@ -9,7 +9,7 @@ from bigcodeflow.pipeline.outputs import model_name
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
-from bigcodeflow.studies.cheating.config import CheatingConfig, Wording
+from bigcodeflow.studies.cheating import CheatingConfig, Wording
 from bigcodeflow.studies.cheating.contradicted_tests import contradiction_of
 from bigcodeflow.studies.cheating.judging import Answers, judged_rows
 from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, given_tasks, table_bytes

@@ -15,7 +15,7 @@ from bigcodeflow.core.schemas import CONTRADICTED_PREFIX, HUB_COLUMNS
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import Store, open_store
-from bigcodeflow.studies.cheating.config import WORDINGS, ContradictedTasksConfig
+from bigcodeflow.studies.cheating import WORDINGS, ContradictedTasksConfig
 from bigcodeflow.studies.cheating.contradicted_tests import (
     ContradictedText,
     Contradiction,

@@ -17,7 +17,7 @@ from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.store import ArtifactRef, Store, open_store
 from bigcodeflow.studies.derived_files import sample_file
-from bigcodeflow.studies.evolution.config import EvolutionConfig
+from bigcodeflow.studies.evolution import EvolutionConfig
 
 Row = dict[str, Any]
 Verdict = Mapping[str, Any]

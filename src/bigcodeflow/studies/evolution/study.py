@@ -10,8 +10,8 @@ from bigcodeflow.generation.controls import oracle
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.store import ArtifactRef, artifact_key, open_store
+from bigcodeflow.studies.evolution import EvolutionConfig
 from bigcodeflow.studies.evolution.causes import PYTHON, Texts, causes_of, label_of, library_of_module, removals_of
-from bigcodeflow.studies.evolution.config import EvolutionConfig
 from bigcodeflow.studies.evolution.executions import (
     Both,
     Row,
