@@ -34,9 +34,8 @@ from bigcodeflow.results.statistics import clustered_interval
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.evolution import EvolutionConfig
 from bigcodeflow.studies.evolution.causes import CAUSES
-from bigcodeflow.studies.evolution.executions import executed, runs_of
 from bigcodeflow.studies.evolution.removals import evidence_of
-from bigcodeflow.studies.evolution.study import run_study
+from bigcodeflow.studies.evolution.study import executed, run_study, runs_of
 from bigcodeflow.studies.evolution.tables import tables
 
 _BIGCODEFLOW = (sys.executable, "-c", "from bigcodeflow.cli.main import main; main()")

@@ -22,7 +22,7 @@ def show(
     ] = False,
 ) -> None:
     """Show what the store's audits have found about one task, and the command that reproduces each finding."""
-    from bigcodeflow.studies.audit.one_task import shown
+    from bigcodeflow.studies.audit.tables import shown
 
     found = shown(open_store(store), task)
     for table in found.tables:
