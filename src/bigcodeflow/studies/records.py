@@ -58,7 +58,12 @@ def publish_study(
     settings: Mapping[str, Any],
     inputs: Sequence[ArtifactRef] = (),
 ) -> ArtifactRef:
-    """Publish a result to the store and the catalog; the rows must have the columns of the study's schema."""
+    """Publish a result to the store and the catalog, or return the stored one without reading the rows.
+
+    The rows must have the columns of the study's schema.
+    """
+    if found := store.find(study, key):
+        return found
     described_by = {**settings, "title": title, "models": list(models)}
     table = table_of(rows, study_schemas()[study])
     ref = store.publish(study, key, table, settings=described_by, inputs=inputs)

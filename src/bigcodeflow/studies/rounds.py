@@ -116,8 +116,6 @@ def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> 
     if left_out := _left_out(config, artifacts):
         identity["left_out"] = sorted(left_out)
     key = artifact_key("rounds", VERSION, identity, [ref.key for ref in inputs])
-    if found := store.find("rounds", key):
-        return found
     levels = levels_by_template(config.dataset.split, config.generation.prompt)
     each = (row for number, one in enumerate(rounds, start=1) for row in _rows(store, number, one, levels))
     rows = (row for row in each if row["task_id"] not in left_out)

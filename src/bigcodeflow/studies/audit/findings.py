@@ -3,7 +3,7 @@
 Here are those of contradicted assertions that check nothing, of executions that do not always pass, and of errata.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -54,16 +54,11 @@ class MutantCounts(NamedTuple):
     unjudged: int = 0
     possible: int = 0
 
-    @property
-    def score(self) -> float | None:
-        """Share of killed mutants among killed and surviving ones; None if there are no such mutants."""
-        total = self.killed + self.survived
-        return self.killed / total if total else None
-
 
 def score_of(row: Mapping[str, Any]) -> float | None:
-    """Return the mutation score of a task's row of counts."""
-    return MutantCounts(killed=row["killed"], survived=row["survived"]).score
+    """Return a task's killed mutants as a share of killed and surviving ones; None if there are no such mutants."""
+    total = row["killed"] + row["survived"]
+    return row["killed"] / total if total else None
 
 
 def undetected(
@@ -103,16 +98,12 @@ def execution_findings(
         kind = NETWORK if one.reason == "network" else ENVIRONMENT
         text = f"the reference does not pass here ({one.status}; needs {one.reason}): {one.evidence}"
         found[one.task_id] = Finding(one.task_id, EXECUTIONS, kind, text, command=command(one.task_id))
-    for row in _suspects(tasks, quarantined(read_quarantine(store, environment_sha))):
+    known = {(task["task_id"], sha256_of_test(dict(task))) for task in tasks}
+    for row in quarantined(read_quarantine(store, environment_sha)):
         text = f"the reference passed {row['passes']:,} of {row['executions']:,} executions: {row['evidence']}"
-        if row["passes"]:
+        if row["passes"] and (row["task_id"], row["test_sha256"]) in known:
             found[row["task_id"]] = Finding(row["task_id"], EXECUTIONS, FLAKY, text, command=command(row["task_id"]))
     return list(found.values())
-
-
-def _suspects(tasks: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    known = {(task["task_id"], sha256_of_test(dict(task))) for task in tasks}
-    return [row for row in rows if (row["task_id"], row["test_sha256"]) in known]
 
 
 def errata_findings(tasks: Sequence[Mapping[str, Any]]) -> list[Finding]:

@@ -102,17 +102,20 @@ class _Audit:
 
     def publish(self) -> ArtifactRef:
         survivors = self._mutation()
-        findings = [*self._contradictions(), *self._executions(), *self._disputes()]
-        findings += errata_findings(self._tasks)
+        command = self._reproduction.of
+        sha = Resolver()(self._settings).contents["environment"].value.environment_sha
+        findings = [
+            *self._contradictions(),
+            *execution_findings(self._tasks, self._truths, self._store, sha, command),
+            *disputed.findings(self._runs, self._tasks, command),
+            *errata_findings(self._tasks),
+        ]
         rows = [*survivors, *(one._asdict() | dict.fromkeys(MutantCounts._fields) for one in findings)]
         order = {task["task_id"]: number for number, task in enumerate(self._tasks)}
         rows.sort(key=lambda row: (order[row["task_id"]], row["method"], row["line"] or 0, row["before"], row["after"]))
         settings = {"seed": self._config.seed, "mutants": self._config.mutants, "dataset": self._dataset.key}
         settings |= {"rows": _digest(rows)}
         key = artifact_key("audit", VERSION, settings, [ref.key for ref in self._inputs])
-        found = self._store.find("audit", key)
-        if found:
-            return found
         # The title must not show folders of this machine.
         source = Path(self._settings.dataset.source).name
         title = f"{len(self._tasks):,} tasks of {source}, {self._config.environment}"
@@ -185,13 +188,6 @@ class _Audit:
         run = Resolver()(self._settings)
         rows = undetected(self._task_table, self._truths, run, self._store, self._listener)
         return [contradiction_finding(task_id, one, self._reproduction.of(task_id)) for task_id, one in rows]
-
-    def _executions(self) -> list[Finding]:
-        sha = Resolver()(self._settings).contents["environment"].value.environment_sha
-        return execution_findings(self._tasks, self._truths, self._store, sha, self._reproduction.of)
-
-    def _disputes(self) -> list[Finding]:
-        return disputed.findings(self._runs, self._tasks, self._reproduction.of)
 
 
 def _outcomes(

@@ -1,7 +1,7 @@
 """Tables of an audit: figures by kind, the mutation score, and every finding with its evidence."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -102,7 +102,7 @@ def shown(store: Store, task: str) -> OneTask:
         if record.ref.stage != "audit":
             continue
         rows = store.read(record.ref)
-        mine = [row["task_id"] for row in rows.select(["task_id"]).to_pylist() if _is_meant(row["task_id"], task)]
+        mine = [one for one in rows["task_id"].to_pylist() if task in (one, one.rpartition("/")[2])]
         if mine:
             import pyarrow.compute as pc
 
@@ -114,21 +114,13 @@ def shown(store: Store, task: str) -> OneTask:
     raise ArtifactError(f"{store.location}: no audit has found anything about {task!r}: run `{command}` first")
 
 
-def _is_meant(task_id: str, text: str) -> bool:
-    return text in (task_id, task_id.rpartition("/")[2])
-
-
 def _code(store: Store, record: StudyRecord, task_id: str) -> str:
-    for task in _tasks(store, record):
+    ref = store.find("dataset", str(record.settings.get("dataset", "")))
+    for task in store.read(ref).to_pylist() if ref else ():
         if task["task_id"] == task_id:
             program = task["complete_prompt"] + task["canonical_solution"]
             return f"# program\n{_numbered(program)}\n\n# test\n{_numbered(task['test'])}"
     return ""
-
-
-def _tasks(store: Store, record: StudyRecord) -> Iterable[Mapping[str, Any]]:
-    ref = store.find("dataset", str(record.settings.get("dataset", "")))
-    return store.read(ref).to_pylist() if ref else []
 
 
 def _numbered(text: str) -> str:

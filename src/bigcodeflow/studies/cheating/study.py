@@ -79,8 +79,6 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
         "models": list(names),
     }
     key = artifact_key(STUDY, VERSION, settings, [ref.key for ref in inputs])
-    if found := store.find(STUDY, key):
-        return found
     title = study_title(config, names)
     return publish_study(store, STUDY, key, rows, title=title, models=names, settings=settings, inputs=inputs)
 

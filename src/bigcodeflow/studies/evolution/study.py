@@ -4,15 +4,14 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
-
-import pyarrow.parquet as pq
 
 from bigcodeflow import datasets
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.calibration import calibrate, executed_program
 from bigcodeflow.core.errors import ArtifactError, ExecutionError
+from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.environments.definition import MANIFEST
 from bigcodeflow.generation.controls import oracle
@@ -81,7 +80,9 @@ def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
     names = {"environment": config.environment, "current": config.current}
     titles = [[one.title, one.record] for one in samples if one]
     identity = {**names, "runs": titles}
-    key = artifact_key(STUDY, VERSION, identity, [key for pair in pairs for key in execution_keys(pair)])
+    resolver = Resolver()
+    planned = [planned_run(resolver(run))[0].execution.key for pair in pairs for run in pair]
+    key = artifact_key(STUDY, VERSION, identity, planned)
     if found := store.find(STUDY, key):
         return found
     versions = Versions(library_versions(before), library_versions(now))
@@ -122,19 +123,15 @@ def _task_rows(config: EvolutionConfig, tasks: Mapping[str, Row], both: Both, ve
             "evidence": cause.evidence if cause else "",
             "status_before": before["status"],
             "status_now": now["status"],
-            "libraries": _versions_of(texts, versions),
+            "libraries": [
+                {"library": name, "before": versions.before.get(name, ""), "now": versions.now.get(name, "")}
+                for name in (PYTHON, *texts.modules)
+            ],
             "n_samples": 1,
             "n_passed_before": int(before["status"] == "pass"),
             "n_passed_now": int(now["status"] == "pass"),
             "outdated": [],
         }
-
-
-def _versions_of(texts: Texts, versions: Versions) -> list[dict[str, str]]:
-    return [
-        {"library": name, "before": versions.before.get(name, ""), "now": versions.now.get(name, "")}
-        for name in (PYTHON, *texts.modules)
-    ]
 
 
 def _run_rows(samples: Samples, tasks: Mapping[str, Row], labelled: Mapping[str, Row], both: Both) -> Iterator[Row]:
@@ -188,9 +185,13 @@ def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samp
     Raises:
         ArtifactError: the run answered none of the tasks, or its solutions are not in the store.
     """
-    asked = {row["task_id"]: row["test"] for row in _rows(run.recorded.path("dataset"), ["task_id", "test"])}
+    asked = {
+        row["task_id"]: row["test"]
+        for row in read_artifact(run.recorded.path("dataset"), ["task_id", "test"]).to_pylist()
+    }
     programs: dict[str, dict[int, str]] = defaultdict(dict)
-    for row in _rows(run.recorded.path("sanitizing"), ["task_id", "sample_index", "sanitizer", "solution"]):
+    columns = ["task_id", "sample_index", "sanitizer", "solution"]
+    for row in read_artifact(run.recorded.path("sanitizing"), columns).to_pylist():
         task = tasks.get(row["task_id"])
         if task is None or row["sanitizer"] != run.sanitizer or asked.get(row["task_id"]) != task["test"]:
             continue
@@ -217,12 +218,6 @@ def runs_of(config: EvolutionConfig, samples: Samples | None) -> tuple[RunConfig
     ids = ",".join(samples.programs)
     before, now = (config.run(name, samples.file, ids=ids, variant="raw") for name in places)
     return before, now
-
-
-def execution_keys(runs: Sequence[RunConfig]) -> list[str]:
-    """Return the keys of the artifacts that the runs have or will have, without executing anything."""
-    resolver = Resolver()
-    return [planned_run(resolver(run))[0].execution.key for run in runs]
 
 
 def executed(runs: tuple[RunConfig, RunConfig], listener: Listener) -> Both:
@@ -252,11 +247,6 @@ def _refuse_unjudged(row: Verdict, run: RunConfig) -> None:
             f"{row['task_id']} in {run.execution.environment}: could not be executed "
             f"({row['module_trace'] or row['exit']}): run the same again; what was executed is kept"
         )
-
-
-def _rows(path: Path, columns: list[str]) -> Iterator[Row]:
-    with pq.ParquetFile(path) as file:
-        yield from file.read(columns).to_pylist()
 
 
 def library_versions(environment: InstalledEnvironment) -> Mapping[str, str]:
