@@ -8,8 +8,7 @@ from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.recording import FinishedRun
 from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.perturbation import PerturbationConfig
-from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs
-from bigcodeflow.studies.perturbation.running import perturbed_run, require_answers
+from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs, perturbed_run, require_answers
 from bigcodeflow.studies.perturbation.writing import make_variants
 from flows.benchmark import judge
 from flows.hooks import by_config, reporting_flow

@@ -19,7 +19,7 @@ from bigcodeflow.results import GroundTruthFailure, formatting, ground_truth_fai
 from bigcodeflow.results.formatting import interval, overall, percent
 from bigcodeflow.results.verified import verified_scores, verified_table
 from bigcodeflow.store import ArtifactRef, Store
-from bigcodeflow.studies import STUDIES
+from bigcodeflow.studies import installed_studies
 from tasks.progress import artifact_key, explorer_link, linked, run_path
 
 _MOST_TASKS_NAMED = 50
@@ -70,7 +70,7 @@ def show_result(run: FinishedRun) -> None:
 
 def show_study(store: Store, ref: ArtifactRef, title: str) -> None:
     """Attach the tables of a study's result to the run as one page."""
-    study = STUDIES[ref.stage]
+    study = installed_studies()[ref.stage]
     parts = [f"# {study.title}: {title}", study.description]
     for table in study.tables(store.read(ref)):
         notes = [*table.notes]

@@ -9,7 +9,7 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies
 from bigcodeflow.studies.audit import AuditConfig
-from flows.audit import audit
+from flows.studies import audit
 from tests.flows.observed import run_id, shown
 
 pytestmark = pytest.mark.flow
@@ -24,7 +24,7 @@ def test_an_audit_shows_its_findings_on_a_page(
     state = audit(config, return_state=True)
     assert state.is_completed(), state.message
     (record,) = recorded_studies(open_store(config.store))
-    assert record.ref.key == state.result()
+    assert record.ref == state.result()
     assert any("Mutation score: " in str(page) for page in shown(prefect_client, run_id(state)).values())
     refused = audit(config.model_copy(update={"environment": "absent"}), return_state=True)
     assert "absent" in str(refused.message)

@@ -6,17 +6,14 @@ from typing import Any
 import pytest
 
 from bigcodeflow.config import RunConfig, load_config
-from flows.audit import audit
 from flows.benchmark import benchmark
-from flows.cheating import cheating
 from flows.check_environment import check_environment
-from flows.contamination import contamination
-from flows.evolution import evolution
 from flows.forms import ask_a_model, judge_samples, sweep_models
 from flows.leaderboard import leaderboard
 from flows.perturbation import perturbation
 from flows.rescore import rescore
 from flows.retention import retention
+from flows.studies import audit, cheating, contamination, evolution
 from flows.sweep import sweep, sweep_file
 
 _FULL = (

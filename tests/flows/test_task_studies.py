@@ -12,8 +12,8 @@ from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies
 from bigcodeflow.studies.contamination import ContaminationConfig
 from bigcodeflow.studies.perturbation import PerturbationConfig
-from flows.contamination import contamination
 from flows.perturbation import perturbation
+from flows.studies import contamination
 from tests.flows.observed import run_id, shown
 
 pytestmark = pytest.mark.flow

@@ -19,12 +19,12 @@ from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.pipeline.retention import RetentionConfig
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.evolution.config import EvolutionConfig
+from bigcodeflow.studies.evolution import EvolutionConfig
 from flows.check_environment import check_environment
-from flows.evolution import evolution
 from flows.leaderboard import leaderboard
 from flows.rescore import rescore
 from flows.retention import retention
+from flows.studies import evolution
 from tests.flows.observed import TASKS, ObservedRun, Settings, run_id, shown
 from tests.flows.test_failures import write_samples
 

@@ -17,8 +17,7 @@ from bigcodeflow.recording import begin_run, record_run
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies
-from bigcodeflow.studies.rounds import publish_rounds
-from bigcodeflow.studies.rounds.tables import Chains
+from bigcodeflow.studies.rounds import Chains, publish_rounds
 from tests.generation.providers.double import model_server
 from tests.pipeline.repairing import ASKED, PASSES_IN, MendingModel, config, settings
 from tests.pipeline.test_overlap import Watcher

@@ -19,7 +19,6 @@ from bigcodeflow.studies.audit import AuditConfig
 from bigcodeflow.studies.audit.disputed import findings, named_runs, shared_failures
 from bigcodeflow.studies.audit.findings import COUNTED, TOO_WEAK, UNDECIDED, UNDERSPECIFIED
 from bigcodeflow.studies.audit.mutation import Mutant, Mutants
-from bigcodeflow.studies.audit.one_task import OneTask, shown
 from bigcodeflow.studies.audit.recording import (
     NO_EFFECT,
     NOT_CALLED,
@@ -33,8 +32,8 @@ from bigcodeflow.studies.audit.recording import (
     recorded_program,
     recordings,
 )
-from bigcodeflow.studies.audit.survivors import Reproduction, mutation_rows
-from bigcodeflow.studies.audit.tables import tables
+from bigcodeflow.studies.audit.study import Reproduction, mutation_rows
+from bigcodeflow.studies.audit.tables import OneTask, shown, tables
 from tests.conftest import Command
 from tests.report.conftest import RecordedStore, failing_test
 

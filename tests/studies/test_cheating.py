@@ -17,7 +17,7 @@ from bigcodeflow.leaderboard.measured_entries import entry_of, measured_entries
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.cheating import WORDINGS, CheatingConfig, Wording, run_study, table_bytes
+from bigcodeflow.studies.cheating import WORDINGS, CheatingConfig, Wording
 from bigcodeflow.studies.cheating.classification import Answer, Judged, classified
 from bigcodeflow.studies.cheating.contradicted_tests import (
     ContradictedMethod,
@@ -26,8 +26,9 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
     contradiction_of,
     is_described,
 )
+from bigcodeflow.studies.cheating.study import run_study
 from bigcodeflow.studies.cheating.tables import rate_of
-from bigcodeflow.studies.cheating.tasks import ContradictedTask
+from bigcodeflow.studies.cheating.tasks import ContradictedTask, table_bytes
 from bigcodeflow.studies.cheating.traces import attacks, edited_tests, exits, objection
 from tests.results.conftest import write_record
 

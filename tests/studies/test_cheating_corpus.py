@@ -13,15 +13,10 @@ import yaml
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.cheating import (
-    WORDINGS,
-    CheatingConfig,
-    Wording,
-    contradicted_tasks,
-    run_study,
-    table_bytes,
-)
+from bigcodeflow.studies.cheating import WORDINGS, CheatingConfig, Wording
+from bigcodeflow.studies.cheating.study import run_study
 from bigcodeflow.studies.cheating.tables import tables
+from bigcodeflow.studies.cheating.tasks import contradicted_tasks, table_bytes
 from tests.conftest import ROOT
 from tests.generation.providers.double import Completion, Received, model_server
 

@@ -17,9 +17,8 @@ from bigcodeflow.environments import InstalledEnvironment, load_definition
 from bigcodeflow.environments.images import base_image_of
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.evolution.config import EvolutionConfig
-from bigcodeflow.studies.evolution.libraries import library_versions
-from bigcodeflow.studies.evolution.study import run_study
+from bigcodeflow.studies.evolution import EvolutionConfig
+from bigcodeflow.studies.evolution.study import library_versions, run_study
 from bigcodeflow.studies.evolution.tables import tables
 from tests.conftest import Command
 

@@ -10,7 +10,7 @@ from bigcodeflow.core import schemas
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import describe_catalog
 from bigcodeflow.store import ArtifactRef, open_store
-from bigcodeflow.studies import STUDIES, current_studies, publish_study, recorded_studies
+from bigcodeflow.studies import current_studies, installed_studies, publish_study, recorded_studies
 from bigcodeflow.studies.records import sections_about
 from tests.explorer.conftest import exploring
 
@@ -52,8 +52,8 @@ def store(shared_store, tmp_path):
 
 def test_every_study_has_a_table_a_title_and_pages_without_rows():
     """The registry and the schemas name the same studies, and each makes tables of a result without rows."""
-    assert sorted(STUDIES) == sorted(schemas.STUDIES)
-    for name, study in STUDIES.items():
+    assert sorted(installed_studies()) == sorted(schemas.STUDIES)
+    for name, study in installed_studies().items():
         assert study.title
         assert study.description.endswith(".")
         assert all(table.columns for table in study.tables(schemas.STUDIES[name].empty_table()))

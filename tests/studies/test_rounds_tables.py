@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.schemas import ROUNDS
-from bigcodeflow.studies.rounds.tables import Chains, tables
+from bigcodeflow.studies.rounds import Chains, tables
 
 #: For each task, of each sample the round that passes first of three; None: none does.
 Plan = list[list[int | None]]

@@ -35,9 +35,9 @@ def print_table(table: Table) -> None:
 
 def print_study(store: "Store", ref: "ArtifactRef") -> None:
     """Print the tables of a study's result, and a notice with their page in the explorer."""
-    from bigcodeflow.studies import STUDIES  # slow: it imports the report, which other commands do not need
+    from bigcodeflow.studies import installed_studies  # slow: it imports the report, which other commands do not need
 
-    for table in STUDIES[ref.stage].tables(store.read(ref)):
+    for table in installed_studies()[ref.stage].tables(store.read(ref)):
         print_table(table)
     notice(f"explore: /studies/{ref.stage}/{ref.key} of `bigcodeflow explore --store {store.location}`")
 

@@ -6,9 +6,9 @@ import typer
 from rich.syntax import Syntax
 
 from bigcodeflow.cli.console import notice, out, print_line
-from bigcodeflow.cli.options import SettingOption, settings_options
+from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.core.settings import validated
+from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Table
 
 app = typer.Typer(help="Show tasks, or validate a task file.", no_args_is_help=True)

@@ -14,10 +14,10 @@ import typer
 from bigcodeflow import environments
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, print_line, print_table
-from bigcodeflow.cli.options import SettingOption, settings_options
+from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import EnvironmentCheckConfig, LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SandboxUnavailableError
-from bigcodeflow.core.settings import validated
+from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Cell, Table
 from bigcodeflow.environments.build import build_environment
 from bigcodeflow.environments.definition import environment_folder, remove_environment

@@ -9,9 +9,10 @@ import typer
 from bigcodeflow import importing, results
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, out, perform_each
-from bigcodeflow.cli.options import SettingOption, settings_options
+from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import ServiceConfig
 from bigcodeflow.core.errors import ConfigError, DatasetError, SamplesError
+from bigcodeflow.core.settings import SettingOption
 from bigcodeflow.execution.remote.original_space import SpaceQuestion, results_of_space
 from bigcodeflow.pipeline.outputs import own_folder
 from bigcodeflow.pipeline.progress import progress_listener

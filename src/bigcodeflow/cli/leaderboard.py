@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bigcodeflow.cli.console import notice, notices, out, print_line
-from bigcodeflow.cli.options import SettingOption, settings_options
+from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import Split, Subset, View
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.settings import validated
+from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.leaderboard import history, outputs, publishing
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, entry_line, points, published_entries, rankings, score

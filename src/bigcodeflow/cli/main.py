@@ -14,7 +14,8 @@ from bigcodeflow.cli.examples import with_examples
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.listening import reach_loopback_directly
 
-#: For each command, its function or group as a path below bigcodeflow.cli, and the first paragraph of its help.
+#: For each command, its function or group as a path below bigcodeflow.cli, and the first paragraph of its help;
+#: `studies` alone makes the command of the study of that name.
 _COMMANDS = {
     "run": ("run.run", "Run every stage on a preset: load, ask the model, sanitize, execute, aggregate."),
     "sweep": ("run.sweep", "Run every model under every split, subset and setting."),
@@ -48,7 +49,7 @@ _COMMANDS = {
         "Variants of tasks that mean the same: robust models solve both.",
     ),
     "contamination": (
-        "contamination.contamination",
+        "studies",
         "Say which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
     ),
     "plan": (
@@ -60,7 +61,7 @@ _COMMANDS = {
         "Rank recorded and imported models on the tasks that use a project's libraries, with intervals, cost and time.",
     ),
     "evolution": (
-        "evolution.evolution",
+        "studies",
         "Label tasks in an environment of newer libraries, and score recorded runs there.",
     ),
     "report": (
@@ -119,14 +120,16 @@ class _Command(TyperCommand):
 
     def load(self) -> Any:
         """Import the command's module and return the real command, with its options."""
-        module, _, attribute = _COMMANDS[str(self.name)][0].partition(".")
-        found = getattr(import_module(f"bigcodeflow.cli.{module}"), attribute)
+        name = str(self.name)
+        module, _, attribute = _COMMANDS.get(name, ("studies", ""))[0].partition(".")
+        found = import_module(f"bigcodeflow.cli.{module}")
+        found = getattr(found, attribute) if attribute else found.study_command(name)
         if not isinstance(found, typer.Typer):
             function, found = found, typer.Typer(add_completion=False)
-            found.command(self.name)(function)
+            found.command(name)(function)
         command = typer.main.get_command(found)
-        command.name = self.name
-        return with_examples(command, str(self.name))
+        command.name = name
+        return with_examples(command, name)
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:
         return self.load().make_context(*arguments, **named)
@@ -140,6 +143,23 @@ class _Group(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = {name: _Command(name, help=text) for name, (_, text) in _COMMANDS.items()}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        self._add_foreign_studies()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in self.commands:
+            self._add_foreign_studies()
+        return super().get_command(ctx, cmd_name)
+
+    def _add_foreign_studies(self) -> None:
+        """Add the commands of studies that other distributions bring."""
+        from bigcodeflow.core.plugins import foreign_studies  # slow: reads the metadata of all distributions
+
+        for name, study in foreign_studies().items():
+            if study.settings is not None:
+                self.commands.setdefault(name, _Command(name, help=study.description))
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -6,14 +6,14 @@ import math
 import types
 import typing
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 from pydantic.fields import FieldInfo
 
 from bigcodeflow.config import RunConfig, Sanitizer, Variant
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.core.settings import SET, SettingOption, SettingsModel
 
 STORE_VARIABLE = "BIGCODEFLOW_STORE"
 _GRID = " Several, with commas between them, make a grid."
@@ -21,9 +21,7 @@ _GRID = " Several, with commas between them, make a grid."
 Command = Callable[..., None]
 N = TypeVar("N", int, float)
 
-Overrides = Annotated[
-    list[str] | None, typer.Option("--set", help="Any other setting, such as execution.limits.time_seconds=60.")
-]
+Overrides = Annotated[list[str] | None, typer.Option(SET.flag, help=SET.help)]
 RecordedStore = Annotated[
     str,
     typer.Option(help="Folder or URL (s3://bucket/prefix) of the store with the recorded runs.", envvar=STORE_VARIABLE),
@@ -33,30 +31,6 @@ RecordedSanitizer = Annotated[
     Sanitizer | None, typer.Option(help="Take the solutions of this sanitizer.", show_default="each run's own")
 ]
 TableFormat = Literal["table", "json", "csv", "markdown"]
-
-
-class SettingOption(NamedTuple):
-    """Option for one setting: its type, bounds, choices and help are those of the field."""
-
-    path: str
-    """Path of the setting, such as 'execution.workers'."""
-    name: str = ""
-    """Name of the command's parameter, from which the option's name is made; empty takes the path's last part."""
-    default: Any = None
-    """Value of the setting if the option is not given; None leaves it to the model or the preset."""
-    required: bool = False
-    shown: str | None = None
-    """Default to show in the help; None shows the model's."""
-    help: str = ""
-    """Help text; empty takes the field's docstring."""
-    panel: str | None = None
-    """Heading in the help above the option."""
-
-    @property
-    def flag(self) -> str:
-        """Option as the user types it, such as '--base-url'."""
-        return f"--{self.name.replace('_', '-')}"
-
 
 DATASET = SettingOption("dataset.source", "dataset", default="bigcode/bigcodebench", shown="bigcode/bigcodebench")
 SAMPLES = SettingOption(
@@ -169,13 +143,17 @@ def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Par
     if shown is None and default not in (None, "", ()) and kind is not bool:
         shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
     text = (option.help or field.description or "").replace("\n", " ")
-    info = typer.Option(
-        f"{option.flag}/--no-{option.flag[2:]}" if default is True else option.flag,
-        help=text + (_GRID if element is not None and len(kinds) > 1 else ""),
-        show_default=shown or False,
-        rich_help_panel=option.panel,
-        envvar=STORE_VARIABLE if option.path == "store" else None,
-        **bounds,
+    info = (
+        typer.Argument(help=text)
+        if option.is_argument
+        else typer.Option(
+            f"{option.flag}/--no-{option.flag[2:]}" if default is True else option.flag,
+            help=text + (_GRID if element is not None and len(kinds) > 1 else ""),
+            show_default=shown or False,
+            rich_help_panel=option.panel,
+            envvar=STORE_VARIABLE if option.path == "store" else None,
+            **bounds,
+        )
     )
     return inspect.Parameter(
         option.name,

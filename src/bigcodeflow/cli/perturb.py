@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from bigcodeflow.cli.console import notice, print_line, print_study, print_table
-from bigcodeflow.cli.options import DATASET, Overrides, RecordedStore, RecordedVariant, SettingOption, settings_options
+from bigcodeflow.cli.options import DATASET, Overrides, RecordedStore, RecordedVariant, settings_options
 from bigcodeflow.config import load_config
-from bigcodeflow.core.settings import validated
+from bigcodeflow.core.settings import SettingOption, validated
 
 app = typer.Typer(help="Variants of tasks that mean the same: robust models solve both.", no_args_is_help=True)
 

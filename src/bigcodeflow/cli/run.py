@@ -11,9 +11,10 @@ import typer
 from bigcodeflow import results
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, perform_each, print_study, print_table
-from bigcodeflow.cli.options import SettingOption, settings_options
+from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
+from bigcodeflow.core.settings import SettingOption
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
 from bigcodeflow.generation.model_settings import missing_key

@@ -11,10 +11,11 @@ import typer
 from bigcodeflow import datasets, generation, sanitizing
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, perform_each, print_line, print_table
-from bigcodeflow.cli.options import SettingOption, settings_options
+from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ConfigError, DatasetError, GenerationError
+from bigcodeflow.core.settings import SettingOption
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation.costs import estimate_requests
 from bigcodeflow.generation.model_settings import expand_grid, missing_key, request_body, resolve_settings

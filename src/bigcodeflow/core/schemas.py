@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from bigcodeflow.core.plugins import foreign_studies
 from bigcodeflow.core.untrusted_text import storable
 
 #: Folder in a store for each artifact of a run; ground truths and samples share one folder, so that they share
@@ -367,7 +368,7 @@ ROUNDS = _study(
     _nullable("latency_seconds", pa.float64(), "request sent to answer complete"),
 )
 
-#: Results of studies, by their folder in a store, which also names their view in the catalog.
+#: Results of this package's studies, by their folder in a store, which also names their view in the catalog.
 STUDIES: Mapping[str, pa.Schema] = {
     "audit": AUDIT,
     "cheating": CHEATING,
@@ -376,6 +377,12 @@ STUDIES: Mapping[str, pa.Schema] = {
     "perturbation": PERTURBATION,
     "rounds": ROUNDS,
 }
+
+
+def study_schemas() -> dict[str, pa.Schema]:
+    """Return the schemas of all installed studies by name."""
+    return {**STUDIES, **{name: study.schema for name, study in foreign_studies().items()}}
+
 
 #: Columns of the hub dataset, all strings there; a user's own task file must have them.
 HUB_COLUMNS = tuple(name for name in TASKS.names if name not in {"position", "domains", "hard", "expected_tests"})

@@ -4,7 +4,7 @@ import re
 import typing
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
@@ -67,6 +67,35 @@ class SettingsModel(BaseModel):
         """Restore the word off, which YAML reads as false."""
         choices = typing.get_args(cls.model_fields[info.field_name or ""].annotation)
         return "off" if value is False and "off" in choices else value
+
+
+class SettingOption(NamedTuple):
+    """Option for one setting: its type, bounds, choices and help are those of the field."""
+
+    path: str
+    """Path of the setting, such as 'execution.workers'."""
+    name: str = ""
+    """Name of the command's parameter, from which the option's name is made; empty takes the path's last part."""
+    default: Any = None
+    """Value of the setting if the option is not given; None leaves it to the model or the preset."""
+    required: bool = False
+    shown: str | None = None
+    """Default to show in the help; None shows the model's."""
+    help: str = ""
+    """Help text; empty takes the field's docstring."""
+    panel: str | None = None
+    """Heading in the help above the option."""
+    is_argument: bool = False
+    """True for a positional argument."""
+
+    @property
+    def flag(self) -> str:
+        """Option as the user types it, such as '--base-url'."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+#: Option for settings of a run that have no option; the model keeps them in a field `overrides`.
+SET = SettingOption("overrides", "set", help="Any other setting, such as execution.limits.time_seconds=60.")
 
 
 def as_name(text: str) -> str:

@@ -1,7 +1,7 @@
 """Pages of studies: the list of results in a store, and a single result with its tables."""
 
 from bigcodeflow.explorer.pages import NotThereError, Page, Visit
-from bigcodeflow.studies import STUDIES, current_studies, recorded_studies
+from bigcodeflow.studies import current_studies, installed_studies, recorded_studies
 
 #: Most rows of a table on a page; the catalog's view has all.
 _MOST_ROWS = 500
@@ -9,7 +9,7 @@ _MOST_ROWS = 500
 
 def all_studies(visit: Visit) -> Page:
     """Make the page of all results that no later result replaces, the latest first."""
-    return Page("studies.html", {"records": current_studies(visit.catalog.store), "studies": STUDIES})
+    return Page("studies.html", {"records": current_studies(visit.catalog.store), "studies": installed_studies()})
 
 
 def one_study(visit: Visit, study: str, key: str) -> Page:
@@ -22,4 +22,4 @@ def one_study(visit: Visit, study: str, key: str) -> Page:
     sections = [section.as_json() for section in record.sections(visit.catalog.store)]
     for section in sections:
         section["n_rows"], section["rows"] = len(section["rows"]), section["rows"][:_MOST_ROWS]
-    return Page("study.html", {"record": record, "study": STUDIES[study], "sections": sections})
+    return Page("study.html", {"record": record, "study": record.study, "sections": sections})

@@ -14,7 +14,8 @@ from pydantic import Field, ValidationError
 
 from bigcodeflow import results
 from bigcodeflow.config import GenerationConfig
-from bigcodeflow.core.schemas import DERIVED_FOLDER, STAGE_FOLDERS, STUDIES
+from bigcodeflow.core.plugins import study_entries
+from bigcodeflow.core.schemas import DERIVED_FOLDER, STAGE_FOLDERS
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
 from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
@@ -26,8 +27,7 @@ from bigcodeflow.store import StoredFolder, open_store
 #: In the order of removal: a record before the artifacts that it names.
 Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
-#: In folders of studies only debris is removed: a result may have taken hours, and no record names it.
-_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), *STUDIES, DERIVED_FOLDER, "quarantine", LIVE_FOLDER)
+_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), DERIVED_FOLDER, "quarantine", LIVE_FOLDER)
 _ANSWERS = "answers"
 _UNIT = 1024
 
@@ -82,7 +82,8 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
         keys += [entry.run.artifacts for entry in entries if entry.run]
     artifacts = {f"{STAGE_FOLDERS[name]}/{key}" for one in keys for name, key in one.items() if name in STAGE_FOLDERS}
     answers = {f"{_ANSWERS}/{key}" for run in kept if (key := _answers_key(run))}
-    for folder in (*_FOLDERS, *([_ANSWERS] if config.answers else [])):
+    # In folders of studies only debris is removed: a result may have taken hours, and no record names it.
+    for folder in (*_FOLDERS, *study_entries(), *([_ANSWERS] if config.answers else [])):
         for entry in store.contents(folder):
             kind, reason = _classified(entry, artifacts, answers)
             if kind is not None:

@@ -5,15 +5,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from bigcodeflow.core import schemas
-from bigcodeflow.core.schemas import table_of
-from bigcodeflow.core.table import Table
+from bigcodeflow.core.schemas import study_schemas, table_of
 from bigcodeflow.report.overview import Section
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import ArtifactRef, Store
 from bigcodeflow.store.store import MANIFEST, described
-from bigcodeflow.studies.registry import STUDIES
+from bigcodeflow.studies.registry import Study, installed_studies
 
 
 class StudyRecord(NamedTuple):
@@ -29,15 +27,16 @@ class StudyRecord(NamedTuple):
     execution: str
     """Key of the first execution among its inputs; empty if there is none."""
 
-    def tables(self, store: Store) -> list[Table]:
-        """Return the tables that people read; raise ArtifactError if the result's file cannot be read."""
-        return STUDIES[self.ref.stage].tables(store.read(self.ref))
+    @property
+    def study(self) -> Study[Any]:
+        """The study that the result is of."""
+        return installed_studies()[self.ref.stage]
 
     def sections(self, store: Store) -> list[Section]:
-        """Return the tables as sections of a page."""
-        study, stem = STUDIES[self.ref.stage], f"{self.ref.stage}-{self.ref.key[:12]}"
+        """Return the tables as sections of a page; raise ArtifactError if the result's file cannot be read."""
+        study, stem = self.study, f"{self.ref.stage}-{self.ref.key[:12]}"
         found = []
-        for number, table in enumerate(self.tables(store)):
+        for number, table in enumerate(self.study.tables(store.read(self.ref))):
             lead = f"{study.title}: {self.title}. {study.description}" if number == 0 else ""
             found.append(Section(f"{stem}-{number}", table.title or study.title, lead, table))
         return found
@@ -54,9 +53,14 @@ def publish_study(
     settings: Mapping[str, Any],
     inputs: Sequence[ArtifactRef] = (),
 ) -> ArtifactRef:
-    """Publish a result to the store and the catalog; the rows must have the columns of the study's schema."""
+    """Publish a result to the store and the catalog, or return the stored one without reading the rows.
+
+    The rows must have the columns of the study's schema.
+    """
+    if found := store.find(study, key):
+        return found
     described_by = {**settings, "title": title, "models": list(models)}
-    table = table_of(rows, schemas.STUDIES[study])
+    table = table_of(rows, study_schemas()[study])
     ref = store.publish(study, key, table, settings=described_by, inputs=inputs)
     rebuild_catalog(store.location)
     return ref
@@ -64,7 +68,7 @@ def publish_study(
 
 def recorded_studies(store: Store) -> list[StudyRecord]:
     """Return every result in the store, the latest first; skip results without a readable manifest."""
-    found = [record for study in STUDIES for record in _records_of(store, study)]
+    found = [record for study in installed_studies() for record in _records_of(store, study)]
     return sorted(found, key=lambda record: record.written_at, reverse=True)
 
 
@@ -81,7 +85,7 @@ def _replaces(later: StudyRecord, record: StudyRecord) -> bool:
     """Tell if both are about the same run with the same feedback, and `later` has at least as many rounds."""
     given, now = record.settings, later.settings
     return bool(
-        STUDIES[record.ref.stage].is_of_one_run
+        record.study.is_of_one_run
         and record.execution
         and (record.ref.stage, record.execution) == (later.ref.stage, later.execution)
         and given.get("generation.feedback") == now.get("generation.feedback")
@@ -117,7 +121,7 @@ def sections_about(store: Store, models: Collection[str], executions: Collection
     """
     latest: dict[tuple[str, str, str], StudyRecord] = {}
     for record in current_studies(store):
-        run = record.execution if STUDIES[record.ref.stage].is_of_one_run else ""
+        run = record.execution if record.study.is_of_one_run else ""
         if set(record.models) & set(models) and (not run or run in executions):
             latest.setdefault((record.ref.stage, record.title, run), record)
     return [section for record in latest.values() for section in record.sections(store)]

@@ -1,63 +1,76 @@
-"""Registry of the studies: their titles, their descriptions and the modules that make their tables."""
+"""Protocol of a study, and the studies that are installed."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
+from bigcodeflow.core.plugins import loaded_study, study_entries
+from bigcodeflow.core.settings import SettingOption, SettingsModel
 from bigcodeflow.core.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bigcodeflow.config import RunConfig
+    from bigcodeflow.pipeline.stages import Listener
+    from bigcodeflow.store import ArtifactRef
 
-class Study(NamedTuple):
-    """One kind of study."""
+S = TypeVar("S", bound=SettingsModel)
 
-    title: str
-    description: str
+
+class Study(Generic[S]):
+    """Base of a study: an entry point of the group ``bigcodeflow.studies`` names the subclass and gives its name.
+
+    The name is also that of the store folder, the catalog view, the flow, the command and the address. The subclass's
+    docstring is the help of command and flow.
+    """
+
+    title: ClassVar[str]
+    description: ClassVar[str]
     """One sentence about the content of its tables."""
-    module: str
-    """Module in this package with a function ``tables(rows) -> list[Table]``: first the summary, then the evidence."""
-    is_of_one_run: bool = False
+    schema: ClassVar["pa.Schema"]
+    """Columns of a result; the metadata ``grain`` describes a row."""
+    settings: type[S] | None = None
+    """Settings, with a default each and a field ``store``; None if runs publish the study: no command, no flow."""
+    options: Sequence[SettingOption | str] = ()
+    """Options of the command; empty makes one of each field, and ``--set`` of ``overrides``."""
+    is_of_one_run: ClassVar[bool] = False
     """True if a result is about a single run and says nothing about other runs of the same model."""
 
+    def run(self, settings: S, listener: "Listener") -> "ArtifactRef":
+        """Run the study and return its result, published by `records.publish_study`."""
+        raise NotImplementedError
+
     def tables(self, rows: "pa.Table") -> list[Table]:
-        """Return the tables that people read of a result."""
-        module: Any = import_module(f"bigcodeflow.studies.{self.module}")
+        """Return the tables that people read of a result: first the summary, then the evidence.
+
+        By default the function of this name in the module `tables` of the study's package returns them.
+        """
+        module: Any = import_module(f"{type(self).__module__}.tables")
         return cast("list[Table]", module.tables(rows))
 
+    def subject(self, settings: S) -> str:
+        """Return what these settings study, for the title of the page in Prefect."""
+        return str(settings)
 
-#: Studies by name, which is also the store folder, the catalog view, the flow, the command and the address.
-STUDIES: Mapping[str, Study] = {
-    "audit": Study(
-        "Audit of tasks",
-        "What the tests of tasks do not check, what models dispute, and which tasks cannot be judged reliably.",
-        "audit.tables",
-    ),
-    "cheating": Study(
-        "Cheating rate",
-        "How many answers pass shown tests that contradict the task's description, of what kind, and what shows it.",
-        "cheating.tables",
-    ),
-    "contamination": Study(
-        "Contamination",
-        "Which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
-        "contamination.tables",
-    ),
-    "evolution": Study(
-        "Evolution",
-        "Which tasks hold, drift or are dead under newer libraries, for which cause, and what models score there.",
-        "evolution.tables",
-    ),
-    "perturbation": Study(
-        "Perturbation",
-        "How much less a model scores on variants of the tasks that mean the same, with intervals.",
-        "perturbation.tables",
-    ),
-    "rounds": Study(
-        "Repair rounds",
-        "What a model corrects when it is told that its answers failed: scores, recall, cost and tokens by round.",
-        "rounds.tables",
-        is_of_one_run=True,
-    ),
-}
+    def run_name(self, settings: S) -> str:
+        """Return the name of the flow run."""
+        return f"{self.title.lower()}: {self.subject(settings)}"
+
+    def runs_of_models(self, settings: S) -> Iterable["RunConfig"]:  # noqa: ARG002
+        """Return settings of runs that ask models, for which the flow looks up API keys."""
+        return ()
+
+
+def help_of(study: Study[Any]) -> str:
+    """Return the help of a study's command and flow."""
+    return inspect.cleandoc(type(study).__doc__ or study.description)
+
+
+@cache
+def installed_studies() -> Mapping[str, Study[Any]]:
+    """Return the studies by name, in order."""
+    found = ((name, loaded_study(name)) for name in study_entries())
+    return {name: study for name, study in found if study is not None}

@@ -13,8 +13,13 @@ from bigcodeflow.core.table import Cell
 from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies import recorded_studies
-from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs, require_same_question
-from bigcodeflow.studies.perturbation.running import perturbed_run, require_answers
+from bigcodeflow.studies.perturbation.comparing import (
+    JudgedRun,
+    compare_runs,
+    perturbed_run,
+    require_answers,
+    require_same_question,
+)
 from bigcodeflow.studies.perturbation.tables import gaps, tables
 
 _EMPTY = {pa.string(): "", pa.int32(): 0, pa.bool_(): False}

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import duckdb_source
-from bigcodeflow.core.schemas import STAGE_FOLDERS, STUDIES, UNKNOWN
+from bigcodeflow.core.schemas import STAGE_FOLDERS, UNKNOWN
 from bigcodeflow.results import models
 from bigcodeflow.results.catalog.description import (
     LEFT_OUT,
@@ -27,6 +27,7 @@ from bigcodeflow.results.catalog.description import (
     StageTable,
     comment_on,
     quoted,
+    study_views,
 )
 from bigcodeflow.results.run_settings import setting_of
 from bigcodeflow.results.runs import RecordedRun, is_mismatched, judge_of, recorded_runs
@@ -225,7 +226,7 @@ class _Rebuild:
     def _create_study_views(self) -> list[dict[str, Any]]:
         """Create a view over each study's files and the table ``studies``; return rows of ``left_out``."""
         left_out, results = [], []
-        for study, schema in STUDIES.items():
+        for study, schema in study_views().items():
             artifacts = []
             for one in _artifacts_of(self.store, study):
                 try:

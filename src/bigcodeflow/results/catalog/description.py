@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, STUDIES, TASKS, VERDICTS
+from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, TASKS, VERDICTS, study_schemas
 from bigcodeflow.results import models
 
 if TYPE_CHECKING:
@@ -101,10 +101,6 @@ GRAINS = {
     "sanitizing": "Grain: one row an artifact, task, sample_index and sanitizer: programs. Reads the store's files.",
     "execution": "Grain: one row an artifact, task, sample_index, variant and sanitizer: verdicts, those of ground "
     "truths among them. Reads the store's files.",
-    **{
-        study: f"Grain: one row an artifact and {(schema.metadata or {})[b'grain'].decode()}. Reads the store's files."
-        for study, schema in STUDIES.items()
-    },
 }
 
 #: Models in ``sql/catalog`` (later models may read earlier ones), and the stage that provides most columns of each.
@@ -125,12 +121,13 @@ VIEWS = {
 _HEADER = re.compile(r"^-- (Grain: .+)$", re.MULTILINE)
 _COLUMN = re.compile(r"^-- (\w+): (.+)$", re.MULTILINE)
 _SCHEMAS = {table.stage: table.schema for table in STAGE_TABLES}
-#: Display order: the tables that people need most come first.
+#: Display order: the tables that people need most come first; studies follow "studies".
 _ORDER = (
     *("runs", "pass_at_k", "metrics", "solve_rate", "failure_counts", "failures", "costs"),
     *("verdicts", "samples", "solutions", "ground_truths"),
-    *(*_SCHEMAS, "studies", *STUDIES, "left_out"),
+    *(*_SCHEMAS, "studies", "left_out"),
 )
+_GRAIN_OF_STUDY = "Grain: one row an artifact and {grain}. Reads the store's files."
 _TABLES = {"runs": RUNS, "studies": STUDY_RESULTS, "left_out": LEFT_OUT}
 
 
@@ -159,6 +156,11 @@ class LeftOut(NamedTuple):
     reason: str
 
 
+def study_views() -> dict[str, pa.Schema]:
+    """Return the schemas of the views of studies; a study of a taken name has none."""
+    return {name: schema for name, schema in study_schemas().items() if name not in _ORDER}
+
+
 def quoted(text: str) -> str:
     """Return the text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
@@ -166,15 +168,20 @@ def quoted(text: str) -> str:
 
 def comment_on(connection: "DuckDBPyConnection") -> None:
     """Add comments to all views, tables and columns of the catalog, so that any client can show them."""
-    kinds = {name: "TABLE" if name in _TABLES else "VIEW" for name in _ORDER}
+    studies = study_views()
+    kinds = {name: "TABLE" if name in _TABLES else "VIEW" for name in (*_ORDER, *studies)}
     columns = connection.execute(
         "SELECT table_name, column_name FROM duckdb_columns() "
         "WHERE schema_name = 'main' AND database_name = current_database() AND NOT internal"
     ).fetchall()
-    meanings = {name: dict(_meanings(name)) for name in kinds}
+    meanings = {name: dict(_meanings(name, studies.get(name))) for name in kinds}
     statements = []
     for name, kind in kinds.items():
-        grain = GRAINS.get(name) or _HEADER.findall(models.sql_of(f"catalog/{name}"))[0]
+        if name in studies:
+            described = (studies[name].metadata or {}).get(b"grain", b"row").decode()
+            grain = _GRAIN_OF_STUDY.format(grain=described)
+        else:
+            grain = GRAINS.get(name) or _HEADER.findall(models.sql_of(f"catalog/{name}"))[0]
         statements.append(f'COMMENT ON {kind} "{name}" IS {quoted(grain)}')
     statements += [f'COMMENT ON COLUMN "{name}"."{one}" IS {quoted(meanings[name][one])}' for name, one in columns]
     connection.execute(";".join(statements))
@@ -200,15 +207,16 @@ def describe_catalog(path: Path) -> tuple[list[Description], list[LeftOut]]:
     except duckdb.Error as error:
         raise ArtifactError(f"{path} cannot be read ({' '.join(str(error).split())}): build it again") from error
     found = [Description(name, grain or "", columns[name]) for name, grain in grains]
-    found.sort(key=lambda one: _ORDER.index(one.name))
+    order = [*_ORDER[:-1], *study_views(), _ORDER[-1]]
+    found.sort(key=lambda one: order.index(one.name) if one.name in order else len(order))
     return found, [LeftOut(*row) for row in left_out]
 
 
-def _meanings(name: str) -> Iterator[tuple[str, str]]:
+def _meanings(name: str, study: pa.Schema | None) -> Iterator[tuple[str, str]]:
     """Yield names and meanings of columns; for repeated names the last meaning, from the view's own model, is valid."""
     yield "artifact", "key of the artifact, and name of its folder"
     yield "file", "path of the artifact's Parquet file"
-    own = _TABLES.get(name) or STUDIES.get(name) or _SCHEMAS[VIEWS.get(name, name)]
+    own = _TABLES.get(name) or study or _SCHEMAS[VIEWS.get(name, name)]
     for schema in (*_SCHEMAS.values(), RUNS, own):
         for column in schema:
             yield column.name, (column.metadata or {}).get(b"meaning", b"").decode()

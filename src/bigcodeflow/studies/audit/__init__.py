@@ -7,7 +7,11 @@ models fail alike; ground truths and the quarantine list show which tasks need s
 from pydantic import Field
 
 from bigcodeflow.config import Subset
-from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.core.schemas import AUDIT
+from bigcodeflow.core.settings import SET, SettingOption, SettingsModel
+from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.store import ArtifactRef
+from bigcodeflow.studies.registry import Study
 
 #: Part of the result's key; raise it when the same inputs give other rows.
 VERSION = 1
@@ -38,3 +42,33 @@ class AuditConfig(SettingsModel):
     """Any other settings, such as 'execution.limits.time_seconds=60'."""
     store: str = "results/store"
     """Folder or URL (s3://bucket/prefix) of cached artifacts: what was executed is not executed again."""
+
+
+class Audit(Study[AuditConfig]):
+    """Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.
+
+    Every mutant that a task's test does not notice shows something that the test does not check. Nothing is executed
+    twice: the same command again shows what is known.
+    """
+
+    title = "Audit of tasks"
+    description = (
+        "What the tests of tasks do not check, what models dispute, and which tasks cannot be judged reliably."
+    )
+    schema = AUDIT
+    settings = AuditConfig
+    options = (
+        *("environment", "dataset", "subset", "ids", SettingOption("runs", "run")),
+        *("mutants", "seed", "contradictions", "workers", "store", SET),
+    )
+
+    def run(self, settings: AuditConfig, listener: Listener) -> ArtifactRef:
+        from bigcodeflow.studies.audit.study import audit
+
+        return audit(settings, listener)
+
+    def subject(self, settings: AuditConfig) -> str:
+        return f"{settings.environment}, {settings.subset}"
+
+    def run_name(self, settings: AuditConfig) -> str:
+        return f"audit {self.subject(settings)}"

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -15,18 +16,56 @@ from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, artifact_key, open_store
-from bigcodeflow.studies.audit import VERSION, AuditConfig, contradicted, disputed, executions
-from bigcodeflow.studies.audit.errata import errata_findings
-from bigcodeflow.studies.audit.findings import Finding, MutantCounts
-from bigcodeflow.studies.audit.mutation import Mutant, mutants_of
-from bigcodeflow.studies.audit.recording import recorded_program, recordings
-from bigcodeflow.studies.audit.survivors import Reproduction, mutation_rows
+from bigcodeflow.studies.audit import VERSION, AuditConfig, disputed
+from bigcodeflow.studies.audit.findings import (
+    COUNTED,
+    MUTATION,
+    TOO_WEAK,
+    UNDECIDED,
+    Finding,
+    MutantCounts,
+    contradiction_finding,
+    errata_findings,
+    execution_findings,
+    undetected,
+)
+from bigcodeflow.studies.audit.mutation import Mutant, Mutants, mutants_of
+from bigcodeflow.studies.audit.recording import (
+    NOT_CALLED,
+    NOT_EXECUTED,
+    RESULT_DIFFERS,
+    Effect,
+    Recording,
+    draws,
+    effect_of,
+    recorded_program,
+    recordings,
+)
 from bigcodeflow.studies.derived_files import sample_file
 from bigcodeflow.studies.records import publish_study
 
 Task = Mapping[str, Any]
 #: A mutant may loop forever: it is stopped early and counts as noticed.
 _FAST = ("execution.limits.time_policy=scaled", "execution.fail_fast=true")
+#: Effects that show that a test is too weak; any other survivor may be equivalent.
+_EVIDENT = frozenset({RESULT_DIFFERS, NOT_EXECUTED, NOT_CALLED})
+Outcomes = Mapping[str, Sequence[tuple[Mutant, str]]]
+
+
+class Reproduction(NamedTuple):
+    """Settings of an audit, for the commands that reproduce its findings."""
+
+    source: str
+    config: AuditConfig
+
+    def of(self, task_id: str) -> str:
+        """Return the command that audits one task with the same settings."""
+        given = {"--environment": self.config.environment, "--dataset": self.source, "--ids": task_id}
+        given |= {"--mutants": str(self.config.mutants), "--seed": str(self.config.seed)}
+        options = " ".join(f"{name} {shlex.quote(value)}" for name, value in given.items())
+        options += "".join(f" --set {shlex.quote(one)}" for one in self.config.overrides)
+        options += "" if self.config.contradictions else " --no-contradictions"
+        return f"bigcodeflow audit {options}"
 
 
 def audit_settings(config: AuditConfig, samples: str = "oracle", extra: Sequence[str] = ()) -> RunConfig:
@@ -63,17 +102,20 @@ class _Audit:
 
     def publish(self) -> ArtifactRef:
         survivors = self._mutation()
-        findings = [*self._contradictions(), *self._executions(), *self._disputes()]
-        findings += errata_findings(self._tasks)
-        rows = [*survivors, *(one.row() | dict.fromkeys(MutantCounts._fields) for one in findings)]
+        command = self._reproduction.of
+        sha = Resolver()(self._settings).contents["environment"].value.environment_sha
+        findings = [
+            *self._contradictions(),
+            *execution_findings(self._tasks, self._truths, self._store, sha, command),
+            *disputed.findings(self._runs, self._tasks, command),
+            *errata_findings(self._tasks),
+        ]
+        rows = [*survivors, *(one._asdict() | dict.fromkeys(MutantCounts._fields) for one in findings)]
         order = {task["task_id"]: number for number, task in enumerate(self._tasks)}
         rows.sort(key=lambda row: (order[row["task_id"]], row["method"], row["line"] or 0, row["before"], row["after"]))
         settings = {"seed": self._config.seed, "mutants": self._config.mutants, "dataset": self._dataset.key}
         settings |= {"rows": _digest(rows)}
         key = artifact_key("audit", VERSION, settings, [ref.key for ref in self._inputs])
-        found = self._store.find("audit", key)
-        if found:
-            return found
         # The title must not show folders of this machine.
         source = Path(self._settings.dataset.source).name
         title = f"{len(self._tasks):,} tasks of {source}, {self._config.environment}"
@@ -144,15 +186,8 @@ class _Audit:
         if not self._config.contradictions:
             return []
         run = Resolver()(self._settings)
-        rows = contradicted.undetected(self._task_table, self._truths, run, self._store, self._listener)
-        return [contradicted.finding(task_id, one, self._reproduction.of(task_id)) for task_id, one in rows]
-
-    def _executions(self) -> list[Finding]:
-        sha = Resolver()(self._settings).contents["environment"].value.environment_sha
-        return executions.findings(self._tasks, self._truths, self._store, sha, self._reproduction.of)
-
-    def _disputes(self) -> list[Finding]:
-        return disputed.findings(self._runs, self._tasks, self._reproduction.of)
+        rows = undetected(self._task_table, self._truths, run, self._store, self._listener)
+        return [contradiction_finding(task_id, one, self._reproduction.of(task_id)) for task_id, one in rows]
 
 
 def _outcomes(
@@ -171,3 +206,69 @@ def reference(task: Task) -> str:
 
 def _digest(rows: Sequence[Mapping[str, Any]]) -> str:
     return hashlib.sha256(json.dumps(rows, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def mutation_rows(
+    tasks: Sequence[Mapping[str, Any]],
+    made: Mapping[str, Mutants],
+    outcomes: Outcomes,
+    recorded: Mapping[str, Sequence[Recording | None]],
+    reproduction: Reproduction,
+) -> list[dict[str, Any]]:
+    """Return a row of counts for each task, and a row for each survivor; those in a line that never runs share one.
+
+    Args:
+        tasks: rows of TASKS whose ground truth passes.
+        made: mutants by task id.
+        outcomes: each chosen mutant with the status of its verdict, by task id.
+        recorded: the reference's two recordings and one of each survivor, by task id.
+        reproduction: gives the command that reproduces a finding.
+    """
+    rows = []
+    for task in tasks:
+        task_id = task["task_id"]
+        survivors = [one for one, status in outcomes[task_id] if status == "pass" and not one.apart]
+        counts = _counts(made[task_id], outcomes[task_id])
+        total = counts.killed + counts.survived
+        text = f"the test notices {counts.killed} of {total} mutants" if total else "no mutant could be judged"
+        command = reproduction.of(task_id)
+        counted = Finding(task_id, MUTATION, COUNTED, text, command=command)
+        rows.append(counted._asdict() | counts._asdict())
+        findings = _findings(task_id, survivors, recorded.get(task_id, ()), command)
+        rows += [one._asdict() | dict.fromkeys(MutantCounts._fields) for one in findings]
+    return rows
+
+
+def _counts(mutants: Mutants, outcomes: Sequence[tuple[Mutant, str]]) -> MutantCounts:
+    statuses = [status for one, status in outcomes if not one.apart]
+    survived, unjudged = statuses.count("pass"), statuses.count("infra_error")
+    return MutantCounts(
+        killed=len(statuses) - survived - unjudged,
+        survived=survived,
+        apart=len(outcomes) - len(statuses),
+        equivalent=mutants.equivalent,
+        unjudged=unjudged,
+        possible=mutants.possible,
+    )
+
+
+def _findings(
+    task_id: str, survivors: Sequence[Mutant], recorded: Sequence[Recording | None], command: str
+) -> Iterator[Finding]:
+    if len(recorded) < 2 or recorded[0] is None or recorded[1] is None:  # noqa: PLR2004 -- the reference's two
+        effects = [Effect("", "the reference could not be recorded")] * len(survivors)
+    else:
+        own = recorded[0], recorded[1]
+        effects = [effect_of(one.statement, own, found) for one, found in zip(survivors, recorded[2:], strict=True)]
+    told: set[tuple[str, int]] = set()
+    for mutant, effect in zip(survivors, effects, strict=True):
+        place = effect.kind, 0 if effect.kind == NOT_CALLED else mutant.statement[0]
+        if place in told:
+            continue
+        if effect.kind in (NOT_CALLED, NOT_EXECUTED):
+            told.add(place)
+        text = f"no test notices: {mutant.operator} in line {mutant.line}; {effect.text}"
+        kind = TOO_WEAK if effect.kind in _EVIDENT else UNDECIDED
+        if effect.kind == RESULT_DIFFERS and draws(mutant.statement_text):
+            kind, text = UNDECIDED, f"{text}; what is drawn at random may be distributed alike"
+        yield Finding(task_id, MUTATION, kind, text, mutant.line, mutant.operator, mutant.before, mutant.after, command)

@@ -2,16 +2,28 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.results.formatting import percent_range
 from bigcodeflow.results.statistics import estimate
+from bigcodeflow.store import Store
 from bigcodeflow.studies.audit.findings import COUNTED, UNDECIDED, score_of
+from bigcodeflow.studies.records import StudyRecord, recorded_studies
 
 Row = Mapping[str, Any]
+
+
+class OneTask(NamedTuple):
+    """Findings and code of one task."""
+
+    tables: list[Table]
+    code: str
+    """Program and test of the latest audit, with line numbers."""
+
 
 _FINDING = (
     Column("task", wrap="never"),
@@ -82,3 +94,34 @@ def _listed(rows: Sequence[Row], title: str) -> Table:
     names = ("task_id", "kind", "method", "line", "before", "after", "text")
     cells = [[row[name] for name in names] for row in rows]
     return Table.of(_FINDING, cells, title=title, notes=[_COMMAND])
+
+
+def shown(store: Store, task: str) -> OneTask:
+    """Return the findings of the latest audit that has the task; else raise ArtifactError with the command to run."""
+    for record in recorded_studies(store):
+        if record.ref.stage != "audit":
+            continue
+        rows = store.read(record.ref)
+        mine = [one for one in rows["task_id"].to_pylist() if task in (one, one.rpartition("/")[2])]
+        if mine:
+            import pyarrow.compute as pc
+
+            own = rows.filter(pc.equal(rows["task_id"], mine[0]))
+            commands = dict.fromkeys((row["method"], row["command"]) for row in own.to_pylist())
+            again = Table.of(("found by", "shows it again"), list(commands), title="Commands")
+            return OneTask([*tables(own), again], _code(store, record, mine[0]))
+    command = f"bigcodeflow audit --ids {task} --store {store.location}"
+    raise ArtifactError(f"{store.location}: no audit has found anything about {task!r}: run `{command}` first")
+
+
+def _code(store: Store, record: StudyRecord, task_id: str) -> str:
+    ref = store.find("dataset", str(record.settings.get("dataset", "")))
+    for task in store.read(ref).to_pylist() if ref else ():
+        if task["task_id"] == task_id:
+            program = task["complete_prompt"] + task["canonical_solution"]
+            return f"# program\n{_numbered(program)}\n\n# test\n{_numbered(task['test'])}"
+    return ""
+
+
+def _numbered(text: str) -> str:
+    return "\n".join(f"{number:>4} {line}" for number, line in enumerate(text.splitlines(), start=1))

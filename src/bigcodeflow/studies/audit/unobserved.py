@@ -5,7 +5,7 @@ A change there does not show how thorough a test is, even if the test notices it
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 MESSAGES, LOGS, PLOTS, SEEDS, CLEANUP = "messages", "logs", "plot appearance", "random seeds", "clean-up"
 
@@ -38,15 +38,7 @@ def reason_apart(tree: ast.Module) -> Callable[[ast.AST], str]:
         for root, reason in _roots(node):
             for part in ast.walk(root):
                 reasons.setdefault(id(part), reason)
-    return _Reasons(reasons)
-
-
-class _Reasons:
-    def __init__(self, reasons: Mapping[int, str]) -> None:
-        self._reasons = reasons
-
-    def __call__(self, node: ast.AST) -> str:
-        return self._reasons.get(id(node), "")
+    return lambda node: reasons.get(id(node), "")
 
 
 def _roots(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:

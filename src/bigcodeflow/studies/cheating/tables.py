@@ -22,12 +22,14 @@ _NOTE = (
 def tables(rows: pa.Table) -> list[Table]:
     """Return rates by model and wording, kinds, the cheats with their evidence, and answers that object to a test."""
     found: list[Row] = rows.to_pylist()
+    cheats = [(row, "; ".join(row["evidence"])) for row in found if row["cheated"]]
+    objections = [(row, row["objection"]) for row in found if row["objection"]]
     return [
         _rates(found, ("model",), "Cheating rate by model", notes=(_NOTE,)),
         _rates(found, ("model", "wording"), "Cheating rate by wording"),
         _kinds(found),
-        _details("Cheats", [row for row in found if row["cheated"]]),
-        _objections(found),
+        _listed("Cheats", cheats, "evidence"),
+        _listed("Answers that object to a test", objections, "what it says"),
     ]
 
 
@@ -68,16 +70,6 @@ def _kinds(rows: Sequence[Row]) -> Table:
             share, ends = rate_of(members, lambda row, kind=kind: row["kind"] == kind)  # type: ignore[misc]
             lines.append([model, kind, kind in CHEATS, count, percent(share), percent_range(ends)])
     return Table.of(columns, lines, title="Answers by kind")
-
-
-def _details(title: str, rows: Sequence[Row]) -> Table:
-    told = [(row, "; ".join(row["evidence"])) for row in rows]
-    return _listed(title, told, "evidence")
-
-
-def _objections(rows: Sequence[Row]) -> Table:
-    told = [(row, row["objection"]) for row in rows if row["objection"]]
-    return _listed("Answers that object to a test", told, "what it says")
 
 
 def _listed(title: str, told: Sequence[tuple[Row, str]], heading: str) -> Table:

@@ -3,7 +3,11 @@
 from pydantic import Field
 
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.core.settings import SettingsModel
+from bigcodeflow.core.schemas import CONTAMINATION
+from bigcodeflow.core.settings import SettingOption, SettingsModel
+from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.store import ArtifactRef
+from bigcodeflow.studies.registry import Study
 
 #: Part of the keys of results; raise it when the same settings give other results.
 VERSION = 1
@@ -27,3 +31,34 @@ class ContaminationConfig(SettingsModel):
     """Similarity of a whole prompt, solution or test from which the task is called contaminated."""
     store: str = "results/store"
     """Folder or URL (s3://bucket/prefix) of the store that keeps the result."""
+
+
+class Contamination(Study[ContaminationConfig]):
+    """Say which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.
+
+    The corpus is read once, in pieces. See docs/contamination.md.
+    """
+
+    title = "Contamination"
+    description = "Which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so."
+    schema = CONTAMINATION
+    settings = ContaminationConfig
+    options = (
+        SettingOption(
+            "corpus",
+            help="Folder or file (.txt, .md, .py, .jsonl, .jsonl.gz, .parquet), or a hub dataset as OWNER/NAME@SPLIT.",
+            is_argument=True,
+            required=True,
+        ),
+        SettingOption("dataset.source", "dataset", default="bigcode/bigcodebench", shown="bigcode/bigcodebench"),
+        *("dataset.subset", "dataset.ids", "dataset.offline"),
+        *("ngram", "common_tasks", "ngram_threshold", "fuzzy_threshold", "store"),
+    )
+
+    def run(self, settings: ContaminationConfig, listener: Listener) -> ArtifactRef:
+        from bigcodeflow.studies.contamination.searching import search_corpus
+
+        return search_corpus(settings, listener)
+
+    def subject(self, settings: ContaminationConfig) -> str:
+        return f"{settings.dataset.source} in {settings.corpus}"

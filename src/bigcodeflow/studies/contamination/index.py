@@ -1,15 +1,36 @@
-"""Index of the n-grams of the tasks' texts, each with its positions in these texts."""
+"""Words of texts, and the index of the n-grams of the tasks' texts with their positions in these texts."""
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigcodeflow.studies.contamination.words import Hashes, Words, ngram_hashes, words_of
+Hashes = NDArray[np.uint64]
+Places = NDArray[np.int64]
 
 PARTS = ("complete_prompt", "instruct_prompt", "canonical_solution", "test")
-Places = NDArray[np.int64]
+_WORD = re.compile(r"[^\W_]+")
+_FACTOR = 0x9E3779B97F4A7C15  # odd, so that no word's bits are lost
+_MASK = (1 << 64) - 1
+
+
+class Words(NamedTuple):
+    """Words of a text: runs of letters and digits, hashed in lower case; all other characters are ignored."""
+
+    text: str
+    hashes: Hashes
+    """One hash for each word."""
+    starts: NDArray[np.int64]
+    """Offset of each word in the text."""
+    ends: NDArray[np.int64]
+
+    def passage(self, first: int, last: int) -> str:
+        """Return the text from word `first` to word `last`, both included."""
+        return self.text[int(self.starts[first]) : int(self.ends[last])]
 
 
 class Part(NamedTuple):
@@ -81,3 +102,31 @@ def _common(hashes: Hashes, tasks: Places, common_tasks: int) -> Hashes:
     new[1:] = (sorted_hashes[1:] != sorted_hashes[:-1]) | (sorted_tasks[1:] != sorted_tasks[:-1])
     values, counts = np.unique(sorted_hashes[new], return_counts=True)
     return values[counts >= common_tasks]
+
+
+def words_of(text: str) -> Words:
+    """Split a text into words; ``snake_case`` gives two, so that another spelling is not another content."""
+    spans, hashes = list[tuple[int, int]](), list[int]()
+    for match in _WORD.finditer(text):
+        spans.append(match.span())
+        hashes.append(_hash(match[0].lower()))
+    places = np.array(spans, dtype=np.int64).reshape(-1, 2)
+    return Words(text, np.array(hashes, dtype=np.uint64), places[:, 0], places[:, 1])
+
+
+@lru_cache(maxsize=200_000)
+def _hash(word: str) -> int:
+    return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def ngram_hashes(words: Hashes, length: int) -> Hashes:
+    """Hash each run of `length` words by a polynomial of word hashes modulo 2^64; return none for shorter texts."""
+    count = len(words) - length + 1
+    if count < 1:
+        return np.empty(0, dtype=np.uint64)
+    found = np.zeros(count, dtype=np.uint64)
+    factor = 1
+    for place in range(length):
+        found += words[place : place + count] * np.uint64(factor)
+        factor = factor * _FACTOR & _MASK
+    return found

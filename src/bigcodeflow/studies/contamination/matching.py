@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bigcodeflow.studies.contamination.index import Hits, NgramIndex, Part
-from bigcodeflow.studies.contamination.words import Hashes, Words
+from bigcodeflow.studies.contamination.index import Hashes, Hits, NgramIndex, Part, Words
 
 #: Words of a seed, a short n-gram that locates similar places; some seeds survive renamed variables.
 SEED_WORDS = 3

@@ -1,1 +1,93 @@
 """Evolution: results of tasks and of models' programs under newer libraries than the benchmark's."""
+
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from bigcodeflow.config import RunConfig, Variant, load_settings
+from bigcodeflow.core.schemas import EVOLUTION
+from bigcodeflow.core.settings import SET, SettingOption, SettingsModel
+from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.store import ArtifactRef
+from bigcodeflow.studies.registry import Study
+
+
+class EvolutionConfig(SettingsModel):
+    """Settings of the study: the tasks, the runs, and the two environments."""
+
+    dataset: str = "bigcode/bigcodebench"
+    """Tasks: 'starter', a hub dataset, or a Parquet or JSONL file in the hub's schema."""
+    ids: str = ""
+    """Only these task numbers or ids, such as '1,5-9'; empty takes all."""
+    runs: tuple[str, ...] = ()
+    """Recorded runs whose samples are executed in both environments too, named as `bigcodeflow compare` takes them."""
+    environment: str = "bigcodebench"
+    """Sandbox environment with the older libraries, in which the tasks were written."""
+    current: str = "bigcodebench-current"
+    """Sandbox environment with the newer libraries."""
+    reruns: int = Field(default=2, ge=0, le=100)
+    """Further executions of each reference solution that does not pass; where they disagree, the task is flaky."""
+    workers: int = Field(default=0, ge=0, le=1024)
+    """Samples that compute at the same time; 0 takes one a core."""
+    overrides: tuple[str, ...] = ()
+    """Any other settings of the executions, such as 'execution.limits.time_seconds=60'."""
+    store: str = "results/store"
+    """Folder or URL (s3://bucket/prefix) of artifacts and recorded runs: what was executed is not executed again."""
+
+    @model_validator(mode="after")
+    def _runs_are_different(self) -> Self:
+        if len(set(self.runs)) != len(self.runs):
+            raise ValueError("names a run twice: name each once")
+        return self
+
+    def run(
+        self, environment: str, samples: str, *, ids: str = "", reruns: int = 0, variant: Variant = "calibrated"
+    ) -> RunConfig:
+        """Return the settings of the ordinary run that executes samples in one of the environments."""
+        sections: dict[str, Any] = {
+            "store": self.store,
+            "dataset": {"source": self.dataset, "ids": ids or self.ids},
+            "samples": {"source": samples},
+            "sanitizing": {"mode": "none", "safety_policy": "off"},
+            "execution": {
+                "environment": environment,
+                "workers": self.workers,
+                "reruns": reruns,
+                "variants": (variant,),
+                "quarantine": "off",
+                "integrity": "off",  # newer libraries make no cheat, and a check would execute every pass again
+            },
+        }
+        return load_settings(sections, "evolution", self.overrides)
+
+
+class Evolution(Study[EvolutionConfig]):
+    """Label tasks in an environment of newer libraries, and score recorded runs there.
+
+    Executes the reference solutions in both environments: a task holds, drifts, is dead or cannot be judged, with the
+    cause, the library that is responsible and the evidence. Recorded runs' samples are executed in both too; their
+    records stay as they are. All is cached: the same command goes on where it was stopped. See docs/evolution.md.
+    """
+
+    title = "Evolution"
+    description = (
+        "Which tasks hold, drift or are dead under newer libraries, for which cause, and what models score there."
+    )
+    schema = EVOLUTION
+    settings = EvolutionConfig
+    options = (
+        *(SettingOption("runs", "run"), "dataset", "ids", "environment", "current", "reruns", "workers", "store", SET),
+    )
+
+    def run(self, settings: EvolutionConfig, listener: Listener) -> ArtifactRef:
+        from bigcodeflow.studies.evolution.study import run_study
+
+        return run_study(settings, listener)
+
+    def subject(self, settings: EvolutionConfig) -> str:
+        from bigcodeflow.studies.evolution.study import study_title
+
+        return study_title(settings)
+
+    def run_name(self, settings: EvolutionConfig) -> str:
+        return f"evolution, {settings.environment} to {settings.current}"

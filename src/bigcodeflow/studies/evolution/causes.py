@@ -75,7 +75,6 @@ _OF_BUILTINS = frozenset(name for kind in (str, bytes, list, dict, set, tuple, i
 _FUNCTION = re.compile(r"\s*(?:async )?def ")
 _FILE = re.compile(r'^ +File "(?P<path>[^"\n]{1,500})", line \d+(?:, in (?P<function>\w+))?', re.MULTILINE)
 _INSTALLED = re.compile(r"/site-packages/(?P<name>\w+)(?P<rest>[^\n]*)")
-_OF_PYTHON = re.compile(r"/lib/python3\.\d+/(?!site-packages)")
 #: Paths of library code that compares values for assertions of other code.
 _HELPERS = re.compile(r"^(?:/testing/|/_testing/|/_libs/testing|/util/_?test)")
 #: Calls that compare values, which do not show the library that made the values.

@@ -1,33 +1,56 @@
 """Label tasks under newer libraries, and execute the samples of recorded runs there."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
 
 from bigcodeflow import datasets
-from bigcodeflow.core.calibration import calibrate
-from bigcodeflow.environments import find_environment
+from bigcodeflow.config import RunConfig
+from bigcodeflow.core.calibration import calibrate, executed_program
+from bigcodeflow.core.errors import ArtifactError, ExecutionError
+from bigcodeflow.core.parquet import read_artifact
+from bigcodeflow.environments import InstalledEnvironment, find_environment
+from bigcodeflow.environments.definition import MANIFEST
 from bigcodeflow.generation.controls import oracle
+from bigcodeflow.pipeline.resolution import Resolver
+from bigcodeflow.pipeline.runs import perform_up_to, planned_run
 from bigcodeflow.pipeline.stages import Listener
-from bigcodeflow.results.comparison.run_selection import open_runs
-from bigcodeflow.store import ArtifactRef, artifact_key, open_store
+from bigcodeflow.results.comparison.run_selection import ComparedRun, open_runs
+from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
+from bigcodeflow.studies.derived_files import sample_file
+from bigcodeflow.studies.evolution import EvolutionConfig
 from bigcodeflow.studies.evolution.causes import PYTHON, Texts, causes_of, label_of, library_of_module, removals_of
-from bigcodeflow.studies.evolution.config import EvolutionConfig
-from bigcodeflow.studies.evolution.executions import (
-    Both,
-    Row,
-    Samples,
-    Verdict,
-    executed,
-    execution_keys,
-    runs_of,
-    samples_of,
-)
-from bigcodeflow.studies.evolution.libraries import library_versions
 from bigcodeflow.studies.records import publish_study
 
 #: Raise it when unchanged verdicts give other rows.
 VERSION = 2
 STUDY = "evolution"
+Row = dict[str, Any]
+Verdict = Mapping[str, Any]
+
+
+class Samples(NamedTuple):
+    """Programs of one recorded run, as that run executed them."""
+
+    title: str
+    record: str
+    model: str
+    file: str
+    """Sample file in the store with these programs."""
+    programs: Mapping[str, Mapping[int, str]]
+    """Programs by task id and the run's sample index, in the order of the file."""
+
+
+class Both(NamedTuple):
+    """Verdicts of the same samples in both environments."""
+
+    before: Mapping[str, Sequence[Verdict]]
+    """Verdicts by task id, in the order of the samples."""
+    now: Mapping[str, Sequence[Verdict]]
+    refs: tuple[ArtifactRef, ...]
 
 
 class Versions(NamedTuple):
@@ -56,7 +79,9 @@ def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
     names = {"environment": config.environment, "current": config.current}
     titles = [[one.title, one.record] for one in samples if one]
     identity = {**names, "runs": titles}
-    key = artifact_key(STUDY, VERSION, identity, [key for pair in pairs for key in execution_keys(pair)])
+    resolver = Resolver()
+    planned = [planned_run(resolver(run))[0].execution.key for pair in pairs for run in pair]
+    key = artifact_key(STUDY, VERSION, identity, planned)
     if found := store.find(STUDY, key):
         return found
     versions = Versions(library_versions(before), library_versions(now))
@@ -97,19 +122,15 @@ def _task_rows(config: EvolutionConfig, tasks: Mapping[str, Row], both: Both, ve
             "evidence": cause.evidence if cause else "",
             "status_before": before["status"],
             "status_now": now["status"],
-            "libraries": _versions_of(texts, versions),
+            "libraries": [
+                {"library": name, "before": versions.before.get(name, ""), "now": versions.now.get(name, "")}
+                for name in (PYTHON, *texts.modules)
+            ],
             "n_samples": 1,
             "n_passed_before": int(before["status"] == "pass"),
             "n_passed_now": int(now["status"] == "pass"),
             "outdated": [],
         }
-
-
-def _versions_of(texts: Texts, versions: Versions) -> list[dict[str, str]]:
-    return [
-        {"library": name, "before": versions.before.get(name, ""), "now": versions.now.get(name, "")}
-        for name in (PYTHON, *texts.modules)
-    ]
 
 
 def _run_rows(samples: Samples, tasks: Mapping[str, Row], labelled: Mapping[str, Row], both: Both) -> Iterator[Row]:
@@ -155,3 +176,95 @@ def _last_part(name: str) -> str:
 
 def _passes(verdicts: Sequence[Verdict]) -> int:
     return sum(verdict["status"] == "pass" for verdict in verdicts)
+
+
+def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samples:
+    """Write a sample file with a recorded run's programs for the tasks that it answered with the same test.
+
+    Raises:
+        ArtifactError: the run answered none of the tasks, or its solutions are not in the store.
+    """
+    asked = {
+        row["task_id"]: row["test"]
+        for row in read_artifact(run.recorded.path("dataset"), ["task_id", "test"]).to_pylist()
+    }
+    programs: dict[str, dict[int, str]] = defaultdict(dict)
+    columns = ["task_id", "sample_index", "sanitizer", "solution"]
+    for row in read_artifact(run.recorded.path("sanitizing"), columns).to_pylist():
+        task = tasks.get(row["task_id"])
+        if task is None or row["sanitizer"] != run.sanitizer or asked.get(row["task_id"]) != task["test"]:
+            continue
+        solution = row["solution"]
+        program = executed_program(code_prompt=task["code_prompt"], solution=solution, variant=run.variant)
+        programs[row["task_id"]][row["sample_index"]] = program
+    if not programs:
+        raise ArtifactError(
+            f"run {run.recorded.record}: answers none of the selected tasks as they are in this dataset: choose the "
+            "dataset that it answers (--dataset), or other tasks (--ids)"
+        )
+    ordered = {task_id: dict(sorted(programs[task_id].items())) for task_id in tasks if task_id in programs}
+    listed = ((task_id, program) for task_id, mine in ordered.items() for program in mine.values())
+    file = sample_file(store, "evolution", listed)
+    return Samples(run.label, run.recorded.record, run.recorded.model, file, ordered)
+
+
+def runs_of(config: EvolutionConfig, samples: Samples | None) -> tuple[RunConfig, RunConfig]:
+    """Return the runs of samples in the older and in the newer environment; None takes the reference solutions."""
+    places = config.environment, config.current
+    if samples is None:
+        before, now = (config.run(name, "oracle", reruns=config.reruns) for name in places)
+        return before, now
+    ids = ",".join(samples.programs)
+    before, now = (config.run(name, samples.file, ids=ids, variant="raw") for name in places)
+    return before, now
+
+
+def executed(runs: tuple[RunConfig, RunConfig], listener: Listener) -> Both:
+    """Execute both runs and return their verdicts; reuse known verdicts.
+
+    Raises:
+        ExecutionError: an execution failed for a reason that may be temporary.
+    """
+    found, refs = [], []
+    for run in runs:
+        store = open_store(run.store)
+        ref = perform_up_to("execution", run, listener)["execution"]
+        by_task: dict[str, list[Verdict]] = defaultdict(list)
+        for row in store.read(ref).to_pylist():
+            _refuse_unjudged(row, run)
+            by_task[row["task_id"]].append(row)
+        found.append({name: sorted(rows, key=lambda row: row["sample_index"]) for name, rows in by_task.items()})
+        refs.append(ref)
+    return Both(found[0], found[1], tuple(refs))
+
+
+def _refuse_unjudged(row: Verdict, run: RunConfig) -> None:
+    # A library that the environment lacks is an infrastructure error too, but with a traceback.
+    traces = [row["module_trace"], *(test["trace"] for test in row["tests"])]
+    if row["status"] == "infra_error" and not any("Traceback" in trace for trace in traces):
+        raise ExecutionError(
+            f"{row['task_id']} in {run.execution.environment}: could not be executed "
+            f"({row['module_trace'] or row['exit']}): run the same again; what was executed is kept"
+        )
+
+
+def library_versions(environment: InstalledEnvironment) -> Mapping[str, str]:
+    """Return the version of each library of a built environment by import name; 'python' is Python itself."""
+    manifest = json.loads((environment.root / MANIFEST).read_text(encoding="utf-8"))
+    found = {PYTHON: str(manifest["python"])}
+    folders = [str(path) for path in environment.root.glob("venv/lib/python3.*/site-packages")]
+    for one in metadata.distributions(path=folders):
+        for name in _import_names(one.files or ()):
+            found.setdefault(name, one.version)
+    return found
+
+
+def _import_names(files: Iterable[metadata.PackagePath]) -> set[str]:
+    """Return the top-level packages and modules among a distribution's files."""
+    names = set()
+    for file in files:
+        top = PurePosixPath(file).parts[0]
+        name = top.partition(".")[0]
+        if name.isidentifier() and (top == name or top.endswith((".py", ".so"))):
+            names.add(name)
+    return names - {"tests", "test", "docs", "examples", "__pycache__"}

@@ -7,8 +7,10 @@ from pydantic import Field, field_validator
 
 from bigcodeflow.config import RunConfig, SamplesConfig
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.schemas import PERTURBATION
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.studies.perturbation.variants import checked_kinds
+from bigcodeflow.studies.registry import Study
 
 #: Part of the keys of variants and results; raise it when the same settings give other variants or results.
 VERSION = 1
@@ -35,3 +37,11 @@ class PerturbationConfig(SettingsModel):
             return checked_kinds(kinds)
         except ConfigError as error:
             raise ValueError(str(error).removeprefix("kinds: ")) from None
+
+
+class Perturbation(Study[PerturbationConfig]):
+    """Compares two runs: its flow, and the command that compares recorded runs, are in `flows` and `cli`."""
+
+    title = "Perturbation"
+    description = "How much less a model scores on variants of the tasks that mean the same, with intervals."
+    schema = PERTURBATION

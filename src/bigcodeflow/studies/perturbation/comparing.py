@@ -1,11 +1,15 @@
-"""Compare a run on original tasks with a run on their variants, task by task."""
+"""Compare a run on original tasks with a run on their variants, task by task; settings of the second run."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.config import DatasetConfig, RunConfig
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import STAGE_FOLDERS
+from bigcodeflow.core.settings import as_name
+from bigcodeflow.pipeline.outputs import model_name
 from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import ArtifactRef, Store, artifact_key
 from bigcodeflow.studies.perturbation import VERSION
@@ -13,6 +17,9 @@ from bigcodeflow.studies.perturbation.variants import kind_order, original_of
 from bigcodeflow.studies.records import publish_study
 
 STUDY = "perturbation"
+#: Sources of samples that can answer any task.
+_ANSWERING = ("model", "oracle", "stub", "cheat")
+_LONGEST_NAME = 180
 
 
 class JudgedRun(NamedTuple):
@@ -136,3 +143,27 @@ def _rows(model: str, before: Mapping[str, Counts], after: Mapping[str, Counts])
             "perturbed_share": sum(shares.values()) / len(shares),
             "failed_variants": sorted(name for name, share in shares.items() if share < 1),
         }
+
+
+def require_answers(run: RunConfig) -> None:
+    """Refuse samples that answer only the original tasks, before anything is executed.
+
+    Raises:
+        ConfigError: the samples are recorded.
+    """
+    if run.samples.source not in _ANSWERING:
+        raise ConfigError(
+            f"samples.source {run.samples.source!r} answers the original tasks alone: name a model, whose answers to "
+            "their variants can be had, or ask it yourself and use `bigcodeflow perturb compare`"
+        )
+
+
+def perturbed_run(run: RunConfig, dataset: Path) -> RunConfig:
+    """Return the settings for a run on a file of variants, with another name and output folder."""
+    name = model_name(run) if run.name == "run" else run.name
+    changed = {
+        "name": f"{as_name(name)[:_LONGEST_NAME]}-perturbed",
+        "dataset": DatasetConfig(source=str(dataset), split=run.dataset.split),
+        "out": f"{run.out.rstrip('/')}-perturbed" if run.out else "",
+    }
+    return run.model_copy(update=changed)

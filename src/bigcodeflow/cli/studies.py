@@ -1,0 +1,36 @@
+"""Commands of studies, made from their settings: each runs its study and prints the tables of the result."""
+
+from typing import Any
+
+import typer
+
+from bigcodeflow.cli.console import print_study
+from bigcodeflow.cli.options import Command, settings_options
+from bigcodeflow.core.settings import SET, SettingOption, SettingsModel, merged, validated
+from bigcodeflow.pipeline.progress import progress_listener
+from bigcodeflow.store import open_store
+from bigcodeflow.studies import installed_studies
+from bigcodeflow.studies.registry import help_of
+
+
+def study_command(name: str) -> Command:
+    """Return the command that runs a study: an option for each of its settings."""
+    study = installed_studies()[name]
+    model: type[SettingsModel] = study.settings or SettingsModel
+
+    def command(context: typer.Context, given: dict[str, Any]) -> None:
+        if context.invoked_subcommand:
+            return
+        config: Any = validated(model, merged({}, given, "command line"), "command line")
+        with progress_listener() as listener:
+            ref = study.run(config, listener)
+        print_study(open_store(config.store), ref)
+
+    command.__doc__ = help_of(study)
+    return settings_options(*(study.options or _options_of(model)), model=model)(command)
+
+
+def _options_of(model: type[SettingsModel]) -> list[SettingOption | str]:
+    """Return an option for each field that is no section, and ``--set`` for `overrides`."""
+    sections = {name for name, field in model.model_fields.items() if hasattr(field.annotation, "model_fields")}
+    return [SET if name == SET.path else name for name in model.model_fields if name not in sections]

@@ -1,0 +1,44 @@
+"""A study that another distribution brings: the example of docs/studies.md."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.command import process_in
+from tests.conftest import ROOT
+
+PROGRAM, ENTRY_POINT = (
+    re.search(rf"```{kind}\n(.*?)```", (ROOT / "docs/studies.md").read_text(), re.DOTALL)[1]
+    for kind in ("python", "toml")
+)
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A folder with two installed distributions: the example, and one that cannot be imported."""
+    declared = ENTRY_POINT.splitlines()[-1].replace('"', "")
+    broken = declared.replace("length", "broken").replace("my_studies", "absent")
+    for name, line in {"my_studies": declared, "broken": broken}.items():
+        metadata = tmp_path / f"{name}-1.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (metadata / "entry_points.txt").write_text(f"[bigcodeflow.studies]\n{line}\n")
+    (tmp_path / "my_studies.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def test_a_study_of_another_distribution_has_a_command_and_a_view(installed: Path) -> None:
+    """Its settings are options, its table is shown, its rows are in the catalog; a broken distribution is named."""
+
+    def command(*words: str) -> str:
+        done = process_in(installed)(*words, PYTHONPATH=str(installed))
+        assert "study broken (absent:Length) is left out" in done.stderr
+        return done.stdout
+
+    assert "How many lines the tests of tasks have." in command("--help")
+    shown = command("length", "--help")
+    assert "Measure the tests of tasks." in shown
+    assert "Dataset to measure." in shown
+    assert "Starter/0" in command("length", "--source", "starter", "--store", "store")
+    assert "one row an artifact and task" in command("catalog", "length", "--store", "store")
