@@ -77,10 +77,8 @@ def contradicted_tasks(config: ContradictedTasksConfig, listener: Listener) -> S
     Raises:
         DatasetError: the dataset holds contradicted tasks already, or no task has a contradiction.
     """
-    dataset = {"source": config.dataset, "subset": config.subset, "ids": config.ids}
-    found = perform_up_to("dataset", config.run(dataset=dataset, **_SAMPLES), listener)
     store = open_store(config.store)
-    rows: list[Row] = store.read(found["dataset"]).to_pylist()
+    rows = _dataset_rows(config, store, listener)
     if any(row["task_id"].startswith(CONTRADICTED_PREFIX) for row in rows):
         raise DatasetError(f"{config.dataset}: holds contradicted tasks already: name the dataset they were made of")
     rates = published_solve_rates()
@@ -96,9 +94,7 @@ def given_tasks(config: ContradictedTasksConfig, listener: Listener) -> list[Row
     """Return rows of TASKS if the dataset is a file of contradicted tasks; else an empty list."""
     if config.dataset == "starter" or not config.dataset.endswith((".parquet", ".jsonl", ".jsonl.gz")):
         return []
-    dataset = {"source": config.dataset, "subset": config.subset, "ids": config.ids}
-    found = perform_up_to("dataset", config.run(dataset=dataset, **_SAMPLES), listener)
-    rows: list[Row] = open_store(config.store).read(found["dataset"]).to_pylist()
+    rows = _dataset_rows(config, open_store(config.store), listener)
     return rows if all(contradiction_of(row) for row in rows) else []
 
 
@@ -134,8 +130,12 @@ def outcomes_of(verdicts: pa.Table) -> Outcomes:
     return {row["task_id"]: {test["name"]: test["outcome"] for test in row["tests"]} for row in rows}
 
 
-#: Any source of samples will do: up to the dataset, no model is asked and no sample is read.
-_SAMPLES = {"samples": {"source": "oracle"}}
+def _dataset_rows(config: ContradictedTasksConfig, store: Store, listener: Listener) -> list[Row]:
+    dataset = {"source": config.dataset, "subset": config.subset, "ids": config.ids}
+    # Any source of samples will do: up to the dataset, no model is asked and no sample is read.
+    run = config.run(dataset=dataset, samples={"source": "oracle"})
+    rows: list[Row] = store.read(perform_up_to("dataset", run, listener)["dataset"]).to_pylist()
+    return rows
 
 
 def _candidates(rows: Iterable[Row]) -> Iterator[ContradictedTask]:

@@ -148,7 +148,8 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL)
     if weakest:
         names = shortened([outcomes.models[place] for place in weakest])
         notes.append(f"Not ranked, as {_MOST_MODELS} models pass more of their tasks: {names}.")
-    by_model = {run.model: run for run in map(_model_run, chosen)}
+    columns = ("record", "cost_usd", "latency_seconds")
+    by_model = {_model(row): ModelRun(_model(row), *(row[name] for name in columns)) for row in chosen}
     kept = outcomes.kept(ranked, range(len(tasks)))
     return Evidence([by_model[model] for model in kept.models], kept, split, tuple(notes))
 
@@ -178,10 +179,6 @@ def _of_one_variant(rows: Sequence[Row]) -> tuple[Sequence[Row], list[str]]:
 
 def _model(row: Row) -> str:
     return str(named_model(row["model"]))
-
-
-def _model_run(row: Row) -> ModelRun:
-    return ModelRun(_model(row), row["record"], row["cost_usd"], row["latency_seconds"])
 
 
 def _split_of_most(rows: Sequence[Row]) -> str:
