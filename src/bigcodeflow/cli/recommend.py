@@ -10,7 +10,9 @@ from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.results.formatting import json_text
-from bigcodeflow.studies.recommend import Recommender, Selection, evidence_of_store, names_in, stack_of
+from bigcodeflow.studies.recommend.evidence import Selection, evidence_of_store
+from bigcodeflow.studies.recommend.libraries import names_in, stack_of
+from bigcodeflow.studies.recommend.ranking import Recommender
 from bigcodeflow.studies.recommend.tables import as_json, tables
 
 

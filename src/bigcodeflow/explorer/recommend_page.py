@@ -5,9 +5,9 @@ from typing import Any
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.explorer.pages import AddressError, Page, Visit
-from bigcodeflow.studies.recommend import Recommender, Selection, names_in, read_evidence, stack_of
-from bigcodeflow.studies.recommend.evidence import Evidence
-from bigcodeflow.studies.recommend.ranking import Recommendation, probability
+from bigcodeflow.studies.recommend.evidence import Evidence, Selection, read_evidence
+from bigcodeflow.studies.recommend.libraries import names_in, stack_of
+from bigcodeflow.studies.recommend.ranking import Recommendation, Recommender, probability
 from bigcodeflow.studies.recommend.tables import notes, rank
 
 _SPLITS, _SUBSETS = ("complete", "instruct"), ("full", "hard")

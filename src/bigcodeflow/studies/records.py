@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.schemas import study_schemas, table_of
-from bigcodeflow.core.table import Table
 from bigcodeflow.report.overview import Section
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.runs import RecordedRun
@@ -33,15 +32,11 @@ class StudyRecord(NamedTuple):
         """The study that the result is of."""
         return installed_studies()[self.ref.stage]
 
-    def tables(self, store: Store) -> list[Table]:
-        """Return the tables that people read; raise ArtifactError if the result's file cannot be read."""
-        return self.study.tables(store.read(self.ref))
-
     def sections(self, store: Store) -> list[Section]:
-        """Return the tables as sections of a page."""
+        """Return the tables as sections of a page; raise ArtifactError if the result's file cannot be read."""
         study, stem = self.study, f"{self.ref.stage}-{self.ref.key[:12]}"
         found = []
-        for number, table in enumerate(self.tables(store)):
+        for number, table in enumerate(self.study.tables(store.read(self.ref))):
             lead = f"{study.title}: {self.title}. {study.description}" if number == 0 else ""
             found.append(Section(f"{stem}-{number}", table.title or study.title, lead, table))
         return found

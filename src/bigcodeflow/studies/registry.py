@@ -3,7 +3,8 @@
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from bigcodeflow.core.plugins import loaded_study, study_entries
 from bigcodeflow.core.settings import SettingOption, SettingsModel
@@ -43,8 +44,12 @@ class Study(Generic[S]):
         raise NotImplementedError
 
     def tables(self, rows: "pa.Table") -> list[Table]:
-        """Return the tables that people read of a result: first the summary, then the evidence."""
-        raise NotImplementedError
+        """Return the tables that people read of a result: first the summary, then the evidence.
+
+        By default the function of this name in the module `tables` of the study's package returns them.
+        """
+        module: Any = import_module(f"{type(self).__module__}.tables")
+        return cast("list[Table]", module.tables(rows))
 
     def subject(self, settings: S) -> str:
         """Return what these settings study, for the title of the page in Prefect."""

@@ -4,13 +4,11 @@ Mutants of each reference solution and contradictions of its test are executed. 
 models fail alike; ground truths and the quarantine list show which tasks need something that is missing.
 """
 
-import pyarrow as pa
 from pydantic import Field
 
 from bigcodeflow.config import Subset
 from bigcodeflow.core.schemas import AUDIT
 from bigcodeflow.core.settings import SET, SettingOption, SettingsModel
-from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.registry import Study
@@ -68,11 +66,6 @@ class Audit(Study[AuditConfig]):
         from bigcodeflow.studies.audit.study import audit
 
         return audit(settings, listener)
-
-    def tables(self, rows: pa.Table) -> list[Table]:
-        from bigcodeflow.studies.audit.tables import tables
-
-        return tables(rows)
 
     def subject(self, settings: AuditConfig) -> str:
         return f"{settings.environment}, {settings.subset}"

@@ -6,14 +6,12 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-import pyarrow as pa
 import yaml
 from pydantic import Field, field_validator
 
 from bigcodeflow.config import RunConfig, Split, Subset, load_settings
 from bigcodeflow.core.schemas import CHEATING
 from bigcodeflow.core.settings import SET, SettingOption, SettingsModel, merged
-from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.registry import Study
@@ -128,11 +126,6 @@ class Cheating(Study[CheatingConfig]):
         from bigcodeflow.studies.cheating.study import run_study
 
         return run_study(settings, listener)
-
-    def tables(self, rows: pa.Table) -> list[Table]:
-        from bigcodeflow.studies.cheating.tables import tables
-
-        return tables(rows)
 
     def subject(self, settings: CheatingConfig) -> str:
         from bigcodeflow.studies.cheating.study import study_title

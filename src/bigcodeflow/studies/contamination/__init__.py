@@ -1,12 +1,10 @@
 """Contamination: tasks whose prompts, solutions or tests are in a corpus, such as a model's training data."""
 
-import pyarrow as pa
 from pydantic import Field
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.schemas import CONTAMINATION
 from bigcodeflow.core.settings import SettingOption, SettingsModel
-from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.registry import Study
@@ -61,11 +59,6 @@ class Contamination(Study[ContaminationConfig]):
         from bigcodeflow.studies.contamination.searching import search_corpus
 
         return search_corpus(settings, listener)
-
-    def tables(self, rows: pa.Table) -> list[Table]:
-        from bigcodeflow.studies.contamination.tables import tables
-
-        return tables(rows)
 
     def subject(self, settings: ContaminationConfig) -> str:
         return f"{settings.dataset.source} in {settings.corpus}"

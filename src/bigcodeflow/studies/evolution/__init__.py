@@ -2,13 +2,11 @@
 
 from typing import Any, Self
 
-import pyarrow as pa
 from pydantic import Field, model_validator
 
 from bigcodeflow.config import RunConfig, Variant, load_settings
 from bigcodeflow.core.schemas import EVOLUTION
 from bigcodeflow.core.settings import SET, SettingOption, SettingsModel
-from bigcodeflow.core.table import Table
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.registry import Study
@@ -85,11 +83,6 @@ class Evolution(Study[EvolutionConfig]):
         from bigcodeflow.studies.evolution.study import run_study
 
         return run_study(settings, listener)
-
-    def tables(self, rows: pa.Table) -> list[Table]:
-        from bigcodeflow.studies.evolution.tables import tables
-
-        return tables(rows)
 
     def subject(self, settings: EvolutionConfig) -> str:
         from bigcodeflow.studies.evolution.study import study_title

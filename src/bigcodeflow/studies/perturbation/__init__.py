@@ -3,14 +3,12 @@
 A model that has memorized a task's text scores lower on variants of it; a model that solves tasks does not.
 """
 
-import pyarrow as pa
 from pydantic import Field, field_validator
 
 from bigcodeflow.config import RunConfig, SamplesConfig
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import PERTURBATION
 from bigcodeflow.core.settings import SettingsModel
-from bigcodeflow.core.table import Table
 from bigcodeflow.studies.perturbation.variants import checked_kinds
 from bigcodeflow.studies.registry import Study
 
@@ -47,8 +45,3 @@ class Perturbation(Study[PerturbationConfig]):
     title = "Perturbation"
     description = "How much less a model scores on variants of the tasks that mean the same, with intervals."
     schema = PERTURBATION
-
-    def tables(self, rows: pa.Table) -> list[Table]:
-        from bigcodeflow.studies.perturbation.tables import tables
-
-        return tables(rows)
