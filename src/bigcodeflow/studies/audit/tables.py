@@ -106,7 +106,7 @@ def shown(store: Store, task: str) -> OneTask:
         if mine:
             import pyarrow.compute as pc
 
-            own = rows.filter(pc.equal(rows["task_id"], mine[0]))
+            own = rows.filter(pc.field("task_id") == mine[0])
             commands = dict.fromkeys((row["method"], row["command"]) for row in own.to_pylist())
             again = Table.of(("found by", "shows it again"), list(commands), title="Commands")
             return OneTask([*tables(own), again], _code(store, record, mine[0]))
