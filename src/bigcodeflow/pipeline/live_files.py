@@ -1,4 +1,4 @@
-"""Files ``{store}/live/{run_id}.json`` of runs in progress: their content, reading them, removing those of killed runs."""
+"""Files ``{store}/live/{run_id}.json`` of runs in progress: their content, reading, and removal after a kill."""
 
 import socket
 from collections.abc import Sequence
