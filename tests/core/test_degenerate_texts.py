@@ -89,7 +89,7 @@ def _read_solution(row: dict, files: ModuleFiles) -> None:
         task_id="T/0", sample_index=0, variant="raw", sanitizer="none", verdict=verdict | facts | numbers | flags,
         prompt="", model=None, finish_reason=None, raw_answer=program, solution=program[::2], program=program, flags=(),
         findings=tuple(row["findings"]), test="", ground_truth="", ground_truth_status=None, ground_truth_trace="",
-        quarantined=False, rerun_command="",
+        quarantined=False, rerun_command="", row={},
     )  # fmt: skip
     assert "\x1b" not in detail_markdown(detail)
     assert render_detail(detail)

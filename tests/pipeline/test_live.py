@@ -18,7 +18,8 @@ from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.progress import OpenItem, Status
 from bigcodeflow.pipeline import live
-from bigcodeflow.pipeline.live import live_run, remove_left_over
+from bigcodeflow.pipeline.live import live_run
+from bigcodeflow.pipeline.live_files import remove_left_over
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import open_store
@@ -95,9 +96,9 @@ def test_the_stage_that_others_wait_for_comes_first(tmp_path: Path) -> None:
         for title, status in (("execution", Status(1, [OpenItem("T/1", since, 1.0)])), ("generation", Status())):
             run.begin(title, lambda *_: None)(1, 2, "", status)
         content = run.content()
-        assert (content["stage"], len(content["executing"])) == ("generation", 1)
+        assert (content.stage, len(content.executing)) == ("generation", 1)
         run.finish("generation")
-        assert run.content()["stage"] == "execution"
+        assert run.content().stage == "execution"
 
 
 @pytest.mark.parametrize("error", [DatasetError("no such task"), KeyboardInterrupt()])
@@ -133,7 +134,7 @@ def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "live").write_text("no folder")
     with live_run(config_in(tmp_path), open_store(tmp_path / "store")) as run:
-        assert run.content()["stage"] == ""
+        assert run.content().stage == ""
     assert (tmp_path / "store" / "live").read_text() == "no folder"
 
 

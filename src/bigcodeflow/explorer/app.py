@@ -24,10 +24,10 @@ from bigcodeflow.core.errors import BigCodeFlowError, error_message
 from bigcodeflow.core.listening import is_loopback, is_own_name, name_of
 from bigcodeflow.explorer import changes, comparison_pages, recommend_page, run_pages, sample_pages, study_pages
 from bigcodeflow.explorer.catalog import Catalog
-from bigcodeflow.explorer.live import live_runs
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
 from bigcodeflow.explorer.rendering import POLICY, Renderer, assets, vega
 from bigcodeflow.explorer.search_index import SampleIndex
+from bigcodeflow.pipeline.live_files import live_runs
 from bigcodeflow.results.statistics import student_quantile
 
 #: Headers of all responses.

@@ -1,9 +1,7 @@
 """Changes of scores since the previous night, and trends over the nights."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,76 +10,31 @@ from bigcodeflow.explorer.pages import Page, Visit
 from bigcodeflow.report import charts
 from bigcodeflow.report.charts import ScorePoint, Spec
 from bigcodeflow.report.overview import score_point
-from bigcodeflow.results.comparison.paired_tests import SIGNIFICANCE_LEVEL, holm, mcnemar, score_interval, sign_flip_p
+from bigcodeflow.results.comparison.changes import Change, adjusted, cause_of, change_of
 from bigcodeflow.results.formatting import disambiguated
-from bigcodeflow.results.models import Row
-from bigcodeflow.results.statistics import Interval, student_quantile
 
 #: Runs that started at most this long before the newest run belong to the last night.
 _NIGHT = timedelta(hours=24)
 _KEPT_AS = "changes"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Change from the previous run with other verdicts to the latest run of a series, on the tasks that both score.
+def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change[ListedRun]]:
+    """Return the changes of all series that have two runs with different verdicts, significant drops first.
 
-    Shares are in 0..1.
+    A change is that from the previous run with other verdicts to the latest run of its series.
     """
-
-    earlier: ListedRun
-    later: ListedRun
-    earlier_score: float
-    later_score: float
-    difference: float
-    """Later score minus earlier score."""
-    interval: Interval
-    """95 % interval of the difference: Tango's for one sample per task, else Student's over tasks."""
-    p: float
-    """p-value of McNemar's test for one sample per task, else of the sign-flip test over tasks."""
-    p_holm: float
-    """p adjusted by Holm's method over all series."""
-    n_tasks: int
-    n_better: int
-    n_worse: int
-    """Number of tasks with a smaller share of passing samples than before."""
-
-    @property
-    def significant(self) -> bool:
-        """True if p_holm is below 0.05: chance alone gives such a difference in less than 5 % of nights."""
-        return self.p_holm < SIGNIFICANCE_LEVEL
-
-    @property
-    def is_worse(self) -> bool:
-        """True if the score dropped significantly."""
-        return self.significant and self.difference < 0
-
-    @property
-    def cause(self) -> str:
-        """Text about other differences of the two runs; setting and tasks are equal in a series."""
-        same = self.earlier.generation_key == self.later.generation_key
-        found = ["the same answers, judged again" if same else "answered again"]
-        if self.earlier.environment_sha != self.later.environment_sha:
-            found.append("another environment")
-        if self.earlier.harness_version != self.later.harness_version:
-            found.append("another version of the judge")
-        return ", ".join(found)
-
-
-def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change]:
-    """Return the changes of all series that have two runs with different verdicts, significant drops first."""
-    found: Sequence[Change] | None = version.memory.get(_KEPT_AS)
+    found: Sequence[Change[ListedRun]] | None = version.memory.get(_KEPT_AS)
     if found is None:
         found = version.memory[_KEPT_AS] = _changes(catalog, version)
     return found
 
 
-def worse(changes: Sequence[Change]) -> list[Change]:
+def worse(changes: Sequence[Change[ListedRun]]) -> list[Change[ListedRun]]:
     """Return the significant drops, in the order of ``changes``."""
     return [change for change in changes if change.is_worse]
 
 
-def _changes(catalog: Catalog, version: CatalogVersion) -> list[Change]:
+def _changes(catalog: Catalog, version: CatalogVersion) -> list[Change[ListedRun]]:
     pairs = [pair for runs in version.series.values() if (pair := _pair(runs))]
     asked = [
         {
@@ -95,9 +48,7 @@ def _changes(catalog: Catalog, version: CatalogVersion) -> list[Change]:
         for place, (earlier, later) in enumerate(pairs)
     ]
     rows = version.rows("changes", pairs=json.dumps(asked)) if asked else []
-    found = [_change(*pairs[row["place"]], row) for row in rows]
-    adjusted = holm([change.p for change in found])
-    found = [replace(change, p_holm=p) for change, p in zip(found, adjusted, strict=True)]
+    found = adjusted([_change(*pairs[row.pop("place")], row) for row in rows])
     return sorted(found, key=lambda change: (not change.is_worse, change.difference, change.later.title))
 
 
@@ -108,32 +59,14 @@ def _pair(runs: Sequence[ListedRun]) -> tuple[ListedRun, ListedRun] | None:
     return (earlier, later) if earlier and later.execution_key and later.variant else None
 
 
-def _change(earlier: ListedRun, later: ListedRun, row: Row) -> Change:
-    n_tasks, better, worse_tasks = row["n_tasks"], row["n_better"], row["n_worse"]
-    if row["single"]:
-        interval, p = score_interval(better, worse_tasks, n_tasks), mcnemar(better, worse_tasks)
-    else:
-        interval = _student(row["difference"], row["deviation"], n_tasks)
-        p = sign_flip_p(row["differences"])
-    return Change(
-        earlier=earlier,
-        later=later,
-        earlier_score=row["earlier_score"],
-        later_score=row["later_score"],
-        difference=row["difference"],
-        interval=interval,
-        p=p,
-        p_holm=p,
-        n_tasks=n_tasks,
-        n_better=better,
-        n_worse=worse_tasks,
-    )
-
-
-def _student(difference: float, deviation: float | None, n_tasks: int) -> Interval:
-    """Return Student's interval of the mean of paired differences; comparisons of two runs use resampling instead."""
-    spread = student_quantile(n_tasks - 1) * deviation / math.sqrt(n_tasks) if deviation and n_tasks > 1 else 0.0
-    return Interval(max(-1.0, difference - spread), min(1.0, difference + spread))
+def _change(earlier: ListedRun, later: ListedRun, row: Mapping[str, Any]) -> Change[ListedRun]:
+    """Test a change, from a row of ``sql/explorer/changes.sql``; setting and tasks are equal in a series."""
+    differing = {
+        "another environment": earlier.environment_sha != later.environment_sha,
+        "another version of the judge": earlier.harness_version != later.harness_version,
+    }
+    cause = cause_of(same_answers=earlier.generation_key == later.generation_key, differing=differing)
+    return change_of(earlier, later, **row, cause=cause)
 
 
 def changes_page(visit: Visit) -> Page:

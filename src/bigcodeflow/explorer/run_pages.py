@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.explorer.catalog import ListedRun, utc
 from bigcodeflow.explorer.changes import changes_of, worse
-from bigcodeflow.explorer.live import live_runs
 from bigcodeflow.explorer.pages import ROWS, Page, Portion, Visit
+from bigcodeflow.pipeline.live_files import live_runs
 from bigcodeflow.report import overview
 from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, reported_run

@@ -5,10 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import duckdb
-
 from bigcodeflow.core.difficulty import LEVELS, Difficulty, published_solve_rates
-from bigcodeflow.core.parquet import duckdb_path
 from bigcodeflow.explorer.catalog import ListedRun
 from bigcodeflow.explorer.pages import ROWS, NotThereError, Page, Portion, Visit
 from bigcodeflow.explorer.rendering import duration
@@ -22,7 +19,6 @@ from bigcodeflow.results.inspection.samples import (
     reason,
     sections,
 )
-from bigcodeflow.results.models import Row
 
 _WORD = re.compile(r'"[^"]+"|\S+')
 _MOST_WORDS = 8
@@ -184,7 +180,6 @@ def sample(visit: Visit) -> Page:
         raise NotThereError(f"run {run.record} has no sample {index} of task {task_id[:200]!r} so judged")
     detail = fitting[0]
     before, after = _neighbours(visit, run, task_id)
-    answer = _answer(visit, run, detail)
     return Page(
         "sample.html",
         {
@@ -196,8 +191,7 @@ def sample(visit: Visit) -> Page:
             "solve_rate": published_solve_rates().get(task_id),
             "pass_share": visit.version.pass_shares.get(task_id),
             "sections": [_section(one, detail) for one in sections(detail)],
-            "steps": _steps(detail, answer),
-            "answer": answer,
+            "steps": _steps(detail),
             "before": before,
             "after": after,
             "elsewhere": _elsewhere(visit, run, task_id),
@@ -218,23 +212,11 @@ def _section(section: Any, detail: SampleDetail) -> dict[str, Any]:
     }
 
 
-def _answer(visit: Visit, run: ListedRun, detail: SampleDetail) -> Row | None:
-    """Read data on how the answer was made; None if the store lacks it or has it in another format."""
-    path = visit.catalog.recorded(run).path_if_kept("generation")
-    if path is None:
-        return None
-    asked = {"file": duckdb_path(path), "task_id": detail.task_id, "sample_index": detail.sample_index}
-    try:
-        return next(iter(visit.version.rows("answer", **asked)), None)
-    except duckdb.Error:  # for example a table of an earlier version
-        return None
-
-
-def _steps(detail: SampleDetail, answer: Row | None) -> list[tuple[str, str, str]]:
+def _steps(detail: SampleDetail) -> list[tuple[str, str, str]]:
     """Return the stages of the sample, each with its name, duration and result."""
-    verdict = detail.verdict
+    verdict, answer = detail.verdict, detail.row
     steps = []
-    if answer is not None and answer["provider"] != "imported":
+    if answer["provider"] not in (None, "imported"):
         tokens = [f"{answer[name]:,} {words}" for name, words in _TOKENS.items() if answer[name] is not None]
         tokens += [f"{answer['cost_usd']:,.6f} USD"] if answer["cost_usd"] is not None else []
         ended = f"ended with {answer['finish_reason']}" if answer["finish_reason"] else ""
@@ -286,7 +268,7 @@ def _elsewhere(visit: Visit, run: ListedRun, task_id: str) -> list[dict[str, Any
     rows = visit.version.rows(
         "elsewhere", artifacts=sorted({other.execution_key for other in others if other.execution_key}), task_id=task_id
     )
-    outcomes: dict[tuple[str, str | None, str | None], list[Row]] = {}
+    outcomes: dict[tuple[str, str | None, str | None], list[dict[str, Any]]] = {}
     for row in rows:
         outcomes.setdefault((row["artifact"], row["variant"], row["sanitizer"]), []).append(row)
     found = [

@@ -5,7 +5,7 @@ common in imported runs, are left out. See docs/exporting.md.
 """
 
 from bigcodeflow.exporting.every_eval_ever import Evaluator, Relationship, write_every_eval_ever
-from bigcodeflow.exporting.exported_run import ExportedRun, ExportedSample, exported_run
+from bigcodeflow.exporting.exported_run import ExportedRun, exported_run
 from bigcodeflow.exporting.inspect_log import write_inspect_log
 from bigcodeflow.exporting.model_repository import Proposal, propose_eval_results
 from bigcodeflow.exporting.trackers import TrackedRun, log_to_mlflow, log_to_wandb
@@ -13,7 +13,6 @@ from bigcodeflow.exporting.trackers import TrackedRun, log_to_mlflow, log_to_wan
 __all__ = [
     "Evaluator",
     "ExportedRun",
-    "ExportedSample",
     "Proposal",
     "Relationship",
     "TrackedRun",

@@ -15,8 +15,9 @@ from typing import Any, Literal, NamedTuple
 
 import bigcodeflow
 from bigcodeflow.core.schemas import UNKNOWN
-from bigcodeflow.exporting.exported_run import ExportedRun, ExportedSample
+from bigcodeflow.exporting.exported_run import ExportedRun, messages_of
 from bigcodeflow.results.formatting import json_text
+from bigcodeflow.results.inspection.samples import SampleDetail
 from bigcodeflow.results.models import Row
 from bigcodeflow.store import write_atomically
 
@@ -215,12 +216,12 @@ def _lines(run: ExportedRun, log: Mapping[str, Any]) -> Iterator[dict[str, Any]]
             yield common | _line(run, sample, passed=sample.passed)
 
 
-def _line(run: ExportedRun, sample: ExportedSample, *, passed: bool) -> dict[str, Any]:
+def _line(run: ExportedRun, sample: SampleDetail, *, passed: bool) -> dict[str, Any]:
     row = sample.row
     reference = [row["canonical_solution"]]
     asked = {"raw": sample.prompt, "reference": reference}
     identity = json.dumps(asked, sort_keys=True, separators=(",", ":"))
-    formatted = "\n\n".join(turn["content"] for turn in sample.messages)
+    formatted = "\n\n".join(turn["content"] for turn in messages_of(sample))
     facts = {name: row[name] for name in _SAMPLE_FACTS} | sample.measurements
     usage = None
     if row["prompt_tokens"] is not None and row["completion_tokens"] is not None:
@@ -250,7 +251,7 @@ def _line(run: ExportedRun, sample: ExportedSample, *, passed: bool) -> dict[str
     }
 
 
-def _attribution(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
+def _attribution(run: ExportedRun, sample: SampleDetail) -> dict[str, Any]:
     return {
         "turn_idx": 0,
         # For imported results the program may be known without the answer.

@@ -3,12 +3,11 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import UNKNOWN
@@ -17,10 +16,10 @@ from bigcodeflow.generation.providers import PROVIDERS
 from bigcodeflow.leaderboard.entries import RunLink
 from bigcodeflow.leaderboard.measured_entries import run_link
 from bigcodeflow.results import models
-from bigcodeflow.results.exports import failure_details
 from bigcodeflow.results.formatting import named_model, overall
-from bigcodeflow.results.inspection.samples import measured, tables_of
+from bigcodeflow.results.inspection.samples import SampleDetail, details_of
 from bigcodeflow.results.models import Row
+from bigcodeflow.results.run_tables import open_tables, tables_of
 from bigcodeflow.results.runs import RecordedRun
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 _SUFFIX = re.compile(r"\.(parquet|jsonl(\.gz)?)$")
 #: Providers that serve only models of their own: they are the model's developer too.
 _DEVELOPERS = frozenset({"anthropic", "google", "mistral", "openai"})
-#: Measurements of a sample, with the unit in the name.
-_MEASURED = ("wall_seconds", "cpu_seconds", "max_rss_mib")
 _USAGE = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd")
 
 
@@ -50,35 +47,6 @@ class ExportedModel(NamedTuple):
     def name(self) -> str:
         """Name of the model without its organisation."""
         return self.id.rpartition("/")[2]
-
-
-class ExportedSample(NamedTuple):
-    """One sample; the row holds the columns of ``sql/exported_samples.sql``."""
-
-    row: Row
-    prompt: str
-    """Text of the task in the run's split."""
-    messages: Sequence[Mapping[str, str]]
-    """Messages that the model was sent, as role and content; the prompt alone if the request was not kept."""
-    answer: str | None
-    """Raw answer; None if the store has none, as for imported results."""
-    program: str | None
-    """Text that was executed; None if the store has none."""
-
-    @property
-    def passed(self) -> bool | None:
-        """True if the sample passed; None if it was not judged."""
-        return None if self.row["status"] == "infra_error" else self.row["status"] == "pass"
-
-    @property
-    def failures(self) -> str:
-        """Failed tests, each with its traceback; empty for a pass."""
-        return "\n".join(f"{test}\n{trace}" for test, trace in failure_details(self.row).items())
-
-    @property
-    def measurements(self) -> dict[str, float]:
-        """Measurements of the sandbox by name; missing ones are left out."""
-        return {name: self.row[name] for name in _MEASURED if measured(self.row[name])}
 
 
 class ExportedRun:
@@ -198,24 +166,10 @@ class ExportedRun:
         }
         return {name: value for name, value in found.items() if value}
 
-    def samples(self) -> Iterator[ExportedSample]:
+    def samples(self) -> Iterator[SampleDetail]:
         """Yield every sample of the variant and sanitizer, in the order of the tasks."""
         chosen = {"variant": self.variant, "sanitizer": self.sanitizer}
-        for row in models.rows_from(self._connection.execute(models.sql_of("exported_samples"), chosen)):
-            yield self._sample(row)
-
-    def _sample(self, row: Row) -> ExportedSample:
-        prompt = row["instruct_prompt"] if self.recorded.split == "instruct" else row["complete_prompt"]
-        program = None
-        if row["solution"] is not None:
-            program = executed_program(
-                code_prompt=row["code_prompt"],
-                solution=row["solution"],
-                variant=self.variant,
-            )
-        # For imported results without kept answers, the table holds the programs instead.
-        answer = None if row["provider"] == "imported" or row["error"] else row["raw_text"]
-        return ExportedSample(row, prompt, _messages(row["request"], prompt), answer, program)
+        return details_of(self.recorded, self._connection, "variant = $variant AND sanitizer = $sanitizer", **chosen)
 
     @cached_property
     def _metrics(self) -> list[Row]:
@@ -236,7 +190,8 @@ def exported_run(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
     Raises:
         ArtifactError: tasks, verdicts or (on first use) scores are not in the store, or the variant has no verdicts.
     """
-    with tables_of(run) as (connection, _):
+    run.path("dataset")  # raises if the tasks are gone
+    with open_tables([tables_of(run)]) as connection:
         kinds = models.rows_of(connection, "comparison_kinds")
         preferred = run.config.get("sanitizing", {}).get("mode")
         fitting = [kind for kind in kinds if variant in ("", kind["variant"])]
@@ -247,11 +202,11 @@ def exported_run(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
         yield ExportedRun(run, connection, kind)
 
 
-def _messages(request: str | None, prompt: str) -> list[dict[str, str]]:
-    """Return the messages of a stored request; for an unknown format, return the prompt alone."""
-    alone = [{"role": "user", "content": prompt}]
+def messages_of(sample: SampleDetail) -> list[dict[str, str]]:
+    """Return the messages sent to the model, as role and content; the prompt alone if the request is not known."""
+    alone = [{"role": "user", "content": sample.prompt}]
     try:
-        body = json.loads(request or "")
+        body = json.loads(sample.row["request"] or "")
     except ValueError:
         return alone
     if not isinstance(body, dict):

@@ -17,10 +17,10 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import bigcodeflow
 from bigcodeflow.core.display_text import markdown_block, markdown_text
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.exporting.exported_run import ExportedRun, ExportedSample
+from bigcodeflow.exporting.exported_run import ExportedRun, messages_of
 from bigcodeflow.results.exports import failure_details
 from bigcodeflow.results.formatting import plain
-from bigcodeflow.results.models import Row
+from bigcodeflow.results.inspection.samples import SampleDetail
 from bigcodeflow.store import write_atomically
 
 _VERSION = 2
@@ -191,7 +191,7 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _sample(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
+def _sample(run: ExportedRun, sample: SampleDetail) -> dict[str, Any]:
     row = sample.row
     usage = {_model(run): _tokens(row)} if row["completion_tokens"] is not None else {}
     answer = [] if sample.answer is None else [_answer(run, sample)]
@@ -202,7 +202,7 @@ def _sample(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
         "epoch": row["sample_index"] + 1,
         "input": sample.prompt,
         "target": row["canonical_solution"],
-        "messages": [*({**turn, "source": "input"} for turn in sample.messages), *answer],
+        "messages": [*({**turn, "source": "input"} for turn in messages_of(sample)), *answer],
         "output": _output(run, sample, answer),
         "scores": {_SCORER: _score(sample)} if sample.passed is not None else None,
         "metadata": facts,
@@ -210,12 +210,12 @@ def _sample(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
         "events": [],
         "model_usage": usage,
         "uuid": _identifier(run, row["task_id"], str(row["sample_index"])),
-        "error": _error(row) if sample.passed is None else None,
+        "error": _error(sample.row) if sample.passed is None else None,
         "attachments": {},
     }
 
 
-def _answer(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
+def _answer(run: ExportedRun, sample: SampleDetail) -> dict[str, Any]:
     """Make the assistant's message."""
     content: Any = sample.answer
     if sample.row["reasoning"]:
@@ -226,7 +226,7 @@ def _answer(run: ExportedRun, sample: ExportedSample) -> dict[str, Any]:
     return {"role": "assistant", "content": content, "source": source, "model": sample.row["served_model"]}
 
 
-def _output(run: ExportedRun, sample: ExportedSample, answer: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _output(run: ExportedRun, sample: SampleDetail, answer: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     row = sample.row
     reason = _STOP_REASONS.get(row["finish_reason"] or "", "unknown")
     return {
@@ -239,7 +239,7 @@ def _output(run: ExportedRun, sample: ExportedSample, answer: Sequence[Mapping[s
     }
 
 
-def _score(sample: ExportedSample) -> dict[str, Any]:
+def _score(sample: SampleDetail) -> dict[str, Any]:
     row = sample.row
     facts = {name: row[name] for name in _VERDICT_FACTS if row[name] not in ("", False)} | sample.measurements
     facts["tests"] = {test["name"]: test["outcome"] for test in row["tests"] or ()}
@@ -251,7 +251,7 @@ def _score(sample: ExportedSample) -> dict[str, Any]:
     }
 
 
-def _explanation(sample: ExportedSample) -> str:
+def _explanation(sample: SampleDetail) -> str:
     """Write program and failures as Markdown: the viewer renders it, and Python outside of a block would lose lines."""
     parts = [markdown_block(sample.program, "python")] if sample.program is not None else []
     for test, trace in failure_details(sample.row).items():
@@ -259,7 +259,7 @@ def _explanation(sample: ExportedSample) -> str:
     return "\n\n".join(parts)
 
 
-def _error(row: Row) -> dict[str, str]:
+def _error(row: Mapping[str, Any]) -> dict[str, str]:
     """Return the reason why a sample was not judged, in Inspect's form of an error."""
     text = f"not judged, for a reason outside of the sample: {row['exit']}"
     return {"message": text, "traceback": row["module_trace"], "traceback_ansi": row["module_trace"]}

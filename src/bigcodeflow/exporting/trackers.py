@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.errors import ConfigError, PublishingError, error_message
-from bigcodeflow.exporting.exported_run import ExportedRun, ExportedSample
+from bigcodeflow.exporting.exported_run import ExportedRun
+from bigcodeflow.results.inspection.samples import SampleDetail
 
 #: Columns of the sample table that trackers receive.
 SAMPLE_COLUMNS = ("task_id", "sample_index", "status", "failure_kind", "prompt", "answer", "program", "failures")
@@ -178,7 +179,7 @@ def _sample_rows(run: ExportedRun) -> Iterator[dict[str, Any]]:
     return (_sample_row(sample) for sample in run.samples())
 
 
-def _sample_row(sample: ExportedSample) -> dict[str, Any]:
+def _sample_row(sample: SampleDetail) -> dict[str, Any]:
     texts: Mapping[str, Any] = {
         "prompt": sample.prompt,
         "answer": sample.answer,

@@ -4,9 +4,10 @@ Snapshots are stored in ``{store}/leaderboard/``: one file each, never changed a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Literal, NamedTuple
 
 import pyarrow.compute as pc
@@ -24,7 +25,7 @@ from bigcodeflow.leaderboard.entries import (
     points,
     score,
 )
-from bigcodeflow.results.comparison.paired_tests import mean_interval
+from bigcodeflow.results.comparison.changes import Change, adjusted, cause_of, change_of
 from bigcodeflow.results.statistics import Interval
 from bigcodeflow.store import Store, locked, open_store
 
@@ -117,7 +118,8 @@ class ScoreChange(NamedTuple):
     before: LeaderboardEntry
     after: LeaderboardEntry
     interval: Interval | None
-    """95 % interval of the difference, paired over tasks, as shares; None where the verdicts are not in the store."""
+    """95 % interval of the difference on the tasks that both judged, as shares; None where the verdicts are not in the
+    store."""
     regression: bool
     cause: str
     """Other differences between the two runs; empty if one of the entries has no run."""
@@ -152,14 +154,15 @@ def changes(
 ) -> Changes:
     """Compare two leaderboards entry by entry.
 
-    A drop is a regression if the 95 % interval of the paired difference over tasks lies below 0. Pairing removes the
-    difficulty of the tasks, so this interval is far narrower than the intervals of the two scores. If the verdicts of
-    a run are gone, and for published figures, a drop of more than max_drop_points percentage points is a regression.
+    A drop is a regression if it is worse beyond chance, as the explorer tests it: see
+    :class:`~bigcodeflow.results.comparison.changes.Change`. If the verdicts of a run are gone, and for published
+    figures, a drop of more than max_drop_points percentage points is a regression.
     """
     old, new = ({entry.identity: entry for entry in entries} for entries in (before, after))
     kept = [(old[identity], new[identity]) for identity in new if identity in old]
     moved = [pair for pair in kept if pair[0].pass_at_1 != pair[1].pass_at_1]
-    found = [_change(*pair, open_store(store_root), max_drop_points) for pair in moved]
+    n_judged_again = sum(_artifact(before, "execution") != _artifact(after, "execution") for before, after in kept)
+    found = _scored(moved, open_store(store_root), max(0, n_judged_again - len(moved)), max_drop_points)
     return Changes(
         new=tuple(entry for identity, entry in new.items() if identity not in old),
         gone=tuple(entry for identity, entry in old.items() if identity not in new),
@@ -168,23 +171,47 @@ def changes(
     )
 
 
-def _change(before: LeaderboardEntry, after: LeaderboardEntry, store: Store, max_drop_points: float) -> ScoreChange:
-    old, new = _task_scores(before, store), _task_scores(after, store)
-    interval = None
-    # 1e-9: 0.50 - 0.49 is 0.010000000000000009 in binary, and no more than one point.
-    regression = 100 * (before.pass_at_1 - after.pass_at_1) > max_drop_points + 1e-9
-    if old and old.keys() == new.keys():
-        # Four verdicts that all changed in the same direction do not count as proof: see docs/statistics.md.
-        interval = mean_interval([new[task_id] - old[task_id] for task_id in sorted(old)])
-        regression = interval.high < 0
-    return ScoreChange(before, after, interval, regression, _cause(before, after))
+def _scored(
+    moved: Sequence[tuple[LeaderboardEntry, LeaderboardEntry]], store: Store, n_others: int, max_drop_points: float
+) -> Iterator[ScoreChange]:
+    """Yield the changes, of which tests are adjusted for one another and for ``n_others`` with equal scores."""
+    tested = [_tested(before, after, store) for before, after in moved]
+    results = iter(adjusted([change for change in tested if change], n_others))
+    for (before, after), known in zip(moved, tested, strict=True):
+        if known:
+            change = next(results)
+            yield ScoreChange(before, after, change.interval, change.is_worse, change.cause)
+        else:
+            # 1e-9: 0.50 - 0.49 is 0.010000000000000009 in binary, and no more than one point.
+            regression = 100 * (before.pass_at_1 - after.pass_at_1) > max_drop_points + 1e-9
+            yield ScoreChange(before, after, None, regression, _cause(before, after))
 
 
-def _task_scores(entry: LeaderboardEntry, store: Store) -> dict[str, float]:
-    """Return the share of passing samples of each task; an empty dict if the verdicts are not in the store."""
-    key = entry.run.artifacts.get("execution") if entry.run else None
+def _tested(before: LeaderboardEntry, after: LeaderboardEntry, store: Store) -> Change[LeaderboardEntry] | None:
+    """Test a change on the tasks that both judged; None if the verdicts are not in the store."""
+    old, new = _verdicts(before, store), _verdicts(after, store)
+    common = sorted(old.keys() & new.keys())
+    if not common:
+        return None
+    shares = [fmean(old[task_id]) for task_id in common]
+    return change_of(
+        before,
+        after,
+        earlier_score=fmean(shares),
+        differences=[fmean(new[task_id]) - share for task_id, share in zip(common, shares, strict=True)],
+        n_tasks=len(common),
+        single=all(len(old[task_id]) == len(new[task_id]) == 1 for task_id in common),
+        cause=_cause(before, after),
+    )
+
+
+def _verdicts(entry: LeaderboardEntry, store: Store) -> dict[str, list[bool]]:
+    """Return the outcomes of each task's judged samples; empty if the verdicts are not in the store."""
+    key = _artifact(entry, "execution")
     part = store.part("execution", key) if key else None
     scored = (pc.field("variant") == "calibrated") & (pc.field("sanitizer") == (entry.sanitizer or UNKNOWN))
+    # An infra_error says nothing about the sample: counting it would make it a fail.
+    scored &= pc.field("status") != "infra_error"
     try:
         rows = read_artifact(part, ["task_id", "status"], filters=scored).to_pylist() if part else []
     except ArtifactError:
@@ -192,21 +219,23 @@ def _task_scores(entry: LeaderboardEntry, store: Store) -> dict[str, float]:
     outcomes: dict[str, list[bool]] = defaultdict(list)
     for row in rows:
         outcomes[row["task_id"]].append(row["status"] == "pass")
-    return {task_id: sum(passed) / len(passed) for task_id, passed in outcomes.items()}
+    return outcomes
 
 
 def _cause(before: LeaderboardEntry, after: LeaderboardEntry) -> str:
     if before.run is None or after.run is None:
         return ""
-    same_answers = before.run.artifacts.get("generation") == after.run.artifacts.get("generation")
-    found = ["the same answers, judged again" if same_answers else "other answers"]
-    if before.environment_sha != after.environment_sha:
-        found.append("another environment")
-    if before.run.artifacts.get("dataset") != after.run.artifacts.get("dataset"):
-        found.append("another dataset")
-    if before.source != after.source:
-        found.append(f"{before.source} then {after.source}")
-    return ", ".join(found)
+    same_answers = _artifact(before, "generation") == _artifact(after, "generation")
+    differing = {
+        "another environment": before.environment_sha != after.environment_sha,
+        "another dataset": _artifact(before, "dataset") != _artifact(after, "dataset"),
+        f"{before.source} then {after.source}": before.source != after.source,
+    }
+    return cause_of(same_answers=same_answers, differing=differing)
+
+
+def _artifact(entry: LeaderboardEntry, name: str) -> str | None:
+    return entry.run.artifacts.get(name) if entry.run else None
 
 
 def change_line(change: ScoreChange) -> str:

@@ -5,7 +5,6 @@ at a URL the file is in this machine's replica: other machines do not see it. A 
 run on this machine removes it, or else retention.
 """
 
-import json
 import logging
 import os
 import socket
@@ -15,25 +14,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import psutil
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
+from bigcodeflow.pipeline.live_files import LIVE_FOLDER, ExecutingSample, LiveState, remove_left_over
 from bigcodeflow.pipeline.outputs import model_name, run_title
 from bigcodeflow.pipeline.stages import STAGES, Listener
 from bigcodeflow.store import ArtifactRef, Store, write_atomically
 
-LIVE_FOLDER = "live"
-
 _SECONDS_BETWEEN_WRITES = 2.0
-#: Age at which an unchanged file of another machine counts as left by a killed run.
-_ABANDONED = timedelta(days=1)
-#: Tolerance in comparing start times: a later process only reuses the process id in the file.
-_CLOCK_SECONDS = 2.0
 _ORDER = tuple(spec.title for spec in STAGES.values())
 
 logger = logging.getLogger(__name__)
@@ -130,38 +121,38 @@ class LiveRun:
             "run the same again, and it goes on from there"
         )
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> LiveState:
         """Return the content of the file."""
-        now, config, stages = datetime.now(UTC), self._config, self._at_work()
+        config, stages = self._config, self._at_work()
         first = stages[0].state if stages else StageProgress("")
         status = next((stage.state.status for stage in stages if stage.state.status.longest), NO_STATUS)
-        return {
-            "run_id": self._run_id,
-            "name": run_title(config),
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "started_at": self._started_at.isoformat(timespec="seconds"),
-            "updated_at": now.isoformat(timespec="seconds"),
-            "stage": first.title,
-            "done": first.finished,
-            "total": first.total,
-            "eta_seconds": first.eta_seconds,
-            "note": first.note,
-            "open": status.open_items,
-            "executing": [
-                {
-                    "task_id": item.task_id,
-                    "variant": item.variant or "check",
-                    "sample_id": item.sample_index,
-                    "since": item.since.isoformat(timespec="milliseconds"),
-                    "limit_seconds": item.limit_seconds,
-                }
+        return LiveState(
+            run_id=self._run_id,
+            name=run_title(config),
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            started_at=self._started_at,
+            updated_at=datetime.now(UTC),
+            stage=first.title,
+            done=first.finished,
+            total=first.total,
+            eta_seconds=first.eta_seconds,
+            note=first.note,
+            open=status.open_items,
+            executing=tuple(
+                ExecutingSample(
+                    task_id=item.task_id,
+                    variant=item.variant or "check",
+                    sample_id=item.sample_index,
+                    since=item.since,
+                    limit_seconds=item.limit_seconds,
+                )
                 for item in status.longest
-            ],
-            "model": model_name(config),
-            "split": config.dataset.split,
-            "subset": config.dataset.subset,
-        }
+            ),
+            model=model_name(config),
+            split=config.dataset.split,
+            subset=config.dataset.subset,
+        )
 
     def _at_work(self) -> list[_LiveStage]:
         """Return the stages at work in the order of a run; execution may overlap with generation."""
@@ -178,7 +169,7 @@ class LiveRun:
                 stage.is_fresh = False
 
     def _write(self) -> None:
-        content = json.dumps(self.content()).encode()
+        content = self.content().model_dump_json().encode()
         with self._lock:
             if not self._may_write:
                 return
@@ -223,28 +214,3 @@ def live_run(
         raise KeyboardInterrupt(run.kept()) from None
     finally:
         run.end()
-
-
-def remove_left_over(folder: Path) -> None:
-    """Remove the live files of killed runs."""
-    now = datetime.now(UTC)
-    for path in sorted(folder.glob("*")) if folder.is_dir() else ():
-        with suppress(OSError):
-            age = now - datetime.fromtimestamp(path.stat().st_mtime, UTC)
-            if age > _ABANDONED or (path.suffix == ".json" and _has_ended(path)):
-                path.unlink(missing_ok=True)
-
-
-def _has_ended(path: Path) -> bool:
-    """Tell if a process of this machine wrote the file and has ended."""
-    try:
-        content = json.loads(path.read_bytes())
-        if content["host"] != socket.gethostname():
-            return False
-        started_at = datetime.fromisoformat(content["started_at"]).timestamp()
-        began_at: float = psutil.Process(content["pid"]).create_time()
-    except psutil.NoSuchProcess:
-        return True
-    except (psutil.Error, OSError, ValueError, TypeError, KeyError):
-        return False
-    return began_at > started_at + _CLOCK_SECONDS

@@ -19,7 +19,7 @@ from bigcodeflow.core.schemas import DERIVED_FOLDER, STAGE_FOLDERS
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
 from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
-from bigcodeflow.pipeline.live import LIVE_FOLDER
+from bigcodeflow.pipeline.live_files import LIVE_FOLDER
 from bigcodeflow.results.run_settings import setting_of
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import StoredFolder, open_store

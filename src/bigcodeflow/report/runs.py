@@ -1,6 +1,6 @@
 """The recorded runs of a report, their labels, and their tables as a single database."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -8,23 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS
 from bigcodeflow.results import models
 from bigcodeflow.results.formatting import overall
 from bigcodeflow.results.models import Row, database, rows_from, views
+from bigcodeflow.results.run_tables import open_tables, tables_of
 from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, recorded_runs, titles
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-#: Views, each with its artifact of a run and its schema.
-_VIEWS = {
-    "tasks": ("dataset", TASKS),
-    "samples": ("generation", SAMPLES),
-    "solutions": ("sanitizing", SOLUTIONS),
-    "ground_truths": ("ground_truth", VERDICTS),
-    "verdicts": ("execution", VERDICTS),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,48 +79,17 @@ def reported_run(run: RecordedRun, metrics: Sequence[Row]) -> ReportedRun:
 
 @contextmanager
 def opened(runs: Sequence[ReportedRun]) -> Iterator["DuckDBPyConnection"]:
-    """Open a database with views ``tasks``, ``samples``, ``solutions``, ``ground_truths``, ``verdicts`` over all runs.
+    """Open the tables of the runs, see ``open_tables``; raise ArtifactError if the store lacks an artifact of a run.
 
-    Each has the columns of its schema and ``run_index``, the index in ``runs``. Tasks and ground truths that several
-    runs share occur once, with the index of the first of these runs. Artifacts that a run never had, such as the
-    answers of imported results, have no rows. Table ``runs`` has each run's split, its representative variant and
-    sanitizer, and ``dataset_run`` and ``truth_run``, the indexes under which its tasks and ground truths occur. Table
-    ``judged_tasks`` has all judged tasks, in the benchmark's order.
+    Table ``leads`` has the variant and sanitizer that represent each run, table ``judged_tasks`` all judged tasks, in
+    the benchmark's order.
     """
-    paths = {
-        f"{view}_{index}": run.recorded.path(artifact)
-        for view, (artifact, _) in _VIEWS.items()
-        for index, run in enumerate(runs)
-        if view == "verdicts" or artifact in run.recorded.keys
-    }
-    tasks_at, truths_at = _first_with(paths, "tasks", runs), _first_with(paths, "ground_truths", runs)
-    for view, places in (("tasks", tasks_at), ("ground_truths", truths_at)):
-        for index, first in enumerate(places):
-            if first != index:
-                paths.pop(f"{view}_{index}", None)
-    with models.sources(**paths) as connection:
-        connection.execute(
-            "CREATE TEMP TABLE runs (run_index INTEGER, split VARCHAR, variant VARCHAR, sanitizer VARCHAR, "
-            "dataset_run INTEGER, truth_run INTEGER)"
-        )
+    for run in runs:
+        for artifact in run.recorded.keys:
+            run.recorded.path(artifact)
+    with open_tables([tables_of(run.recorded) for run in runs]) as connection:
+        connection.execute("CREATE TEMP TABLE leads (run_index INTEGER, variant VARCHAR, sanitizer VARCHAR)")
         for index, run in enumerate(runs):
-            row = [index, run.recorded.split, *run.kinds[0], tasks_at[index], truths_at[index]]
-            connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
-        for view, (_, schema) in _VIEWS.items():
-            # The empty table provides all current columns, even if earlier versions wrote artifacts without some.
-            connection.register(f"empty_{view}", schema.empty_table())
-            sides = [f'SELECT NULL::INTEGER AS run_index, * FROM "empty_{view}"']  # noqa: S608 - our own names
-            for name in paths:
-                of_view, _, number = name.rpartition("_")
-                if of_view == view:
-                    sides.append(f'SELECT {number} AS run_index, * FROM "source_{name}"')  # noqa: S608 - our own names
-            connection.execute(f'CREATE TEMP VIEW "{view}" AS {" UNION ALL BY NAME ".join(sides)}')
+            connection.execute("INSERT INTO leads VALUES (?, ?, ?)", [index, *run.kinds[0]])
         connection.execute(f"CREATE TEMP TABLE judged_tasks AS {models.sql_of('report/judged_tasks')}")
         yield connection
-
-
-def _first_with(paths: Mapping[str, Path], view: str, runs: Sequence[ReportedRun]) -> list[int | None]:
-    """Return for each run the index of the first run with the same artifact; None if the run has no artifact."""
-    found: dict[Path, int] = {}
-    own = [paths.get(f"{view}_{index}") for index in range(len(runs))]
-    return [None if path is None else found.setdefault(path, index) for index, path in enumerate(own)]

@@ -150,18 +150,22 @@ def _sample(row: Row, limit: int) -> Row:
     found |= {"reasoning": tail(row["reasoning"] or "", limit // 2), "module_trace": tail(row["module_trace"], limit)}
     found |= {"tests": _tests(row["tests"], limit), "findings": row["findings"]}
     found |= {name: tail(row[name], limit // 2) for name in ("stdout", "stderr")}
-    if row["truth_status"] is not None:
-        cause = cause_of(row, "truth_")
-        found["truth"] = {"status": row["truth_status"], "failure_kind": row["truth_failure_kind"], "cause": cause}
+    if row["ground_truth_status"] is not None:
+        cause = cause_of(row, "ground_truth_")
+        found["truth"] = {
+            "status": row["ground_truth_status"],
+            "failure_kind": row["ground_truth_failure_kind"],
+            "cause": cause,
+        }
     # Leave out None, empty texts and empty lists, but keep 0 and False.
     return {name: value for name, value in found.items() if value or value == 0}
 
 
-def _tests(tests: list[list[str]] | None, limit: int) -> list[list[str]] | None:
+def _tests(tests: list[Row] | None, limit: int) -> list[list[str]]:
     """Return name, outcome and trace of each test; traces share 2 * limit characters, with 300 to limit for each."""
-    failing = sum(bool(trace) for _, _, trace in tests or ())
+    failing = sum(bool(test["trace"]) for test in tests or ())
     room = min(limit, max(300, 2 * limit // failing)) if failing else limit
-    return [[name, outcome, tail(trace, room)] for name, outcome, trace in tests or ()]
+    return [[test["name"], test["outcome"], tail(test["trace"] or "", room)] for test in tests or ()]
 
 
 def cause_of(row: Row, prefix: str = "") -> str:
@@ -170,8 +174,8 @@ def cause_of(row: Row, prefix: str = "") -> str:
         return ""
     trace, test = row[f"{prefix}module_trace"] or "", ""
     if not trace:
-        failing = next(((name, trace) for name, _, trace in row[f"{prefix}tests"] or () if trace), None)
-        test, trace = (f"{failing[0]}: ", failing[1]) if failing else ("", "")
+        failing = next((one for one in row[f"{prefix}tests"] or () if one["trace"]), None)
+        test, trace = (f"{failing['name']}: ", failing["trace"]) if failing else ("", "")
     ended = row[f"{prefix}exit"]
     line = cause_line(trace) or (ended if ended != _QUIET_END else "") or row[f"{prefix}failure_kind"]
     return f"{test}{line}"[:_LONGEST_CAUSE]

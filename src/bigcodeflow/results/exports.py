@@ -13,6 +13,7 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results import models
 from bigcodeflow.results.aggregation import ground_truth_failures
 from bigcodeflow.results.formatting import json_text
+from bigcodeflow.results.run_tables import RunTables, open_tables
 from bigcodeflow.store import write_atomically
 
 #: Statuses written as they are; every other status is written as "fail".
@@ -29,7 +30,8 @@ def write_eval_results(
     A sample that was not judged keeps the status ``infra_error``, which the original does not have: as "fail" it could
     not be distinguished from a real failure. Raises ArtifactError if there are no verdicts, or a solution is missing.
     """
-    with models.sources(tasks=tasks, solutions=solutions, verdicts=verdicts) as connection:
+    tables = RunTables({"tasks": tasks, "solutions": solutions, "verdicts": verdicts})
+    with open_tables([tables]) as connection:
         rows = models.rows_of(connection, "executed_samples", {"variant": variant, "sanitizer": sanitizer})
     if not rows:
         raise ArtifactError(

@@ -84,7 +84,8 @@ def samples_markdown(rows: Sequence[Row]) -> str:
 
 def details_json(details: Sequence[SampleDetail]) -> str:
     """Return a JSON list with one object per sample detail; texts are unchanged."""
-    return json_text([plain(detail) | {"sanitizer_diff": detail.sanitizer_diff} for detail in details]) + "\n"
+    rows = [plain(detail) | {"sanitizer_diff": detail.sanitizer_diff} for detail in details]
+    return json_text([{name: value for name, value in row.items() if name != "row"} for row in rows]) + "\n"
 
 
 def detail_markdown(detail: SampleDetail) -> str:

@@ -5,31 +5,25 @@ import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-import pyarrow as pa
 
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.display_text import one_line
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, VERDICTS
 from bigcodeflow.results import models
-from bigcodeflow.results.exports import FAILING_OUTCOMES
+from bigcodeflow.results.exports import FAILING_OUTCOMES, failure_details
 from bigcodeflow.results.formatting import cause_line
-from bigcodeflow.results.models import Row
+from bigcodeflow.results.models import Row, rows_from
+from bigcodeflow.results.run_tables import open_tables, tables_of
 from bigcodeflow.results.runs import RecordedRun
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Artifacts that a run may lack, for example an imported run: artifact, view, schema, and name for people.
-_OPTIONAL: tuple[tuple[str, str, pa.Schema, str], ...] = (
-    ("sanitizing", "solutions", SOLUTIONS, "programs"),
-    ("generation", "samples", SAMPLES, "raw answers"),
-    ("ground_truth", "ground_truth", VERDICTS, "verdicts of ground truths"),
-)
+#: Tables that a run may lack, for example an imported run, and their names for people.
+_OPTIONAL = {"solutions": "programs", "samples": "raw answers", "ground_truth": "verdicts of ground truths"}
 _VALUES_SHOWN = 40
 _IDENTITY = ("task_id", "sample_index", "variant", "sanitizer")
 _FLAGS = ("blocked", "omitted_setup", "placeholder", "truncated", "shortened")
@@ -39,6 +33,8 @@ _VERDICT_COLUMNS = (
     "max_rss_mib", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "attempts", "flaky", "tampering",
     "integrity", "backend", "environment_sha", "exit",
 )  # fmt: skip
+#: Measurements of the sandbox, with the unit in the name.
+_MEASURED = ("wall_seconds", "cpu_seconds", "max_rss_mib")
 _NOT_KEPT = "not in the store: an imported run has raw answers only if `bigcodeflow import` was given --samples"
 
 
@@ -93,6 +89,28 @@ class SampleDetail:
     """True if the task's reference solution was known to fail sometimes."""
     rerun_command: str
     """Shell command that executes exactly this sample again."""
+    row: Mapping[str, Any] = field(repr=False)
+    """All columns of ``sql/samples.sql``, of which the other fields are made."""
+
+    @property
+    def passed(self) -> bool | None:
+        """True if the sample passed; None if it was not judged."""
+        return None if self.verdict["status"] == "infra_error" else self.verdict["status"] == "pass"
+
+    @property
+    def answer(self) -> str | None:
+        """Raw answer; None if the store lacks it or the provider returned an error instead."""
+        return None if self.row["error"] else self.raw_answer
+
+    @property
+    def failures(self) -> str:
+        """Failed tests, each with its traceback; empty for a pass."""
+        return "\n".join(f"{test}\n{trace}" for test, trace in failure_details(self.verdict).items())
+
+    @property
+    def measurements(self) -> dict[str, float]:
+        """Measurements of the sandbox by name; missing ones are left out."""
+        return {name: self.verdict[name] for name in _MEASURED if measured(self.verdict[name])}
 
     @property
     def sanitizer_diff(self) -> str | None:
@@ -126,19 +144,18 @@ class SampleDetail:
 
 
 def detail_of(row: Row, run: RecordedRun) -> SampleDetail:
-    """Build a sample's detail from a row of ``sql/inspection_details.sql``."""
+    """Build a sample's detail from a row of ``sql/samples.sql``."""
     solution, imported = row["solution"], row["provider"] == "imported"
     program = None
     if solution is not None:
         program = executed_program(code_prompt=row["code_prompt"], solution=solution, variant=row["variant"])
-    failing = row["ground_truth_failing"] or []
-    traces = [row["ground_truth_module_trace"] or "", *(test["trace"] for test in failing)]
+    traces = [row["ground_truth_module_trace"] or "", *(test["trace"] for test in row["ground_truth_tests"] or ())]
     rerun = ["bigcodeflow", "inspect", run.record, row["task_id"], "--sample", str(row["sample_index"])]
     rerun += ["--variant", row["variant"], "--store", run.store.location, "--rerun"]
     return SampleDetail(
         **{name: row[name] for name in _IDENTITY},
         verdict={name: row.get(name) for name in _VERDICT_COLUMNS},
-        prompt=row["instruct_prompt"] if run.split == "instruct" else row["complete_prompt"],
+        prompt=row["prompt"],
         model=row["served_model"],
         finish_reason=row["finish_reason"],
         raw_answer=None if imported else row["raw_text"],
@@ -152,7 +169,20 @@ def detail_of(row: Row, run: RecordedRun) -> SampleDetail:
         ground_truth_trace=next((trace for trace in traces if trace), row["ground_truth_exit"] or ""),
         quarantined=row["task_id"] in run.quarantined,
         rerun_command=shlex.join(rerun),
+        row=row,
     )
+
+
+def details_of(
+    run: RecordedRun, connection: "DuckDBPyConnection", where: str, **wanted: object
+) -> Iterator[SampleDetail]:
+    """Yield the details of the run's samples for which the condition ``where`` on ``sql/samples.sql`` holds.
+
+    The order is that of tasks and samples. ``wanted`` are the parameters of the condition.
+    """
+    sql = f"FROM samples WHERE position IS NOT NULL AND {where} ORDER BY position, {', '.join(_IDENTITY)}"
+    for row in rows_from(connection.execute(sql, wanted)):
+        yield detail_of(row, run)
 
 
 class InspectedRun:
@@ -195,18 +225,16 @@ class InspectedRun:
     def details(self, samples: Iterable[Mapping[str, Any]]) -> list[SampleDetail]:
         """Return the details of samples, in their order; ``samples`` are mappings with the names in ``_IDENTITY``."""
         found: list[SampleDetail] = []
-        known: dict[tuple[Any, ...], Row] = {}
+        known: dict[tuple[Any, ...], SampleDetail] = {}
         for sample in samples:
             if _identity(sample) not in known:  # samples of a task follow each other
-                rows = models.rows_of(self._connection, "inspection_details", {"task_id": sample["task_id"]})
-                known = {_identity(row): row for row in rows}
-            found.append(detail_of(known[_identity(sample)], self.run))
+                known = {_identity(detail.row): detail for detail in self.task_details(sample["task_id"])}
+            found.append(known[_identity(sample)])
         return found
 
     def task_details(self, task_id: str) -> list[SampleDetail]:
         """Return the details of a task's samples, in their order; empty if the run lacks the task."""
-        rows = models.rows_of(self._connection, "inspection_details", {"task_id": task_id})
-        return [detail_of(row, self.run) for row in rows]
+        return list(details_of(self.run, self._connection, "task_id = $task_id", task_id=task_id))
 
     def task_id(self, text: str) -> str:
         """Return the id of the task with this id or number; raise ConfigError if none or several fit."""
@@ -237,23 +265,10 @@ class InspectedRun:
 @contextmanager
 def inspect_run(run: RecordedRun) -> Iterator[InspectedRun]:
     """Open a run's tables for inspection."""
-    with tables_of(run) as (connection, absent):
-        yield InspectedRun(run, connection, absent)
-
-
-@contextmanager
-def tables_of(run: RecordedRun) -> Iterator[tuple["DuckDBPyConnection", list[str]]]:
-    """Yield a database with a view over each of a run's tables, and the names of artifacts that the store lacks.
-
-    Views of missing artifacts are empty.
-    """
-    kept = {view: run.path_if_kept(artifact) for artifact, view, _, _ in _OPTIONAL}
-    paths = {view: path for view, path in kept.items() if path}
-    with models.sources(tasks=run.path("dataset"), verdicts=run.path("execution"), **paths) as connection:
-        for _, view, schema, _ in _OPTIONAL:
-            if view not in paths:
-                connection.register(f"source_{view}", schema.empty_table())
-        yield connection, [words for _, view, _, words in _OPTIONAL if view not in paths]
+    run.path("dataset")  # raises if the tasks are gone
+    tables = tables_of(run)
+    with open_tables([tables]) as connection:
+        yield InspectedRun(run, connection, [words for table, words in _OPTIONAL.items() if table not in tables.files])
 
 
 def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -1,27 +1,16 @@
 -- Grain: one row a task, sample_index, variant and sanitizer of a run that fits the filters; a filter that is null fits all.
 with
 
-tasks as (select task_id, position, libs, domains, hard from source_tasks),
-
-solutions as (select task_id, sample_index, sanitizer, solution from source_solutions),
-
-verdicts as (
-    select
-        task_id, sample_index, variant, sanitizer, status, failure_kind, flaky, tests_expected, wall_seconds, exit,
-        module_trace, stdout, stderr, tests,
-        list_filter(tests, lambda test: test.outcome in ('fail', 'error', 'missing')) as failing
-    from source_verdicts
-),
-
 described as (
     select
         *,
-        coalesce(nullif(module_trace, ''), nullif(failing[1].trace, ''), '') as first_trace,
+        list_filter(tests, lambda one: one.outcome in ('fail', 'error', 'missing')) as failing,
         concat_ws(
             chr(10), solution, module_trace, stdout, stderr, exit,
-            list_transform(tests, lambda test: test.name || chr(10) || test.trace).array_to_string(chr(10))
+            list_transform(tests, lambda one: one.name || chr(10) || one.trace).array_to_string(chr(10))
         ) as texts
-    from verdicts join tasks using (task_id) left join solutions using (task_id, sample_index, sanitizer)
+    from samples
+    where position is not null
 )
 
 select
@@ -36,8 +25,8 @@ select
     libs,
     domains,
     tests_expected,
-    list_transform(failing, lambda test: test.name) as failing_tests,
-    first_trace,
+    list_transform(failing, lambda one: one.name) as failing_tests,
+    coalesce(nullif(module_trace, ''), nullif(failing[1].trace, ''), '') as first_trace,
     exit,
     wall_seconds
 from described

@@ -1,6 +1,6 @@
 -- Grain: one row a pair of executions of $pairs that judged a task in common: how the later one differs from the earlier one.
--- difference: mean over the tasks of the later share of passing samples less the earlier one
--- left_out: tasks that are not compared; differences: those of the tasks that differ
+-- earlier_score: mean over the tasks of the earlier share of passing samples
+-- left_out: tasks that are not compared; differences: later share less earlier one, of the tasks that differ
 -- single: each run has one judged sample of each task
 with
 
@@ -31,7 +31,6 @@ matched as (
         before.task_id,
         greatest(before.n_judged, after.n_judged) as n_judged,
         before.share as earlier_share,
-        after.share as later_share,
         after.share - before.share as difference
     from pairs
     join shares as before
@@ -49,14 +48,8 @@ matched as (
 select
     place,
     count(*)::integer as n_tasks,
-    -- Shares of different n that are equal may differ in the last digit.
-    count(*) filter (difference > 1e-12)::integer as n_better,
-    count(*) filter (difference < -1e-12)::integer as n_worse,
     avg(earlier_share)::double as earlier_score,
-    avg(later_share)::double as later_score,
-    avg(difference)::double as difference,
-    stddev_samp(difference)::double as deviation,
-    coalesce(list(difference order by task_id) filter (abs(difference) > 1e-12), [])::double[] as differences,
+    coalesce(list(difference order by task_id) filter (difference <> 0), [])::double[] as differences,
     max(n_judged) = 1 as single
 from matched
 group by place

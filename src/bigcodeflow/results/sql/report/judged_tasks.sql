@@ -1,7 +1,7 @@
 -- Grain: one row a task that any run judged, numbered in the benchmark's order; its facts from the first run that has them.
 with
 
-judged as (select distinct task_id from verdicts),
+judged as (select distinct task_id from source_verdicts as verdicts),
 
 described as (
     select
@@ -10,7 +10,7 @@ described as (
         arg_min(libs, run_index) as libs,
         arg_min(domains, run_index) as domains,
         bool_or(hard) as hard
-    from tasks
+    from source_tasks
     group by task_id
 )
 

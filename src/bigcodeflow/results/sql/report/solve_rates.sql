@@ -3,7 +3,7 @@ with
 
 judged as (
     select verdicts.task_id, verdicts.run_index, avg((verdicts.status = 'pass')::double) as share, count(*) as n_samples
-    from verdicts join runs using (run_index, variant, sanitizer)
+    from source_verdicts as verdicts join leads using (run_index, variant, sanitizer)
     where verdicts.status <> 'infra_error' and list_contains($runs::integer[], run_index)
     group by verdicts.task_id, verdicts.run_index
 )

@@ -12,5 +12,5 @@ select
     tasks.canonical_solution,
     tasks.test
 from asked
-join tasks on tasks.run_index = asked.dataset_run
+join source_tasks as tasks on tasks.run_index = asked.dataset_run
 join judged_tasks using (task_id)

@@ -12,14 +12,14 @@ asked as (
         count(cost_usd)::integer as n_with_cost,
         sum(cost_usd) as cost_usd,
         median(latency_seconds) as latency_seconds
-    from samples
+    from source_samples
     group by run_index
 ),
 
 judged as (
     -- Null where nothing was executed here; imports of an earlier version have NaN, which DuckDB's isnan may overlook.
     select run_index, sum(cpu_seconds) filter (isfinite(cpu_seconds)) as judging_cpu_seconds
-    from verdicts
+    from source_verdicts as verdicts
     group by run_index
 )
 

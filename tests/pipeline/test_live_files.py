@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bigcodeflow.explorer.live import live_runs
+from bigcodeflow.pipeline.live_files import live_runs
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
@@ -32,6 +32,13 @@ def test_a_run_tells_how_far_it_is(tmp_path):
     assert (run.percent, run.seconds(NOW), run.eta(NOW), run.board) == (25.0, 121.0, 29.0, "hard · complete")
     [one] = run.executing
     assert (one.seconds(NOW), one.percent(NOW), one.sample_id) == (15.0, 25.0, 3)
+
+
+def test_a_run_that_checks_a_pass_is_shown(tmp_path):
+    """Such an execution belongs to no sample: its number is null."""
+    write(tmp_path, executing=[{"task_id": "T/1", "variant": "check", "sample_id": None, "since": NOW.isoformat()}])
+    [run] = live_runs(tmp_path, NOW)
+    assert run.executing[0].sample_id is None
 
 
 @pytest.mark.parametrize(("age_seconds", "shown", "silent"), [(59, 1, False), (61, 1, True), (90_000, 0, None)])

@@ -1,22 +1,24 @@
-"""Runs in progress, read from the files ``{store}/live/{run_id}.json`` that their processes write.
+"""Files ``{store}/live/{run_id}.json`` of runs in progress: their content, reading, and removal after a kill."""
 
-A process rewrites its file every few seconds, and removes it at the end.
-"""
-
+import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
+import psutil
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.results.formatting import board_title
 
-FOLDER = "live"
+LIVE_FOLDER = "live"
 #: A process that has not written for this time hangs, was killed, or its machine stopped.
 _SILENT_AFTER = timedelta(seconds=60)
-#: The file of a killed process remains; it is ignored after this time.
+#: The file of a killed process remains; after this time it is ignored, and removed if another machine wrote it.
 _FORGOTTEN_AFTER = timedelta(days=1)
+#: Tolerance in comparing start times: a later process only reuses the process id in the file.
+_CLOCK_SECONDS = 2.0
 _MOST_FILES = 200
 _MOST_BYTES = 1 << 20
 
@@ -36,7 +38,8 @@ class ExecutingSample(_Written):
 
     task_id: str
     variant: str = ""
-    sample_id: int | str = 0
+    sample_id: int | str | None = 0
+    """None for an execution that checks a pass."""
     since: _Utc
     limit_seconds: _Seconds | None = None
 
@@ -49,26 +52,45 @@ class ExecutingSample(_Written):
         return 100.0 * min(1.0, self.seconds(now) / self.limit_seconds) if self.limit_seconds else None
 
 
-class LiveRun(_Written):
-    """A run in progress, as its process described it last."""
+class _Process(_Written):
+    """The process that wrote a file."""
 
-    run_id: str
-    name: str = ""
     pid: int | None = None
     host: str = ""
     started_at: _Utc
+
+    def has_ended(self) -> bool:
+        """Tell if it was a process of this machine and has ended."""
+        if self.pid is None or self.host != socket.gethostname():
+            return False
+        try:
+            began_at: float = psutil.Process(self.pid).create_time()
+        except psutil.NoSuchProcess:
+            return True
+        except psutil.Error:
+            return False
+        return began_at > self.started_at.timestamp() + _CLOCK_SECONDS
+
+
+class LiveState(_Process):
+    """Content of a file: a run in progress, as its process described it last."""
+
+    run_id: str
+    name: str = ""
     updated_at: _Utc
     stage: str = ""
     done: _Count = 0
     total: _Count = 0
     eta_seconds: _Seconds | None = None
+    open: _Count = 0
+    """Number of executions under way."""
     executing: tuple[ExecutingSample, ...] = ()
     """The longest first; the writer names a few."""
     model: str | None = None
     split: str | None = None
     subset: str | None = None
     note: str = ""
-    """What its stage says of itself in a line."""
+    """The stage's own remark, in one line."""
 
     @property
     def board(self) -> str:
@@ -95,16 +117,32 @@ class LiveRun(_Written):
         return max(0.0, self.eta_seconds - (now - self.updated_at).total_seconds())
 
 
-def live_runs(store_root: Path, now: datetime) -> Sequence[LiveRun]:
+def live_runs(store_root: Path, now: datetime) -> Sequence[LiveState]:
     """Return the runs in progress, the latest start first; skip files that do not describe a run."""
-    files = sorted((store_root / FOLDER).glob("*.json"))[:_MOST_FILES]
+    files = sorted((store_root / LIVE_FOLDER).glob("*.json"))[:_MOST_FILES]
     found = [run for path in files if (run := _read(path)) and now - run.updated_at <= _FORGOTTEN_AFTER]
     return sorted(found, key=lambda run: run.started_at, reverse=True)
 
 
-def _read(path: Path) -> LiveRun | None:
+def _read(path: Path) -> LiveState | None:
     try:
         with path.open("rb") as file:
-            return LiveRun.model_validate_json(file.read(_MOST_BYTES))
+            return LiveState.model_validate_json(file.read(_MOST_BYTES))
     except (OSError, ValidationError):  # removed in the meantime, or of another program
         return None
+
+
+def remove_left_over(folder: Path) -> None:
+    """Remove the live files of killed runs."""
+    now = datetime.now(UTC)
+    for path in sorted(folder.glob("*")) if folder.is_dir() else ():
+        with suppress(OSError):
+            age = now - datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            if age > _FORGOTTEN_AFTER or (path.suffix == ".json" and _is_of_ended_process(path)):
+                path.unlink(missing_ok=True)
+
+
+def _is_of_ended_process(path: Path) -> bool:
+    with suppress(ValidationError):
+        return _Process.model_validate_json(path.read_bytes()).has_ended()
+    return False
