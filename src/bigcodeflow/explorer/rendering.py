@@ -16,9 +16,8 @@ from urllib.parse import urlencode
 from starlette.responses import HTMLResponse, Response
 
 import bigcodeflow
-from bigcodeflow.core.display_text import visible
 from bigcodeflow.explorer.catalog import utc
-from bigcodeflow.report.writer import asset, charting_library
+from bigcodeflow.report.writer import asset, charting_library, template_environment
 from bigcodeflow.results.formatting import percent, percent_range
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 #: Scripts of the report, whose style and elements the pages share.
-_SHARED_SCRIPTS = ("dom.js", "code.js", "charts.js")
+_SHARED_SCRIPTS = ("dom.js", "code.js", "charts.js", "theme.js")
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 #: Content security policy: only files of this server, nothing inline, no frames, no markup made by scripts.
 POLICY = (
@@ -48,29 +47,18 @@ class Renderer:
 
     @cached_property
     def _environment(self) -> "Environment":
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-        environment = Environment(
-            loader=FileSystemLoader(_HERE / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            # These texts come from models, files and runs of others: remove control characters and marks that reverse
-            # the reading direction.
-            finalize=lambda value: visible(value) if type(value) is str else value,
-        )
+        environment = template_environment(_HERE / "templates", place=_place)
         environment.filters |= {
             "percent": _percent, "ends": percent_range, "moment": _moment, "day": _day, "duration": duration,
             "number": _number, "worded": lambda text: text.replace("_", " "), "money": _money,
         }  # fmt: skip
-        environment.globals |= {"link": link, "place": _place, "versions": asset_versions()}
+        environment.globals |= {"link": link, "versions": asset_versions()}
         environment.globals["version"] = bigcodeflow.__version__
         return environment
 
     def compile(self) -> None:
         """Compile all templates, which takes some tenths of a second."""
-        for name in self._environment.list_templates():
+        for name in self._environment.list_templates(extensions=["html"]):
             self._environment.get_template(name)
 
     def page(self, template: str, context: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bigcodeflow
+from bigcodeflow.core.display_text import visible
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.report import comparisons, overview
@@ -23,11 +24,12 @@ from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+    from jinja2 import Environment
 
 #: Size that mail and chat programs accept, and that a phone opens without delay.
 MAX_BYTES = 15_000_000
 #: Files that form a single script, each after the files that it uses.
-SCRIPTS = ("dom.js", "data.js", "code.js", "charts.js", "overview.js", "detail.js", "samples.js", "main.js")
+SCRIPTS = ("dom.js", "data.js", "code.js", "charts.js", "theme.js", "detail.js", "samples.js", "main.js")
 _ASSETS = Path(__file__).with_name("assets")
 _VEGA_SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
@@ -63,19 +65,19 @@ def write_report(
         tasks = connection.sql("FROM judged_tasks ORDER BY task_index").to_arrow_table().to_pydict()
         summary = {
             "title": runs[0].label if len(runs) == 1 else f"{len(runs)} runs",
-            "version": bigcodeflow.__version__,
-            "written_at": datetime.now(UTC).isoformat(timespec="minutes"),
-            "tiles": overview.tiles(runs[0]) if len(runs) == 1 else [],
             "runs": [_run(run) for run in runs],
-            "sections": [section.as_json() for section in (*_sections(runs, connection, comparison), *sections)],
             "tasks": {name: tasks[name] for name in ("task_id", "libs", "domains", "hard")},
-            "limit": TEXT_LIMITS[0]._asdict(),
+        }
+        shown = {
+            "tiles": overview.tiles(runs[0]) if len(runs) == 1 else [],
+            "sections": [section.as_json() for section in (*_sections(runs, connection, comparison), *sections)],
+            "subtitle": _subtitle(runs),
         }
         library = charting_library()
-        empty = len(render_page(summary, PackedSamples("", [], TEXT_LIMITS[0]), library))
+        empty = len(render_page(summary, PackedSamples("", [], TEXT_LIMITS[0]), library, shown))
         # The HTML element of each pack costs some additional bytes.
         packed = pack_samples(connection, max_bytes=max_bytes - empty - 64 * len(tasks["task_id"]))
-    content = render_page({**summary, "limit": packed.limit._asdict()}, packed, library)
+    content = render_page(summary, packed, library, shown)
     try:
         write_atomically(out, content)
     except OSError as error:
@@ -87,6 +89,24 @@ def _run(run: ReportedRun) -> dict[str, Any]:
     own = {name: getattr(run.recorded, name) for name in ("record", "run", "model", "split", "subset")}
     started = run.recorded.started_at.isoformat(timespec="minutes")
     return {"label": run.label, **own, "quarantined": sorted(run.recorded.quarantined), "started_at": started}
+
+
+def _subtitle(runs: Sequence[ReportedRun]) -> str:
+    days = sorted(f"{run.recorded.started_at:%Y-%m-%d}" for run in runs)
+    if len(runs) == 1:
+        return f"record {runs[0].recorded.record} · {days[0]}"
+    places = dict.fromkeys(f"{run.recorded.subset} · {run.recorded.split}" for run in runs)
+    return f"{' and '.join(places)} · {days[0] if days[0] == days[-1] else f'{days[0]} to {days[-1]}'}"
+
+
+def _made(limit: TextLimit) -> str:
+    """Return when the report was written, and how its texts were cut."""
+    failed, passed = (f"at {most:,} characters" if most else "away whole" for most in limit)
+    cut = failed if failed == passed else f"{failed}, of those that pass {passed}"
+    moment = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    return (
+        f"Written {moment} by bigcodeflow {bigcodeflow.__version__}. Texts of samples are cut {cut}; marks say where."
+    )
 
 
 def _sections(
@@ -132,16 +152,40 @@ def _of_board(
     return [section for section in found if section is not None]
 
 
-def render_page(summary: Mapping[str, Any], packed: PackedSamples, library: str) -> bytes:
-    """Render the whole file as UTF-8.
+def template_environment(*folders: Path, place: Callable[[str], str]) -> "Environment":
+    """Return the environment of templates in the folders, and of those that the report and the explorer share.
 
-    It contains untrusted text only as JSON with escaped markup characters, or in base64. The content security policy
-    forbids requests, and all scripts except the two whose hashes it names; the page's scripts set text, not markup.
+    ``place`` converts a link in a section's table to an address of the page; it returns '' if there is none.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader([*folders, _ASSETS]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # These texts come from models, files and runs of others: remove control characters and marks that reverse the
+        # reading direction.
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    environment.globals["place"] = place
+    return environment
+
+
+def render_page(
+    summary: Mapping[str, Any], packed: PackedSamples, library: str, shown: Mapping[str, Any] | None = None
+) -> bytes:
+    """Render the whole file as UTF-8; ``shown`` has the tiles, the sections and the subtitle of the overview.
+
+    It contains untrusted text only as escaped text, as JSON with escaped markup characters, or in base64. The content
+    security policy forbids requests, and all scripts except the two whose hashes it names; the page's scripts set text,
+    not markup.
+    """
     from jinja2.utils import htmlsafe_json_dumps
 
-    environment = Environment(loader=FileSystemLoader(_ASSETS), autoescape=True, undefined=StrictUndefined)
+    # Nothing but a place in this page may become an address.
+    environment = template_environment(place=lambda href: href if href.startswith("#") else "")
     style = asset("report.css")
     script = _isolated("\n".join(asset(name) for name in SCRIPTS))
     policy = (
@@ -151,6 +195,9 @@ def render_page(summary: Mapping[str, Any], packed: PackedSamples, library: str)
     page = environment.get_template("page.html").render(
         policy=policy,
         title=f"{summary['title']} · bigcodeflow report",
+        heading=summary["title"],
+        made=_made(packed.limit),
+        **{"tiles": [], "sections": [], "subtitle": "", **(shown or {})},
         style=style,
         # Markup characters are escaped, so that no value can close the element that contains it.
         summary=htmlsafe_json_dumps(summary, separators=(",", ":"), allow_nan=False),

@@ -1,38 +1,6 @@
-// The explorer's pages: the theme, charts, coloured programs, the choice of runs, and pages that renew themselves.
+// The explorer's pages: coloured programs, the choice of runs, and pages that renew themselves.
 
-const THEMES = { light: 'dark', dark: 'light' };
 const MOST_CHOSEN = 6;
-
-if (keptTheme() in THEMES) document.documentElement.dataset.theme = keptTheme();
-
-function keptTheme() {
-  try {
-    return localStorage.getItem('bigcodeflow-theme');
-  } catch (error) {
-    if (error.name !== 'SecurityError') throw error; // a browser may keep nothing
-    return null;
-  }
-}
-
-function currentTheme() {
-  return document.documentElement.dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
-}
-
-function switchTheme() {
-  const theme = THEMES[currentTheme()];
-  document.documentElement.dataset.theme = theme;
-  try {
-    localStorage.setItem('bigcodeflow-theme', theme);
-  } catch (error) {
-    if (error.name !== 'SecurityError') throw error;
-  }
-  drawCharts();
-}
-
-function drawCharts() {
-  const places = [...document.querySelectorAll('.chart[data-spec]')];
-  return places.length ? drawAll(places.map((place) => [place, JSON.parse(place.dataset.spec)])) : null;
-}
 
 function colourPrograms() {
   for (const code of document.querySelectorAll('code[data-language="python"]')) {

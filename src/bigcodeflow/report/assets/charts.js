@@ -19,6 +19,12 @@ async function drawAll(charts) {
   drawn = await Promise.all(charts.map(([place, spec]) => vegaEmbed(place, { ...spec, params }, options)));
 }
 
+/** Draw every chart of the page in the colours of the theme. */
+function drawCharts() {
+  const places = [...document.querySelectorAll('.chart[data-spec]')];
+  return places.length ? drawAll(places.map((place) => [place, JSON.parse(place.dataset.spec)])) : null;
+}
+
 function chartConfig() {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();

@@ -20,11 +20,6 @@ function button(text, attributes, onClick) {
   return made;
 }
 
-/** A link to a place in this page; nothing else may become an address. */
-function placeLink(text, hash) {
-  return hash.startsWith('#') ? make('a', { href: hash }, text) : text;
-}
-
 /** A status in its colour, and in words for those who do not see it. */
 function badge(status) {
   return make('span', { class: `badge ${status.replace(/[^a-z_]/g, '')}` }, worded(status));

@@ -1,6 +1,5 @@
-// Where the reader is: addresses, keys and the theme.
+// Where the reader is: addresses and keys.
 
-const THEMES = { light: 'dark', dark: 'light' };
 const wide = matchMedia('(min-width: 60rem)');
 
 /** Show what the address names: the overview, the samples that fit filters, or one sample. */
@@ -108,36 +107,14 @@ function onKey(event) {
   event.preventDefault();
 }
 
-function currentTheme() {
-  return document.documentElement.dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
-}
-
-function switchTheme() {
-  setTheme(THEMES[currentTheme()]);
-  drawCharts();
-}
-
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  try {
-    localStorage.setItem('bigcodeflow-theme', theme);
-  } catch (error) {
-    if (error.name !== 'SecurityError') throw error; // a browser may keep nothing for pages that are files
-  }
-}
-
-function keptTheme() {
-  try {
-    return localStorage.getItem('bigcodeflow-theme');
-  } catch (error) {
-    if (error.name !== 'SecurityError') throw error;
-    return null;
-  }
+function showSection(id) {
+  const heading = byId(id);
+  heading.focus({ preventScroll: true });
+  heading.scrollIntoView();
 }
 
 function start() {
-  if (keptTheme() in THEMES) document.documentElement.dataset.theme = keptTheme();
-  showOverview();
+  for (const chip of document.querySelectorAll('.chip[data-title]')) chip.addEventListener('click', () => showSection(chip.dataset.title));
   addEventListener('hashchange', route);
   addEventListener('keydown', onKey);
   addEventListener('resize', () => { if (explorer.index) drawRows(); });
