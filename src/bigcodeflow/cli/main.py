@@ -122,7 +122,7 @@ class _Command(TyperCommand):
         """Import the command's module and return the real command, with its options."""
         name = str(self.name)
         module, _, attribute = _COMMANDS.get(name, ("studies", ""))[0].partition(".")
-        found = import_module(f"bigcodeflow.cli.{module}")
+        found: Any = import_module(f"bigcodeflow.cli.{module}")
         found = getattr(found, attribute) if attribute else found.study_command(name)
         if not isinstance(found, typer.Typer):
             function, found = found, typer.Typer(add_completion=False)

@@ -14,10 +14,9 @@ def all_studies(visit: Visit) -> Page:
 
 def one_study(visit: Visit, study: str, key: str) -> Page:
     """Make the page of a result's tables; raise NotThereError if the store does not have it."""
-    for record in recorded_studies(visit.catalog.store):
-        if (record.ref.stage, record.ref.key) == (study, key):
-            break
-    else:
+    found = recorded_studies(visit.catalog.store)
+    record = next((one for one in found if (one.ref.stage, one.ref.key) == (study, key)), None)
+    if record is None:
         raise NotThereError(f"this store has no result {key[:80]!r} of a study {study[:80]!r}: see /studies")
     sections = [section.as_json() for section in record.sections(visit.catalog.store)]
     for section in sections:

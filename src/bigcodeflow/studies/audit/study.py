@@ -114,7 +114,8 @@ class _Audit:
         order = {task["task_id"]: number for number, task in enumerate(self._tasks)}
         rows.sort(key=lambda row: (order[row["task_id"]], row["method"], row["line"] or 0, row["before"], row["after"]))
         settings = {"seed": self._config.seed, "mutants": self._config.mutants, "dataset": self._dataset.key}
-        settings |= {"rows": _digest(rows)}
+        content = json.dumps(rows, sort_keys=True, default=str)
+        settings |= {"rows": hashlib.sha256(content.encode()).hexdigest()}
         key = artifact_key("audit", VERSION, settings, [ref.key for ref in self._inputs])
         # The title must not show folders of this machine.
         source = Path(self._settings.dataset.source).name
@@ -124,12 +125,6 @@ class _Audit:
     @cached_property
     def _reproduction(self) -> Reproduction:
         return Reproduction(self._settings.dataset.source, self._config)
-
-    @property
-    def _passing(self) -> set[str]:
-        return {
-            row["task_id"] for row in self._truths.select(["task_id", "status"]).to_pylist() if row["status"] == "pass"
-        }
 
     def _perform(self, settings: RunConfig, target: str = "execution") -> dict[str, ArtifactRef]:
         refs = perform_up_to(target, settings, self._listener)
@@ -143,7 +138,9 @@ class _Audit:
 
     def _mutation(self) -> list[dict[str, Any]]:
         """Return a row for each surviving mutant, and a row of counts for each task that can be judged."""
-        tasks = [task for task in self._tasks if task["task_id"] in self._passing]
+        truths = self._truths.select(["task_id", "status"]).to_pylist()
+        passing = {row["task_id"] for row in truths if row["status"] == "pass"}
+        tasks = [task for task in self._tasks if task["task_id"] in passing]
         made = {task["task_id"]: self._mutants(task) for task in tasks}
         programs = []
         for task in self._tasks:
@@ -162,10 +159,9 @@ class _Audit:
         effects = self._recorded(lived)
         return mutation_rows(tasks, made, outcomes, effects, self._reproduction)
 
-    def _mutants(self, task: Task) -> Any:
-        first = task["complete_prompt"].count("\n") + 1
-        settings = {"most": self._config.mutants, "seed": self._config.seed}
-        return mutants_of(reference(task), first, task["entry_point"], **settings)
+    def _mutants(self, task: Task) -> Mutants:
+        first, most, seed = task["complete_prompt"].count("\n") + 1, self._config.mutants, self._config.seed
+        return mutants_of(reference(task), first, task["entry_point"], most=most, seed=seed)
 
     def _recorded(self, lived: Mapping[str, Sequence[Mutant]]) -> dict[str, list[Any]]:
         """Return recordings by task with survivors: two of the reference, then each survivor's; None if it failed."""
@@ -202,10 +198,6 @@ def _outcomes(
 def reference(task: Task) -> str:
     """Return the whole reference program."""
     return str(task["complete_prompt"] + task["canonical_solution"])
-
-
-def _digest(rows: Sequence[Mapping[str, Any]]) -> str:
-    return hashlib.sha256(json.dumps(rows, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def mutation_rows(

@@ -102,7 +102,8 @@ def shown(store: Store, task: str) -> OneTask:
         if record.ref.stage != "audit":
             continue
         rows = store.read(record.ref)
-        mine = [one for one in rows["task_id"].to_pylist() if task in (one, one.rpartition("/")[2])]
+        ids: list[Any] = rows["task_id"].to_pylist()
+        mine = [one for one in ids if task in (one, one.rpartition("/")[2])]
         if mine:
             import pyarrow.compute as pc
 

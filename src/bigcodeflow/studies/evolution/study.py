@@ -31,6 +31,8 @@ VERSION = 2
 STUDY = "evolution"
 Row = dict[str, Any]
 Verdict = Mapping[str, Any]
+#: Versions of libraries by import name, in the older and in the newer environment.
+Versions = tuple[Mapping[str, str], Mapping[str, str]]
 
 
 class Samples(NamedTuple):
@@ -52,13 +54,6 @@ class Both(NamedTuple):
     """Verdicts by task id, in the order of the samples."""
     now: Mapping[str, Sequence[Verdict]]
     refs: tuple[ArtifactRef, ...]
-
-
-class Versions(NamedTuple):
-    """Versions of libraries by import name, in both environments."""
-
-    before: Mapping[str, str]
-    now: Mapping[str, str]
 
 
 def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
@@ -85,7 +80,7 @@ def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
     key = artifact_key(STUDY, VERSION, identity, planned)
     if found := store.find(STUDY, key):
         return found
-    versions = Versions(library_versions(before), library_versions(now))
+    versions = library_versions(before), library_versions(now)
     executions = [executed(pair, listener) for pair in pairs]
     labelled = {row["task_id"]: row for row in _task_rows(config, tasks, executions[0], versions)}
     rows = [*labelled.values()]
@@ -104,7 +99,9 @@ def study_title(config: EvolutionConfig) -> str:
     return f"{tasks}: {config.environment} → {config.current}"
 
 
-def _task_rows(config: EvolutionConfig, tasks: Mapping[str, Row], both: Both, versions: Versions) -> Iterator[Row]:
+def _task_rows(
+    config: EvolutionConfig, tasks: Mapping[str, Row], both: Both, versions: tuple[Mapping[str, str], Mapping[str, str]]
+) -> Iterator[Row]:
     for task_id, task in tasks.items():
         [before], [now] = both.before[task_id], both.now[task_id]
         texts = Texts(task["code_prompt"], calibrate(task["code_prompt"], oracle(task)), task["test"])
@@ -124,7 +121,7 @@ def _task_rows(config: EvolutionConfig, tasks: Mapping[str, Row], both: Both, ve
             "status_before": before["status"],
             "status_now": now["status"],
             "libraries": [
-                {"library": name, "before": versions.before.get(name, ""), "now": versions.now.get(name, "")}
+                {"library": name, "before": versions[0].get(name, ""), "now": versions[1].get(name, "")}
                 for name in (PYTHON, *texts.modules)
             ],
             "n_samples": 1,
