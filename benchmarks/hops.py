@@ -29,11 +29,15 @@ _WATCH = """
 import atexit, inspect, os, sys, threading
 seen = {}
 settings = {"RunConfig", "ResolvedRun", "RunContext", "FinishedRun"}
+checkout = os.environ["HOPS_CHECKOUT"]
+folders = tuple(os.path.join(checkout, name, "") for name in ("src", "flows", "tasks"))
 def watch(frame, event, argument):
+    if event != "call" or not frame.f_code.co_filename.startswith(folders):
+        return
     code, caller = frame.f_code, frame.f_back and frame.f_back.f_code.co_name
-    path = code.co_filename.partition(os.environ["HOPS_CHECKOUT"] + "/")[2]
+    path = os.path.relpath(code.co_filename, checkout)
     is_function = code.co_flags & inspect.CO_OPTIMIZED and code.co_name[0] != "<"  # the body of a class is none
-    if event != "call" or not path or not is_function or caller == "<module>":
+    if not is_function or caller == "<module>":
         return
     if path == "flows/benchmark.py" and code.co_name == "judge":
         seen.clear()
@@ -133,7 +137,7 @@ def _command(checkout: Path, folder: Path, variables: dict[str, str], *arguments
 
 
 def _imported(file: Path, roots: Sequence[Path]) -> set[Path]:
-    """Return a file and the files below the roots that it imports, directly or not."""
+    """Return a file and the modules below the roots that it imports, directly or not, but not through packages."""
     found, left = set[Path](), {file}
     while left:
         found.add(path := left.pop())
@@ -141,8 +145,7 @@ def _imported(file: Path, roots: Sequence[Path]) -> set[Path]:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module, *names, *(f"{node.module}.{name}" for name in names)]
-            stems = [root / name.replace(".", "/") for root in roots for name in names]
-            paths = {path for stem in stems for path in (stem.with_suffix(".py"), stem / "__init__.py")}
+            paths = (root / f"{name.replace('.', '/')}.py" for root in roots for name in names)
             left |= {path for path in paths if path.exists()} - found
     return found
 

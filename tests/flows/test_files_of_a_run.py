@@ -15,6 +15,7 @@ from tests.command import command_in
 pytestmark = [
     pytest.mark.flow,
     pytest.mark.sandbox,
+    pytest.mark.slow,
     pytest.mark.usefixtures("starter_environment"),
     pytest.mark.filterwarnings("default"),
 ]
