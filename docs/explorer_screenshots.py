@@ -2,19 +2,16 @@
 
     python docs/explorer_screenshots.py
 
-Each page at the width of a desk and of a phone, light and dark. Needs the system's Chromium (apt-get install chromium).
-Models and results are made up (see benchmarks/explorer_store.py).
+Needs the system's Chromium (apt-get install chromium). Models and results are made up
+(see benchmarks/explorer_store.py).
 """
 
-import json
 import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -30,6 +27,12 @@ from tests.conftest import CHROMIUM_FLAGS  # noqa: E402
 
 #: Width and height of the window.
 SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+#: Size and colour scheme of each page's pictures, those that docs/explorer.md shows.
+PICTURES = {
+    "runs": (("desk", "light"), ("phone", "dark")),
+    "comparison": (("desk", "light"), ("phone", "light")),
+    "sample": (("desk", "light"), ("phone", "dark")),
+}
 MODELS = [
     MadeUpModel("granite-river-70b", 0.66, last_skill=0.28),
     MadeUpModel("granite-river-70b", 0.61, "instruct"),
@@ -40,26 +43,6 @@ MODELS = [
     MadeUpModel("lark-2-large", 0.74),
     MadeUpModel("lark-2-large", 0.70, "instruct"),
 ]
-
-
-def write_live(store: Path) -> None:
-    """A run in progress, as its process describes it."""
-    now = datetime.now(UTC)
-    ages = {"Starter/12": 41.0, "Starter/31": 18.4, "Starter/7": 9.2, "Starter/19": 3.1, "Starter/40": 0.6}
-    run: dict[str, Any] = {
-        "run_id": "night", "name": "lark-2-large · hard · instruct", "pid": 4711, "host": "bench-1",
-        "started_at": (now - timedelta(minutes=12)).isoformat(), "updated_at": now.isoformat(), "stage": "execution",
-        "done": 412, "total": 1140, "eta_seconds": 1260, "model": "openai:lark-2-large", "split": "instruct",
-        "subset": "hard",
-    }  # fmt: skip
-    run["executing"] = [
-        {"task_id": task, "variant": "calibrated", "sample_id": 0, "limit_seconds": 60}
-        | {"since": (now - timedelta(seconds=age)).isoformat()}
-        for task, age in ages.items()
-    ]
-    folder = store / "live"
-    folder.mkdir(exist_ok=True)
-    (folder / "night.json").write_text(json.dumps(run))
 
 
 def pages(explorer: Explorer) -> Mapping[str, str]:
@@ -76,10 +59,8 @@ def pages(explorer: Explorer) -> Mapping[str, str]:
     task = next(row["task_id"] for row in lost if row["first_outcomes"] == ["wrong_api"] or row is lost[-1])
     return {
         "runs": "/",
-        "live": "/live",
         "comparison": f"/compare?run={later}&run={earlier}",
         "sample": f"/sample?run={later}&task={task}",
-        "trends": "/trends?board=full+%C2%B7+complete",
     }
 
 
@@ -101,18 +82,16 @@ def main() -> None:
             thread.start()
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS)
-                for place, (width, height) in SIZES.items():
-                    for scheme in ("light", "dark"):
-                        context = browser.new_context(
+                for name, address in pages(explorer).items():
+                    for place, scheme in PICTURES[name]:
+                        width, height = SIZES[place]
+                        page = browser.new_page(
                             viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=1
                         )
-                        page = context.new_page()
-                        for name, address in pages(explorer).items():
-                            write_live(store)
-                            page.goto(f"{url}{address}")
-                            page.wait_for_selector("html[data-ready]", state="attached")
-                            page.screenshot(path=IMAGES / f"explorer-{name}-{place}-{scheme}.png")
-                        context.close()
+                        page.goto(f"{url}{address}")
+                        page.wait_for_selector("html[data-ready]", state="attached")
+                        page.screenshot(path=IMAGES / f"explorer-{name}-{place}-{scheme}.png")
+                        page.close()
                 browser.close()
             server.should_exit = True
             thread.join()
