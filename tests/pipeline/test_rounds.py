@@ -89,10 +89,11 @@ def _check_records(run: RunConfig, artifacts: RunArtifacts) -> None:
     [recorded] = recorded_runs(run.store)
     assert list(recorded.rounds) == [one.keys for one in artifacts.rounds]
     assert recorded.keys["execution"] == artifacts.execution.key
-    [study] = recorded_studies(open_store(run.store))
+    store = open_store(run.store)
+    [study] = recorded_studies(store)
     assert study.models == (recorded.model,)
     assert study.title == "mending · full · complete, 3 rounds, feedback traceback"
-    titles = [table.title for table in study.tables(open_store(run.store))]
+    titles = [section.table.title for section in study.sections(store)]
     assert titles == ["Scores by round", "Cost by round", "Feedback by level", "Samples that a further round repaired"]
 
 

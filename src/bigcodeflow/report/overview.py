@@ -54,7 +54,7 @@ class Section:
     lead: str
     """A short explanation of how to read the section."""
     table: Table = _NO_TABLE
-    """Table of the section; its notes are warnings, shown above everything else."""
+    """Table of the section; its notes are warnings, shown above it."""
     chart: Mapping[str, Any] | None = None
     """Vega-Lite specification; if there is a chart, the table below it opens on demand."""
     board: str = ""
