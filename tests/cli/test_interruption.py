@@ -32,8 +32,11 @@ Begin = Callable[..., "subprocess.Popen[str]"]
 def begin(tmp_path: Path) -> Iterator[Begin]:
     """Starts the command in a group of its own, as a shell does; whatever is left of it is ended."""
     started: list[subprocess.Popen[str]] = []
-    # Where a shell has put the tests into the background, Ctrl-C is ignored, which a child would inherit.
-    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from bigcodeflow.cli.main import main; main()"
+    # Where a shell has put the tests into the background, signals are ignored, which a child would inherit.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL); from bigcodeflow.cli.main import main; main()"
+    )
 
     def call(*arguments: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
