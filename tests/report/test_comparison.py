@@ -1,6 +1,6 @@
 """What a report says of several runs beside one another, and of one run's samples by themselves."""
 
-import json
+import html
 import re
 
 import pytest
@@ -28,9 +28,18 @@ def sections(runs):
     return {section.name: section for section in made}
 
 
-def summary_of(path):
-    """What the page is given to show."""
-    return json.loads(re.search(r'id="summary">(.*?)</script>', path.read_text())[1])
+def shown_sections(path):
+    """Markup of a written report's sections by heading."""
+    found = re.findall(r"<section aria-labelledby=.*?</section>", path.read_text(), re.DOTALL)
+    return {html.unescape(re.search(r"<h2[^>]*>(.*?)</h2>", part)[1]): part for part in found}
+
+
+def table_rows(part):
+    """Rows of the first table in markup as text, the headings first."""
+    rows = [
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in re.findall(r"<tr>.*?</tr>", part, re.DOTALL)
+    ]
+    return [[html.unescape(re.sub("<[^>]+>", "", cell)) for cell in row] for row in rows]
 
 
 def cells(section):
@@ -100,23 +109,25 @@ def test_a_sweep_is_drawn_against_its_best_run_and_listed_whole(recorded):
 def test_no_section_mixes_two_boards(recorded):
     """Complete and instruct runs have sections of their own, named after their board, and no rank in common."""
     runs = record(recorded, {"a": "+-+-", "b": "++--"}) + record(recorded, {"c": "+-+-", "d": "----"}, split="instruct")
-    content = summary_of(write_report(runs, recorded.root / "report.html").path)
+    shown = shown_sections(write_report(runs, recorded.root / "report.html").path)
     boards = {"full · complete": {"a", "b"}, "full · instruct": {"c", "d"}}
-    of_boards = [section for section in content["sections"] if section["name"] != "records"]
-    assert {section["board"] for section in of_boards} == set(boards)
-    for section in of_boards:
-        others = set("abcd") - boards[section["board"]]
-        shown = json.dumps([section["rows"], section["chart"], section["notes"]], ensure_ascii=False)
-        assert not [name for name in others if f'"{name} · ' in shown or f'"{name} vs' in shown]
-    headings, rows = next((one["columns"], one["rows"]) for one in content["sections"] if one["name"] == "records")
-    places = [[heading for heading, _ in headings].index(name) for name in ("record", "split")]
+    of_board = {board: {} for board in boards}
+    for heading, part in shown.items():
+        if heading != "Records":
+            title, _, board = heading.partition(" · ")
+            of_board[board][title] = part
+    for board, parts in of_board.items():
+        others = set("abcd") - boards[board]
+        for part in parts.values():
+            assert not [name for name in others if re.search(rf'(>|"|&#34;|vs ){name}( · | vs|<|"|&#34;)', part)]
+    headings, *rows = table_rows(shown["Records"])
+    places = [headings.index(name) for name in ("record", "split")]
     assert [[row[place] for place in places] for row in rows] == [
         [run.recorded.record, run.recorded.split] for run in runs
     ]
-    pairs = {section["board"]: section["rows"][0][0] for section in of_boards if section["title"] == "Differences"}
+    pairs = {board: table_rows(parts["Differences"])[1][0] for board, parts in of_board.items()}
     assert pairs == {"full · complete": "a vs b", "full · instruct": "c vs d"}
-    solved = {section["board"]: section["lead"] for section in of_boards if section["title"] == "Solved by none"}
-    assert ["1 of 4" in lead for lead in solved.values()] == [True, False]
+    assert ["1 of 4" in parts["Solved by none"] for parts in of_board.values()] == [True, False]
 
 
 def test_runs_without_a_common_task_stand_beside_one_another(recorded):
