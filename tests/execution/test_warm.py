@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -20,7 +21,7 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends import warm as warm_module
 from bigcodeflow.execution.backends.cgroups import SlotGroupPool
 from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.backends.warm import WarmSandbox, WarmStartError, readable
+from bigcodeflow.execution.backends.warm import Holder, WarmSandbox, WarmStartError, readable
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.verdicts import worth_repeating
 from bigcodeflow.sandbox import kernel
@@ -236,6 +237,22 @@ def test_a_supervisor_that_was_killed_is_replaced(starter_environment: Installed
             os.kill(backend.kept_warm().supervisor_pid, signal.SIGKILL)
             assert worth_repeating(disturbed.result())
         assert _status(backend, _with(())) == "pass"
+
+
+def test_namespaces_that_ended_before_they_were_ready_are_lost_with_their_sandbox() -> None:
+    """The supervisor reports the end of their process where the descriptor was to come."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+    def supervise() -> None:
+        _, descriptors, _, _ = socket.recv_fds(there, 100, 1)
+        with socket.socket(fileno=descriptors[0]) as reply:
+            reply.send(b"17")
+
+    with here, there, ThreadPoolExecutor() as pool:
+        supervised = pool.submit(supervise)
+        with pytest.raises(WarmStartError, match="ended before it was ready"):
+            Holder(here)
+        supervised.result()
 
 
 def test_nothing_is_left_when_a_backend_closes(starter_environment: InstalledEnvironment) -> None:

@@ -49,7 +49,7 @@ class ZygoteClient:
         control.settimeout(_IMPORT_SECONDS)
         try:
             _send(control, f"import{json.dumps(list(modules))}")
-            threads, (self._descriptor,) = _reply(control)
+            threads, self._descriptor = _reply_with_descriptor(control)
             if int(threads) != 1:
                 raise UnforkableError(f"a process with {', '.join(modules)} has {threads.decode()} threads")
         except WarmStartError:
@@ -82,7 +82,7 @@ class Holder:
         self._control, self._reply = control, _open_request(control, "namespaces")
         self._reply.settimeout(_REPLY_SECONDS)
         try:
-            _, (self.namespaces,) = _reply(self._reply)
+            _, self.namespaces = _reply_with_descriptor(self._reply)
         except WarmStartError:
             self._reply.close()
             raise
@@ -91,7 +91,7 @@ class Holder:
         """Return the blocks that orphans read from the disk, after the process has ended; None if that is unknown."""
         with suppress(WarmStartError):
             _send(self._control, "reap")
-            return int(_reply(self._reply)[0])
+            return int(_reply(self._reply))
         return None
 
     def close(self) -> None:
@@ -383,8 +383,16 @@ def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
         return b"", []
 
 
-def _reply(connection: socket.socket) -> tuple[bytes, list[int]]:
-    data, descriptors = _receive(connection)
+def _reply(connection: socket.socket) -> bytes:
+    data, _ = _receive(connection)
     if not data:
         raise WarmStartError("the warm sandbox does not answer")
-    return data, descriptors
+    return data
+
+
+def _reply_with_descriptor(connection: socket.socket) -> tuple[bytes, int]:
+    """Return a reply and its descriptor; a process that ended before it was ready leaves a reply without one."""
+    data, descriptors = _receive(connection)
+    if not descriptors:
+        raise WarmStartError("a process of the warm sandbox ended before it was ready")
+    return data, descriptors[0]
