@@ -72,12 +72,12 @@ def test_each_choice_of_false_methods_is_equally_likely() -> None:
     chance = random.Random(3)
     drawn = [
         frozenset(one["test"] for one in mixture.alterations if one["kind"] == "contradiction")
-        for _ in range(3_000)
+        for _ in range(1_000)
         for mixture in mixtures(((false, true),), chance)
     ]
     assert len(set(drawn)) == 30
     assert {len(one) for one in drawn} == {1, 2, 3, 4}
-    assert max(map(drawn.count, set(drawn))) < 150
+    assert max(map(drawn.count, set(drawn))) < 60
 
 
 def test_a_correct_program_passes_exactly_the_true_methods() -> None:
@@ -126,7 +126,7 @@ def test_a_program_that_acts_by_chance_does_not_pass() -> None:
     false, true = _variants(_FIVE)
     chance = random.Random(1)
     plan = _plan(false, true)
-    for _ in range(500):
+    for _ in range(200):
         for check in plan.checks(chance):
             result = "pass" if chance.random() < 0.5 else "fail"
             tests = [{"name": f"test_{name}", "outcome": result, "trace": ""} for name in "abcde"]
@@ -139,14 +139,14 @@ def test_a_guess_of_each_method_seldom_passes() -> None:
     chance = random.Random(2)
     plan = _plan(false, true)
     passed = 0
-    for _ in range(2_000):
+    for _ in range(500):
         guesses = [{name: "pass" if chance.random() < 0.5 else "fail" for name in _NAMES} for _ in plan.checks(chance)]
         assert len(guesses) == 2
         passed += all(
             all(guess[one["test"]] == ("pass" if one["kind"] == "restatement" else "fail") for one in check.alterations)
             for guess, check in zip(guesses, plan.checks(chance), strict=True)
         )
-    assert passed < 20
+    assert passed < 5
     true.seconds = (9.0,) * 5
     assert len(plan.checks(chance)) == 1
 

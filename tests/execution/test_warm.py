@@ -380,7 +380,7 @@ def test_a_supervisor_whose_first_zygote_fails_is_ended(
     """A start that is given up leaves no process behind."""
     monkeypatch.setattr(warm_module, "_IMPORT_SECONDS", 0.0)
     before = set(psutil.Process().children(recursive=True))
-    with pytest.raises(WarmStartError, match="does not answer"):
+    with pytest.raises(WarmStartError, match="ended before it was ready"):
         WarmSandbox(starter_environment, LIMITS, SlotGroupPool(LIMITS))
     # What is inside ends a moment after the outermost process.
     _wait(lambda: not set(psutil.Process().children(recursive=True)) - before)

@@ -152,20 +152,24 @@ def test_a_cluster_class_that_cannot_be_made_is_named(
 
 def test_nobody_else_can_use_or_read_a_local_cluster() -> None:
     """Without its certificate no connection is made, and its web servers have no pages."""
-    config = ExecutionConfig(workers=1)
+    config, others = ExecutionConfig(workers=1), _listening_ports()
     with Cluster(config) as cluster, cluster.client() as client:
         assert client.submit(int, "7").result() == 7
         address = client.scheduler.address
         with pytest.raises(OSError):  # noqa: PT011 - refused, cut off or timed out
             Client(address, security=Security.temporary(), timeout=3, set_as_default=False)
-        ports = [
-            connection.laddr.port
-            for process in (psutil.Process(), *psutil.Process().children(recursive=True))
-            for connection in process.net_connections("tcp")
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port != int(address.rpartition(":")[2])
-        ]
+        ports = _listening_ports() - others - {int(address.rpartition(":")[2])}
         assert ports
         for port in ports:
             for path in ("/", "/status", "/info/main/workers.html", "/json/counts.json", "/metrics"):
                 with suppress(httpx.TransportError):
                     assert httpx.get(f"http://127.0.0.1:{port}{path}", timeout=5).status_code == 404
+
+
+def _listening_ports() -> set[int]:
+    return {
+        connection.laddr.port
+        for process in (psutil.Process(), *psutil.Process().children(recursive=True))
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    }
