@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from bigcodeflow.execution.integrity import checks
-from bigcodeflow.execution.integrity.altered_tests import AlteredTest, disguise, mixed, units
+from bigcodeflow.execution.integrity.altered_tests import AlteredTest, disguise, mixed, units, without_methods
 from bigcodeflow.execution.integrity.checks import TAMPERED
 from bigcodeflow.execution.integrity.contradictions import SEPARATED, Reference, Variant
 from bigcodeflow.execution.integrity.mixtures import mixtures
@@ -151,9 +151,52 @@ def test_a_guess_of_each_method_seldom_passes() -> None:
     assert len(plan.checks(chance)) == 1
 
 
+def _reference(seconds: tuple[float, ...]) -> Reference:
+    return Reference({"expected_tests": _NAMES}, lambda program, test: item(program or "", test), "", seconds)
+
+
 @pytest.mark.parametrize(
-    ("seconds", "executed"),
-    [((), 0), ((0.01,) * 5, 0), ((0.01, 0.01, 0.01, 9.0, 9.0), 3), ((9.0,) * 5, 2), ((9.0,) * 2, 0)],
+    ("seconds", "least", "most"),
+    [((), 5, 5), ((0.4,) * 5, 5, 5), ((0.01, 0.01, 0.01, 9.0, 9.0), 2, 4), ((9.0,) * 5, 2, 2), ((9.0,) * 2, 2, 5)],
 )
-def test_a_check_takes_a_quarter_of_the_time_and_two_tests(seconds: tuple[float, ...], executed: int) -> None:
-    assert Reference({}, lambda program, test: item(program or "", test), "", seconds).stop_after == executed
+def test_a_check_of_a_slow_test_takes_a_quarter_of_its_time_and_two_methods(
+    seconds: tuple[float, ...], least: int, most: int
+) -> None:
+    """Each method is drawn at times, so that none can be forged in safety."""
+    groups, chance = [frozenset({name}) for name in _NAMES], random.Random(4)
+    draws = [_reference(seconds).drawn(groups, chance) for _ in range(100)]
+    assert least <= min(map(len, draws)) <= max(map(len, draws)) <= most
+    assert {group for draw in draws for group in draw} == set(groups)
+
+
+@pytest.mark.parametrize(("seconds", "executed"), [((), 0), ((4.0,) * 5, 0), ((9.0,) * 5, 2), ((99.0,) * 2, 0)])
+def test_a_validating_execution_takes_twenty_seconds_or_two_methods(seconds: tuple[float, ...], executed: int) -> None:
+    assert _reference(seconds).stop_after == executed
+
+
+def test_the_text_of_a_slow_test_holds_the_drawn_methods_alone() -> None:
+    """All are decided as in the whole text, on the same lines."""
+    false, true = _variants(_FIVE)
+    slow = _reference((9.0,) * 5)._replace(task=false.reference.task | {"expected_tests": _NAMES})
+    false.reference = true.reference = slow
+    seen = set()
+    for seed in range(40):
+        [mixture] = mixtures(((false, true),), random.Random(seed))
+        expected = {one["test"]: "pass" if one["kind"] == "restatement" else "fail" for one in mixture.alterations}
+        assert outcome(mixture.text, "def task_func(n):\n    return n + 1\n") == expected
+        assert mixture.tests == tuple(sorted(expected))
+        assert mixture.text.count("\n") == _FIVE.count("\n")
+        assert sorted(one["kind"] for one in mixture.alterations) == ["contradiction", "restatement"]
+        seen |= set(expected)
+    assert seen == set(_NAMES)
+
+
+def test_methods_are_left_out_with_their_decorators() -> None:
+    text = suite(
+        "@unittest.skipIf(False, 'never')\ndef test_a(self):\n    pass\n"
+        "def helper(self):\n    pass\nasync def test_b(self):\n    pass\ndef test_c(self):\n    self.helper()\n"
+    )
+    reduced = without_methods(text, {"test_a", "test_b", "helper"})
+    assert outcome(reduced, "") == {"test_c": "pass"}
+    assert "skipIf" not in reduced
+    assert reduced.splitlines().index("    def test_c(self):") == text.splitlines().index("    def test_c(self):")

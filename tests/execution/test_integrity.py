@@ -1,6 +1,7 @@
 """Passes that were earned and passes that were not, through the stages, over a real store and in real sandboxes."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -274,14 +275,18 @@ def test_an_honest_program_is_not_accused(checked: _Run, name: str, integrity: s
     assert (row["status"], row["integrity"], bool(row["integrity_key"])) == ("pass", integrity, integrity == "checked")
 
 
-def test_a_check_is_ended_before_the_test_that_overruns_its_budget(checked: _Run) -> None:
-    """Tests that no check executes are not validated either; the task's own test is executed whole."""
+def test_a_check_of_a_slow_test_executes_methods_that_are_drawn(checked: _Run) -> None:
+    """All methods are validated; a check's text holds two of the three, and the task's own test is executed whole."""
     row, executed = checked.rows["a test over budget"], checked.executed
     assert (row["status"], row["integrity"]) == ("pass", "checked")
-    first, *checks = [item.stop_after for item in executed if "# mine" in item.program]
-    assert (first, set(checks)) == (0, {2})
-    altered = [item for item in executed if "sleep(2.5)" in item.test and "# mine" not in item.program]
-    assert {item.stop_after for item in altered if item.test != _SLEEPING} == {2}
+    first, *checks = [item for item in executed if "# mine" in item.program]
+    assert first.test == _SLEEPING
+    assert checks
+    for item in checks:
+        assert len(item.expected_tests) == 2
+        assert set(re.findall(r"def (test_\w+)\(self", item.test)) == set(item.expected_tests)
+    validated = [item for item in executed if "sleep(2.5)" in item.test and "# mine" not in item.program]
+    assert {len(item.expected_tests) for item in validated} == {3}
 
 
 def test_the_table_of_contradictions_says_what_holds(checked: _Run, tmp_path: Path) -> None:

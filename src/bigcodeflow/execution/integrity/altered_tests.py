@@ -10,7 +10,7 @@ import hashlib
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from bigcodeflow.core import untrusted_text
 from bigcodeflow.execution.integrity.assertions import compared_operands, contradictions
 from bigcodeflow.execution.integrity.operands import OPERAND, Replacement, Source, Writer
 from bigcodeflow.execution.integrity.restatements import restated, restatements
-from bigcodeflow.execution.integrity.syntax import Assertion, ParsedTest, pin_id, tree_of
+from bigcodeflow.execution.integrity.syntax import Assertion, ParsedTest, pin_id, test_methods, tree_of
 
 #: Bump when the altered text of an unchanged test changes.
 VERSION = 2
@@ -96,6 +96,17 @@ def mixed(test: str, entry_point: str, altered: Iterable[tuple[int, str]]) -> st
         for first, last in places:
             if first <= line <= last:
                 lines[first - 1 : last] = _lines(text)[first - 1 : last]
+    return "".join(lines)
+
+
+def without_methods(test: str, names: Container[str]) -> str:
+    """Return the test text with the methods of these names blank, so that every other line keeps its number."""
+    module, lines = tree_of(test), _lines(test)
+    for method in test_methods(module) if module else ():
+        if method.name in names:
+            first = min(part.lineno for part in (method, *method.decorator_list))
+            last = method.end_lineno or method.lineno
+            lines[first - 1 : last] = ["\n"] * (last - first + 1)
     return "".join(lines)
 
 

@@ -30,8 +30,8 @@ from bigcodeflow.execution.integrity.contradictions import (
     Row,
     Variant,
 )
-from bigcodeflow.execution.integrity.mixtures import Pairs, guess_probability, mixtures
-from bigcodeflow.execution.items import WorkItem, numbered
+from bigcodeflow.execution.integrity.mixtures import Mixture, Pairs, guess_probability, mixtures, separate_mixture
+from bigcodeflow.execution.items import WorkItem, numbered, separated
 
 CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
 
@@ -100,6 +100,7 @@ class _Plan(NamedTuple):
     def key(self) -> str:
         """Identity of the check, whichever methods chance makes false."""
         keys = [one.item.verdict_key for one in self._variants]
+        keys += [] if self.passed.reference.is_checked_whole else ["drawn"]
         return hashlib.sha256(" ".join([str(_VERSION), self.passed.item.verdict_key, *keys]).encode()).hexdigest()
 
     @property
@@ -113,15 +114,11 @@ class _Plan(NamedTuple):
 
     def checks(self, chance: random.Random, turn: int = 0) -> list[_Check]:
         """Return the executions of one check, with new texts; those of each turn are executions of their own."""
-        item_of, program = self.passed.reference.item_of, self.passed.item.program
-        found = [
-            _Check(item_of(program, one.text), item_of(None, one.text), one.alterations)
-            for _ in range(self._draws)
-            for one in mixtures(self.pairs, chance)
-        ]
-        if self.separated.alterations:
-            found.append(_Check(self.separated.item_of(program), self.separated.item, self.separated.alterations))
-        return [self._execution(check, f"{turn}/{number}") for number, check in enumerate(found)]
+        texts = [one for _ in range(self._draws) for one in mixtures(self.pairs, chance)]
+        found = [self._check(text, f"{turn}/{number}") for number, text in enumerate(texts)]
+        if text := separate_mixture(self.separated, chance):
+            found.append(self._check(text, f"{turn}/{len(texts)}", is_separate=True))
+        return found
 
     @property
     def _draws(self) -> int:
@@ -130,16 +127,16 @@ class _Plan(NamedTuple):
         fitting = math.floor(self.passed.reference.budget_seconds / max(sum(self.pairs[0][1].seconds or ()), 1e-3))
         return max(1, min(needed, fitting, _MOST_DRAWS))
 
-    def _execution(self, check: _Check, number: str) -> _Check:
-        """Return the check as executions of their own, which end after the tests that were validated."""
-        executed = min(len(one.seconds or ()) for one in self._variants if one.altered.alterations)
-        stop_after = executed if executed < len(check.item.expected_tests) else 0
+    def _check(self, text: Mixture, number: str, *, is_separate: bool = False) -> _Check:
+        """Return the executions of program and reference solution against a text; the number makes them their own."""
 
-        def limited(item: WorkItem) -> WorkItem:
-            time_seconds = _MORE_TIME * item.time_seconds
-            return replace(numbered(item, number), stop_after=stop_after, time_seconds=time_seconds, from_memory=True)
+        def item_of(program: str | None) -> WorkItem:
+            item = self.passed.reference.item_of(program, text.text)
+            item = numbered(separated(item) if is_separate else item, number)
+            tests = text.tests or item.expected_tests
+            return replace(item, expected_tests=tests, time_seconds=_MORE_TIME * item.time_seconds, from_memory=True)
 
-        return _Check(limited(check.item), limited(check.reference), check.alterations)
+        return _Check(item_of(self.passed.item.program), item_of(None), text.alterations)
 
 
 def check_passes(

@@ -7,6 +7,7 @@ locked environments ship with the product (``data/validated_tests``), so that on
 
 import hashlib
 import json
+import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,8 +38,10 @@ RECORDED = -1
 SEPARATED = 2 * FORMS
 #: Executions of the reference solution before a contradiction counts.
 REFERENCE_EXECUTIONS = 2
-#: Wall time of a check's tests: at least the first, or this share of the time of all.
+#: Wall time of the tests of one text of a check: at least the first, or this share of the time of all.
 _BUDGET_SECONDS, _BUDGET_SHARE, _LEAST_TESTS = 2.0, 0.25, 2
+#: Wall time of the tests of one validating execution: slower tests have valid alterations of their first methods only.
+_VALIDATION_SECONDS = 20.0
 
 Row = dict[str, Any]
 Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
@@ -121,14 +124,33 @@ class Reference(NamedTuple):
 
     @property
     def budget_seconds(self) -> float:
-        """Wall time that the tests of one check may take."""
+        """Wall time that the tests of one text of a check may take."""
         return max(_BUDGET_SECONDS, _BUDGET_SHARE * sum(self.seconds))
 
     @property
+    def is_checked_whole(self) -> bool:
+        """True if all tests fit into the budget, so that each text of a check holds all of them."""
+        return sum(self.seconds) <= self.budget_seconds
+
+    def drawn(self, groups: Sequence[frozenset[str]], chance: random.Random) -> list[frozenset[str]]:
+        """Draw the groups of tests for one text of a check: those within the budget, and at least two."""
+        if self.is_checked_whole:
+            return list(groups)
+        seconds = dict(zip(self.task["expected_tests"], self.seconds, strict=False))
+        found: list[frozenset[str]] = []
+        spent_seconds = 0.0
+        for group in chance.sample(groups, len(groups)):
+            spent_seconds += sum(seconds.get(test, 0.0) for test in group)
+            if spent_seconds > self.budget_seconds and len(found) >= _LEAST_TESTS:
+                break
+            found.append(group)
+        return found
+
+    @property
     def stop_after(self) -> int:
-        """Number of tests that a check executes: those within the budget, and at least two; 0: all."""
+        """Number of tests that a validating execution runs; 0: all."""
         for number, spent in enumerate(accumulate(self.seconds)):
-            if spent > self.budget_seconds and number >= _LEAST_TESTS:
+            if spent > _VALIDATION_SECONDS and number >= _LEAST_TESTS:
                 return number
         return 0
 

@@ -9,8 +9,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bigcodeflow.execution.integrity.altered_tests import mixed, units
-from bigcodeflow.execution.integrity.contradictions import Variant
+from bigcodeflow.execution.integrity.altered_tests import mixed, units, without_methods
+from bigcodeflow.execution.integrity.contradictions import Reference, Variant
 
 #: Probability that two outcomes of the same method are guessed.
 _PAIR_GUESSED = 0.25
@@ -21,6 +21,8 @@ class Mixture(NamedTuple):
 
     text: str
     alterations: tuple[Mapping[str, Any], ...]
+    tests: tuple[str, ...] = ()
+    """Test methods in the text, if it lacks some of the task's; empty: all."""
 
 
 Pairs = Sequence[tuple[Variant, Variant]]
@@ -31,25 +33,37 @@ def mixtures(pairs: Pairs, chance: random.Random) -> list[Mixture]:
     """Return texts with some groups of methods false; if there is only one group, a true and a false text.
 
     Each method is altered in a form of its own, drawn from those in which it is a group by itself. Only valid
-    alterations are used; empty if no method can be contradicted.
+    alterations are used; empty if no method can be contradicted. Of slow tests the texts hold a few groups, drawn too.
     """
     groups = [_groups(false) for false, _ in pairs]
     usable = [form for form, own in enumerate(groups) if own]
     if not usable:
         return []
     base = chance.choice(usable)
-    forms = [chance.choice(_forms(pairs, groups, group, base)) for group in groups[base]]
+    reference, (_, true) = pairs[base][0].reference, pairs[base]
+    drawn = reference.drawn(groups[base], chance)
+    forms = [chance.choice(_forms(pairs, groups, group, base)) for group in drawn]
     count = len(forms)
     chosen = (0, 1) if count == 1 else (chance.randrange(1, 2**count - 1),)
+    grouped = frozenset[str]().union(*groups[base])
+    others = [one for one in true.alterations if one["test"] not in grouped] if reference.is_checked_whole else []
     found = []
     for bits in chosen:
-        kept = [one for one in pairs[base][1].alterations if not any(one["test"] in group for group in groups[base])]
-        altered = [(one, pairs[base][1]) for one in kept]
-        for place, (group, form) in enumerate(zip(groups[base], forms, strict=True)):
+        altered = [(one, true) for one in others]
+        for place, (group, form) in enumerate(zip(drawn, forms, strict=True)):
             text = pairs[form][1 - (bits >> place & 1)]
             altered += [(one, text) for one in text.alterations if one["test"] in group]
-        found += [_mixture(altered)] if altered else []  # a true text without a valid restatement shows nothing
+        if altered:  # a true text without a valid restatement shows nothing
+            found.append(_reduced(_mixture(altered), reference, drawn))
     return found
+
+
+def separate_mixture(separated: Variant, chance: random.Random) -> Mixture | None:
+    """Return the text for program and test in a process each, with the methods that are drawn; None if it has none."""
+    if not separated.alterations:
+        return None
+    drawn = separated.reference.drawn([frozenset({one["test"]}) for one in separated.alterations], chance)
+    return _reduced(Mixture(separated.altered.text, separated.alterations), separated.reference, drawn)
 
 
 def guess_probability(pairs: Pairs) -> float:
@@ -68,6 +82,16 @@ def _forms(pairs: Pairs, groups: Sequence[list[frozenset[str]]], group: frozense
     found = [form for form, own in enumerate(groups) if group in own] if len(group) == 1 else [base]
     restated = [form for form in found if group <= {one["test"] for one in pairs[form][1].alterations}]
     return restated or found
+
+
+def _reduced(mixture: Mixture, reference: Reference, drawn: Sequence[frozenset[str]]) -> Mixture:
+    """Return a mixture without the methods that were not drawn, if its test is too slow to be executed whole."""
+    if reference.is_checked_whole:
+        return mixture
+    names = frozenset[str]().union(*drawn)
+    tests = tuple(name for name in reference.task["expected_tests"] if name in names)
+    text = without_methods(mixture.text, frozenset(reference.task["expected_tests"]) - names)
+    return Mixture(text, tuple(one for one in mixture.alterations if one["test"] in names), tests)
 
 
 def _mixture(altered: Sequence[tuple[Mapping[str, Any], Variant]]) -> Mixture:

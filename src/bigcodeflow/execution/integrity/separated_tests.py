@@ -10,7 +10,7 @@ import ast
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.execution.failure_kinds import bound_by
 from bigcodeflow.execution.integrity.altered_tests import Alteration, AlteredTest
-from bigcodeflow.execution.integrity.syntax import assertions_in, key_of, tree_of
+from bigcodeflow.execution.integrity.syntax import assertions_in, key_of, test_methods, tree_of
 from bigcodeflow.sandbox.protocol import SEPARATED
 
 #: Test doubles, interpreter settings, attributes of modules and of the function: these differ between the processes.
@@ -34,9 +34,7 @@ def separated_test(solution: str, test: str, entry_point: str) -> AlteredTest:
         return _undecided(solution, test, entry_point)
     imports = [ast.unparse(node) for node in module.body if isinstance(node, ast.Import | ast.ImportFrom)]
     text = _undecided(solution, test, entry_point, "\n".join(imports)).text
-    classes = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == "TestCases"]
-    parts = [part for node in classes for part in node.body if isinstance(part, ast.FunctionDef)]
-    methods = [part for part in parts if part.name.startswith("test")]
+    methods = [one for one in test_methods(module) if isinstance(one, ast.FunctionDef)]
     # Names that the solution's top-level statements bind, except by imports.
     defined = bound_by(node for node in own.body if not isinstance(node, ast.Import | ast.ImportFrom))
     defined -= {entry_point} | bound_by(module.body)

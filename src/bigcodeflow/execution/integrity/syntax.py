@@ -36,6 +36,13 @@ def tree_of(text: str) -> ast.Module | None:
     return None
 
 
+def test_methods(module: ast.Module) -> list[Definition]:
+    """Return the test methods that the class of the tests itself defines."""
+    classes = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == _TEST_CLASS]
+    parts = [part for node in classes for part in node.body if isinstance(part, Definition)]
+    return [part for part in parts if part.name.startswith("test")]
+
+
 def key_of(node: ast.AST) -> str:
     """Return 'name' for a name, 'self.name' for an attribute of self or of the class, empty for anything else."""
     match node:
