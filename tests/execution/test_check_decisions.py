@@ -90,6 +90,42 @@ def test_a_correct_program_passes_exactly_the_true_methods() -> None:
         assert not any(line in mixture.text for line in _FIVE.splitlines() if "assert" in line)
 
 
+def test_an_object_that_equals_many_numbers_is_found() -> None:
+    """Most equalities take several wrong values, of which a correct result equals none and a lenient object one."""
+    false, true = _variants(_FIVE)
+    lenient = "class Any:\n    def __eq__(self, other): return other % 25 == 0 or other == {n}\n"
+    chance, texts = random.Random(5), []
+    for _ in range(30):
+        texts += mixtures(((false, true),), chance)
+    assert sum("assertIn" in one.text for one in texts) == len(texts)
+    shown = 0
+    for one in texts:
+        false_methods = [method for method in one.alterations if method["kind"] == "contradiction"]
+        for method in false_methods:
+            result = ord(method["test"][-1]) - ord("a") + 1
+            program = f"{lenient.format(n=result)}def task_func(n): return Any()\n"
+            shown += outcome(one.text, program)[method["test"]] == "pass"
+        assert all(str(method["before"]) not in method["after"].split(", ")[1:] for method in false_methods)
+    assert shown > len(texts)
+
+
+def test_a_membership_shows_nothing_of_the_right_value() -> None:
+    """The wrong values are drawn in the same way whichever value is right, so that no text gives it away."""
+    pairs = [
+        _variants(suite(f"def test_a(self):\n    self.assertEqual(task_func(1), {right})\n")) for right in (2, 9_999)
+    ]
+    drawn = []
+    for false, _ in pairs:
+        found = [
+            one["after"]
+            for seed in range(200)
+            for one in mixtures(((false, false),), random.Random(seed))[0].alterations
+        ]
+        drawn.append({value for after in found for value in after.removeprefix("one of ").split(", ")[1:]})
+    small, large = drawn
+    assert small ^ large <= {"2", "9999"}
+
+
 def test_a_single_method_is_executed_both_ways() -> None:
     false, true = _variants(suite("def test_a(self):\n    self.assertEqual(task_func(1), 2)\n"))
     kinds = [one["kind"] for mixture in mixtures(((false, true),), random.Random(0)) for one in mixture.alterations]
@@ -177,7 +213,7 @@ def test_a_validating_execution_takes_twenty_seconds_or_two_methods(seconds: tup
 def test_the_text_of_a_slow_test_holds_the_drawn_methods_alone() -> None:
     """All are decided as in the whole text, on the same lines."""
     false, true = _variants(_FIVE)
-    slow = _reference((9.0,) * 5)._replace(task=false.reference.task | {"expected_tests": _NAMES})
+    slow = _reference((9.0,) * 5)._replace(task={**false.reference.task, "expected_tests": _NAMES})
     false.reference = true.reference = slow
     seen = set()
     for seed in range(40):

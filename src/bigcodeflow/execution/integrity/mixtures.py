@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.execution.integrity.altered_tests import mixed, units, without_methods
 from bigcodeflow.execution.integrity.contradictions import Reference, Variant
+from bigcodeflow.execution.integrity.membership import with_memberships
 
 #: Probability that two outcomes of the same method are guessed.
 _PAIR_GUESSED = 0.25
@@ -54,7 +55,9 @@ def mixtures(pairs: Pairs, chance: random.Random) -> list[Mixture]:
             text = pairs[form][1 - (bits >> place & 1)]
             altered += [(one, text) for one in text.alterations if one["test"] in group]
         if altered:  # a true text without a valid restatement shows nothing
-            found.append(_reduced(_mixture(altered), reference, drawn))
+            mixture = _reduced(_mixture(altered), reference, drawn)
+            widened, alterations = with_memberships(mixture.text, mixture.alterations, chance)
+            found.append(mixture._replace(text=widened, alterations=alterations))
     return found
 
 
