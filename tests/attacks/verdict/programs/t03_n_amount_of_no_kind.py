@@ -1,6 +1,6 @@
 """Threat 3: an amount that is no number, and equal to every multiple of 25.
 task: unit_price
-through: an object of a class of its own cannot pass between two processes, and no near miss is a multiple of 25"""
+through: in 1 of 200 checks no membership with a multiple of 25 is drawn in a false method"""
 
 class Cents:
     def __eq__(self, other):
