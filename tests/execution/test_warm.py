@@ -192,13 +192,23 @@ def test_samples_at_the_same_time_cannot_reach_one_another(warm: LocalBackend) -
 def test_a_zygote_that_was_killed_is_replaced(warm: LocalBackend) -> None:
     """A whole report of its samples counts, one that breaks off is repeated; those that come after find another."""
     assert _status(warm, _with(LIBRARIES)) == "pass"
-    sleep = "import os, time\ntime.sleep(2)\n"
+    sleep = "import os, time\ntime.sleep(1)\n"
+    stopped: set[int] = set()
+
+    def stop() -> int:
+        for pid in {*_samples(warm)} - stopped:
+            os.kill(pid, signal.SIGSTOP)
+            stopped.add(pid)
+        return len(stopped)
+
     with ThreadPoolExecutor() as pool:
         finishing = pool.submit(_status, warm, _with(LIBRARIES, sleep + RIGHT))
         breaking_off = pool.submit(warm.execute, _with(LIBRARIES, f"{sleep}os._exit(0)\n"))
-        _wait(lambda: len(_samples(warm)) == 2)
+        _wait(lambda: stop() == 2)
         zygote = warm.kept_warm().zygotes[frozenset(LIBRARIES)]
         os.kill(zygote.pid, signal.SIGKILL)
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
         assert finishing.result() == "pass"
         assert worth_repeating(breaking_off.result())
     assert _status(warm, _with(LIBRARIES)) == "pass"

@@ -47,6 +47,7 @@ _AMBIENT, _CLEAR_ALL_AMBIENT = 47, 4
 _SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8914, 1
 _DESCRIPTOR = struct.Struct("i")
 _MOST_DESCRIPTORS = 16
+_WATCHING = (("/proc/sys/user/max_inotify_instances", "4"), ("/proc/sys/user/max_inotify_watches", "1024"))
 
 _libc = ctypes.PyDLL(None, use_errno=True)
 
@@ -114,11 +115,21 @@ def drop_privileges(kept: int | None = None) -> None:
     _checked(_libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no_new_privs")
 
 
-def write_user_map(pid: int | str, inside: int, user: int, group: int) -> None:
-    """Map a user id and a group id from outside to the id ``inside`` in the new user namespace of a process."""
-    _write(f"/proc/{pid}/uid_map", f"{inside} {user} 1")
+def write_user_map(pid: int | str, inside: int, user: int, group: int, further: str = "") -> None:
+    """Map a user id and a group id from outside to the id ``inside`` in the new user namespace of a process.
+
+    ``further`` holds lines of uid_map for other users.
+    """
+    _write(f"/proc/{pid}/uid_map", f"{inside} {user} 1\n{further}")
     _write(f"/proc/{pid}/setgroups", "deny")
     _write(f"/proc/{pid}/gid_map", f"{inside} {group} 1")
+
+
+def limit_watching() -> None:
+    """Limit the files that this new user namespace watches: else one would use up what all namespaces share."""
+    for name, most in _WATCHING:
+        if os.path.exists(name):
+            _write(name, most)
 
 
 def show_self() -> None:

@@ -70,7 +70,9 @@ def main() -> None:
         Supervisor(control, settings).serve()
         os._exit(0)
     control.close()
-    kernel.write_user_map(pid, 0, settings["user"], settings["group"])
+    users = settings["sample_users"]
+    further = f"1 {settings['first_sample_user']} {users}" if users else ""
+    kernel.write_user_map(pid, 0, settings["user"], settings["group"], further)
     os.close(go)
     os._exit(os.waitpid(pid, 0)[1] and 1)
 
@@ -81,7 +83,8 @@ class Supervisor:
     def __init__(self, control: Socket, settings: dict[str, Any]) -> None:
         """Become root of the new user namespace, with private file systems."""
         self._control, self._settings = control, settings
-        self._holders: dict[int, Socket] = {}  # socket of the reply by pid
+        self._holders: dict[int, tuple[Socket, int]] = {}  # socket of the reply and user by pid
+        self._users = list(range(1, settings["sample_users"] + 1))  # free ones; none if only one user is mapped
         self._restrict = kernel.prepare_seccomp()
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)
@@ -98,24 +101,36 @@ class Supervisor:
                     return
                 if data == b"zygote":
                     if os.fork() == 0:
-                        for connection in (self._control, *self._holders.values()):
+                        for connection in (self._control, *(reply for reply, _ in self._holders.values())):
                             connection.close()
                         become_zygote(descriptors[0], self._settings["home_template"])
                     os.close(descriptors[0])
                 elif data == b"namespaces":
-                    pid = kernel.clone(kernel.NEW_NAMESPACES | kernel.NEW_PID_NAMESPACE)
-                    if pid == 0:
-                        hold_namespaces(descriptors[0], self._settings, self._restrict)
-                    self._holders[pid] = kernel.connection(descriptors[0])
+                    self._hold(descriptors[0])
             self._reap()
+
+    def _hold(self, reply: int) -> None:
+        """Start the holder of a sample's namespaces as a user of its own, if there is one: quotas count per user."""
+        # Drawn, so that it tells a sample nothing of the others.
+        user = self._users.pop(os.urandom(1)[0] % len(self._users)) if self._users else 0
+        os.setresuid(user, user, 0)
+        kernel.show_self()  # another user cannot write its own map otherwise
+        pid = kernel.clone(kernel.NEW_NAMESPACES | kernel.NEW_PID_NAMESPACE)
+        if pid == 0:
+            hold_namespaces(reply, self._settings, self._restrict, user)
+        os.setresuid(0, 0, 0)
+        kernel.show_self()
+        self._holders[pid] = kernel.connection(reply), user
 
     def _reap(self) -> None:
         for pid, used in ended_children():
-            connection = self._holders.pop(pid, None)
-            if connection:
-                with suppress(OSError):  # the worker may have abandoned this sample
-                    connection.send(b"%d" % used.ru_inblock)
-                connection.close()
+            if pid not in self._holders:
+                continue
+            connection, user = self._holders.pop(pid)
+            self._users += [user] if user else []
+            with suppress(OSError):  # the worker may have abandoned this sample
+                connection.send(b"%d" % used.ru_inblock)
+            connection.close()
 
 
 def become_zygote(control: int, home_template: str) -> NoReturn:
@@ -135,11 +150,14 @@ def become_zygote(control: int, home_template: str) -> NoReturn:
     os._exit(0)
 
 
-def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[], None]) -> NoReturn:
+def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[], None], user: int) -> NoReturn:
     """Mount what the new namespaces need, reply with a pidfd of this process, and keep them until killed."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
-    kernel.write_user_map("self", SAMPLE_ID, 0, 0)
+    kernel.write_user_map("self", SAMPLE_ID, user, 0)
+    os.setresuid(SAMPLE_ID, SAMPLE_ID, SAMPLE_ID)
+    kernel.show_self()
     kernel.be_first_to_go()
+    kernel.limit_watching()
     # On a writable /proc a sample could lower its oom_score_adj: only CAP_SYS_RESOURCE, rare in containers, fixes it.
     mount_private_places(settings["disk_bytes"], proc_flags=kernel.READ_ONLY)
     for path in settings["masked"]:
@@ -251,6 +269,7 @@ class Zygote:
         try:
             kernel.be_first_to_go()
             kernel.join(own, kernel.NEW_NAMESPACES)
+            os.setresuid(SAMPLE_ID, SAMPLE_ID, SAMPLE_ID)
             for number, descriptor in enumerate(beyond(_CHANNEL, (stdout, stderr, channel)), start=1):
                 os.dup2(descriptor, number, inheritable=number < _CHANNEL)
             kernel.close_from(_CHANNEL + 1)  # some of these are reply sockets of other samples

@@ -36,6 +36,8 @@ _WRITABLE_FOLDERS = ("/dev/shm", TEMPORARY_FOLDER)  # noqa: S108
 _FIRST_UID = 0x7000_0000
 #: User and group of a sample inside a warm sandbox; sandbox/supervisor.py maps it.
 SAMPLE_ID = 1000
+#: Users of the samples of one warm sandbox, where root can give them away, and the first of all.
+SAMPLE_USERS, _FIRST_SAMPLE_UID = 255, 0x8000_0000
 _SYSTEM_FILES = (
     *("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/magic", "/etc/mime.types"),
     *("/etc/nsswitch.conf", "/etc/protocols", "/etc/services", "/etc/ssl"),
@@ -70,6 +72,11 @@ def find_bubblewrap() -> str:
 def sandbox_uid() -> int:
     """Return a user id for the calling thread's sandbox; distinct among sandboxes running now on this machine."""
     return _FIRST_UID + threading.get_native_id()
+
+
+def sample_users() -> int:
+    """Return the first of SAMPLE_USERS user ids for the samples of the calling thread's warm sandbox."""
+    return _FIRST_SAMPLE_UID + SAMPLE_USERS * threading.get_native_id()
 
 
 def variables(environment: InstalledEnvironment) -> dict[str, str]:

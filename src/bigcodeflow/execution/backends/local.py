@@ -202,7 +202,7 @@ def _open_channels(counts_reads: bool) -> tuple[str, ...]:  # noqa: FBT001 -- it
     return (
         "files that are read first" + (", except in checks" if counts_reads else ""),
         "load, free memory and caches",
-        "a user's kernel quotas, while both run",
+        *(["a user's kernel quotas, while both run"] if os.getuid() else []),
         *([] if kernel.seccomp_available() else ["pages of files that are evicted", "keyrings"]),
     )
 
@@ -403,6 +403,9 @@ class LocalBackend:
             "RLIMIT_NOFILE": min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
             "RLIMIT_FSIZE": self._limits.disk_mib << 20,
             "RLIMIT_CORE": 0,
+            # Together less than what the kernel allows the user of all samples.
+            "RLIMIT_SIGPENDING": 1024,
+            "RLIMIT_MSGQUEUE": 0,
         }
         return {
             "nonce": secrets.token_hex(16),

@@ -318,6 +318,8 @@ def _start(environment: InstalledEnvironment, limits: LimitsConfig, control_fd: 
         "control": control_fd,
         "user": user,
         "group": user if as_root else os.getgid(),
+        "first_sample_user": bubblewrap.sample_users(),
+        "sample_users": bubblewrap.SAMPLE_USERS if as_root else 0,
         "disk_bytes": limits.disk_mib << 20,
         "home_template": str(environment.home_template or ""),
         "masked": bubblewrap.masked_files(),
