@@ -26,7 +26,6 @@ from bigcodeflow.explorer import changes, comparison_pages, recommend_page, run_
 from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
 from bigcodeflow.explorer.rendering import POLICY, Renderer, assets, vega
-from bigcodeflow.explorer.search_index import SampleIndex
 from bigcodeflow.pipeline.live_files import live_runs
 from bigcodeflow.results.statistics import student_quantile
 
@@ -44,25 +43,21 @@ _STATUSES = {NotThereError: HTTPStatus.NOT_FOUND, AddressError: HTTPStatus.UNPRO
 
 logger = logging.getLogger(__name__)
 
-MakePage = Callable[[Visit], Page]
-
 
 @dataclass(frozen=True, slots=True)
 class Explorer:
-    """A store opened for reading: its catalog, index of samples, and templates."""
+    """A store opened for reading: its catalog and the templates."""
 
     catalog: Catalog
-    index: SampleIndex
     renderer: Renderer = field(default_factory=Renderer)
 
     @classmethod
-    def of(cls, location: Path | str, *, cache: Path | None = None) -> "Explorer":
-        """Open the explorer of a store; its index of samples is in the folder ``cache``, or in the user's cache."""
-        catalog = Catalog(location)
-        return cls(catalog, SampleIndex(catalog.store.location, cache))
+    def of(cls, location: Path | str) -> "Explorer":
+        """Open the explorer of a store."""
+        return cls(Catalog(location))
 
     def warm_up(self) -> Iterator[None]:
-        """Prepare what the first visitors would wait for: read the catalog, index samples, compile pages and charts.
+        """Prepare what the first visitors would wait for: read the catalog, compile pages and charts.
 
         It yields between the steps, so that the caller can stop there.
         """
@@ -71,16 +66,12 @@ class Explorer:
         yield
         try:
             version = self.catalog.version()
-            self.index.refresh(sample_pages.files_of(version.runs))
-            yield
             version.compute()
             yield
             # Make a page of each costly kind, to import its modules; runs of the same series are always comparable.
             nights = next((runs for runs in version.series.values() if len(runs) > 1), version.runs)
             records = [run.record for run in nights[:2]]
-            visit = Visit(
-                self.catalog, version, self.index, QueryParams([("run", record) for record in records]), now()
-            )
+            visit = Visit(self.catalog, version, QueryParams([("run", record) for record in records]), now())
             changes.changes_of(self.catalog, version)
             for record in records:
                 yield
@@ -94,24 +85,17 @@ class Explorer:
 
     def visit(self, request: Request) -> Visit:
         """Create the visit of a request, with the current version of the catalog."""
-        return Visit(self.catalog, self.catalog.version(), self.index, request.query_params, now())
+        return Visit(self.catalog, self.catalog.version(), request.query_params, now())
 
 
 def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
     """Create the application; ``host`` is the address on which it listens."""
 
-    def page(make: MakePage) -> Callable[[Request], Awaitable[Response]]:
+    def page(make: Callable[..., Page]) -> Callable[[Request], Awaitable[Response]]:
+        """Create the endpoint of a page; its maker receives the visit and the parts of the path."""
+
         async def answer(request: Request) -> Response:
             return await run_in_threadpool(_answer, explorer, request, make)
-
-        return answer
-
-    def page_of(make: Callable[..., Page], *names: str) -> Callable[[Request], Awaitable[Response]]:
-        """Create the endpoint of a page whose maker receives parts of the path."""
-
-        async def answer(request: Request) -> Response:
-            parts = [str(request.path_params[name]) for name in names]
-            return await run_in_threadpool(_answer, explorer, request, lambda visit: make(visit, *parts))
 
         return answer
 
@@ -126,7 +110,7 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
         return await run_in_threadpool(_problem, explorer, request, "There is no such page.", status)
 
-    pages: Mapping[str, MakePage] = {
+    pages: Mapping[str, Callable[..., Page]] = {
         "/": run_pages.all_runs,
         "/live": _live,
         "/changes": changes.changes_page,
@@ -136,11 +120,11 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         "/samples": sample_pages.samples,
         "/sample": sample_pages.sample,
         "/studies": study_pages.all_studies,
+        "/runs/{record}": run_pages.one_run,
+        "/studies/{study}/{key}": study_pages.one_study,
     }
     routes = [Route(path, page(make)) for path, make in pages.items()]
     routes += [
-        Route("/runs/{record}", page_of(run_pages.one_run, "record")),
-        Route("/studies/{study}/{key}", page_of(study_pages.one_study, "study", "key")),
         Route("/assets/{name}", asset),
         Route("/health", health),
     ]
@@ -152,11 +136,11 @@ def _live(visit: Visit) -> Page:
     return Page("live.html", {"live": live_runs(visit.catalog.store.root, visit.now), "now": visit.now})
 
 
-def _answer(explorer: Explorer, request: Request, make: MakePage) -> Response:
+def _answer(explorer: Explorer, request: Request, make: Callable[..., Page]) -> Response:
     """Return the page, or a page that describes the problem with the address or the store."""
     try:
         visit = explorer.visit(request)
-        template, context = make(visit)
+        template, context = make(visit, **request.path_params)
         return explorer.renderer.page(template, {**_common(explorer, request), **context})
     except BigCodeFlowError as error:
         return _problem(explorer, request, str(error), _STATUSES.get(type(error), HTTPStatus.CONFLICT))

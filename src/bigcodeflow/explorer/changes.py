@@ -15,7 +15,6 @@ from bigcodeflow.results.formatting import disambiguated
 
 #: Runs that started at most this long before the newest run belong to the last night.
 _NIGHT = timedelta(hours=24)
-_KEPT_AS = "changes"
 
 
 def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change[ListedRun]]:
@@ -23,10 +22,7 @@ def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change[Lis
 
     A change is that from the previous run with other verdicts to the latest run of its series.
     """
-    found: Sequence[Change[ListedRun]] | None = version.memory.get(_KEPT_AS)
-    if found is None:
-        found = version.memory[_KEPT_AS] = _changes(catalog, version)
-    return found
+    return version.kept("changes", lambda: _changes(catalog, version))
 
 
 def worse(changes: Sequence[Change[ListedRun]]) -> list[Change[ListedRun]]:

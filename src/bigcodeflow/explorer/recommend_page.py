@@ -30,11 +30,13 @@ def recommend_page(visit: Visit) -> Page:
     names = names_in(text)
     selection = Selection(split, subset)
     try:
-        known = _evidence(visit, selection).outcomes.n_tasks_of
+        evidence = _evidence(visit, selection)
+        known = evidence.outcomes.n_tasks_of
         context["offered"] = sorted(known.items(), key=lambda one: (-one[1], one[0]))[:_N_OFFERED]
         if names:
             stack = stack_of(known, names=names)
-            found = _recommender(visit, selection).recommend(stack.libraries)
+            recommender = visit.version.kept(("recommend", *selection), lambda: Recommender.of(evidence))
+            found = recommender.recommend(stack.libraries)
             context |= {"found": found, "rows": _rows(visit, found), "notes": notes(found, stack)}
     except (ArtifactError, ConfigError) as error:
         context["problem"] = str(error).removeprefix("recommend: ").removeprefix("--libraries: ")
@@ -51,21 +53,12 @@ def _one_of(visit: Visit, name: str, values: Sequence[str]) -> str:
 
 def _evidence(visit: Visit, selection: Selection) -> Evidence:
     """Return the evidence, read once per version of the catalog."""
-    kept_as = ("recommend evidence", *selection)
-    found: Evidence | None = visit.version.memory.get(kept_as)
-    if found is None:
+
+    def read() -> Evidence:
         with visit.version.opened() as connection:
-            found = visit.version.memory[kept_as] = read_evidence(connection, selection)
-    return found
+            return read_evidence(connection, selection)
 
-
-def _recommender(visit: Visit, selection: Selection) -> Recommender:
-    """Return the fitted recommender, computed once per version of the catalog."""
-    kept_as = ("recommend", *selection)
-    found: Recommender | None = visit.version.memory.get(kept_as)
-    if found is None:
-        found = visit.version.memory[kept_as] = Recommender.of(_evidence(visit, selection))
-    return found
+    return visit.version.kept(("recommend evidence", *selection), read)
 
 
 def _rows(visit: Visit, found: Recommendation) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 CATALOG_NAME = "results.duckdb"
 #: Increase it when a table of schema ``stored`` changes: nothing is copied from a catalog of another version.
-_VERSION = 3
+_VERSION = 4
 #: DuckDB spills to disk above this limit; a run that ends while others execute must not take their memory.
 _MEMORY_LIMIT = "1GiB"
 #: A stage's rows with model, split and subset of the runs; null if the runs that have the artifact differ.
@@ -141,6 +141,7 @@ class _Rebuild:
         self.connection.execute(f"CREATE TABLE stored.version AS SELECT {_VERSION}::INTEGER AS version")
         for table in STAGE_TABLES:
             self.connection.execute(f'CREATE TABLE stored."{table.kept}" AS FROM "read_{table.kept}"')
+        self.connection.execute(f"CREATE TABLE stored.outcomes AS {models.sql_of('catalog/stored/outcomes')}")
         # Grain: one row per artifact that the views read.
         columns = dict.fromkeys(StoredArtifact._fields, "VARCHAR")
         self._create("stored.artifacts", columns, [one._asdict() for one in self.intact.values()])
