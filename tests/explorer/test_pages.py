@@ -178,7 +178,9 @@ def test_programs_of_one_run_are_searched_too(nights):
         "words, also of number 17"
     )
     assert "0 found" in text_of(nights.get("/samples", **phrase, deep="1", difficulty="hard"))
-    assert "1 found" in text_of(nights.get("/samples", run=record, q="Demo/5", deep="1")), "what the search of all runs finds, too"
+    assert "1 found" in text_of(nights.get("/samples", run=record, q="Demo/5", deep="1")), (
+        "what the search of all runs finds, too"
+    )
 
 
 def test_a_sample_tells_its_whole_story(nights):
