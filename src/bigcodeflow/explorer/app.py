@@ -14,10 +14,11 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, error_message
@@ -173,7 +174,7 @@ def _asset(name: str) -> Response:
     return Response(found.content, media_type=found.media_type, headers={"Cache-Control": _KEPT})
 
 
-class OwnNameOnly:
+class OwnNameOnly(BaseHTTPMiddleware):
     """Middleware that answers only requests with this machine's own name as host, and adds security headers to all.
 
     A page of another site can make a browser here send requests, and can read the answers if the site's name resolves
@@ -181,31 +182,20 @@ class OwnNameOnly:
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
-        self._app = app
+        super().__init__(app)
         self._is_loopback = is_loopback(host)
         self._names = {host.lower(), socket.gethostname().lower(), "localhost"}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         """Answer the request, or refuse it with status 403."""
-        if scope["type"] != "http":
-            return
-        headers = dict(scope["headers"])
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = [*message["headers"], *((name.encode(), value.encode()) for name, value in _HEADERS.items())]
-                if not any(name.lower() == b"cache-control" for name, _ in own):
-                    own.append((b"Cache-Control", b"no-store"))
-                message = {**message, "headers": own}
-            await send(message)
-
-        app: ASGIApp = self._app
-        if not self._is_own(headers.get(b"host", b"").decode("latin-1")):
-            reason = "this explorer answers to 127.0.0.1 and localhost only"
-            if not self._is_loopback:
-                reason = "this explorer answers to the address and the name of its machine only"
-            app = PlainTextResponse(reason, HTTPStatus.FORBIDDEN)
-        await app(scope, receive, send_with_headers)
+        if self._is_own(request.headers.get("host", "")):
+            response = await call_next(request)
+        else:
+            names = "127.0.0.1 and localhost" if self._is_loopback else "the address and the name of its machine"
+            response = PlainTextResponse(f"this explorer answers to {names} only", HTTPStatus.FORBIDDEN)
+        response.headers.update(_HEADERS)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
 
     def _is_own(self, host: str) -> bool:
         if self._is_loopback:

@@ -128,7 +128,7 @@ class ExportedRun:
     @cached_property
     def usage(self) -> dict[str, float]:
         """Tokens and cost in USD of all answers; unknown values are left out."""
-        [row] = models.rows_of(self._connection, "comparison_usage")
+        [row] = models.rows_of(self._connection, "usage")
         return {name: row[name] for name in _USAGE if row[name] is not None}
 
     @property

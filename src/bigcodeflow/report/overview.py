@@ -249,10 +249,10 @@ def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
     points: list[ScorePoint] = []
     k = smallest_k(runs)
     for run, row in zip(runs, used, strict=True):
-        some, some_priced = (row[name] != row["n_answers"] for name in ("n_with_tokens", "n_with_cost"))
+        some, some_priced = (row[name] != row["n_answers"] for name in ("n_with_tokens", "n_cost_known"))
         tokens = [_amount(row[f"{kind}_tokens"], at_least=some) for kind in ("prompt", "completion", "reasoning")]
         cost = _amount(row["cost_usd"], shape=",.2f", at_least=some_priced)
-        latency = _amount(row["latency_seconds"], shape=",.1f")
+        latency = _amount(row["median_latency_seconds"], shape=",.1f")
         judging = _amount(row["judging_cpu_seconds"] and row["judging_cpu_seconds"] / 3600, shape=",.2f")
         rows.append([run.label, _amount(row["n_answers"]), *tokens, cost, latency, judging, _duration(run.recorded)])
         score = next(iter(_lead_scores(run, k)), None)

@@ -133,7 +133,7 @@ def _of_board(
     runs = [every[index] for index in indexes]
     leads = comparisons.lead_runs(runs)
     made = comparisons.compared(runs, leads) if given is None else given if len(runs) == len(every) else None
-    used = rows_of(connection, "report/usage")
+    used = rows_of(connection, "usage")
     found = [
         overview.scores(runs),
         comparisons.variants(runs),

@@ -81,11 +81,11 @@ class StoredArtifact(NamedTuple):
 def rebuild_catalog(location: Path | str) -> Path:
     """Rebuild ``results.duckdb`` in the store's folder from the current content of the store; return its path.
 
-    The database itself (COMMENT ON) and docs/formats.md describe the views and their columns. Counts, metrics and costs
-    are tables in the file; for unchanged artifacts they are copied from the former catalog. A run with a missing or
-    damaged artifact is left out with a warning, and listed in the table ``left_out``. For a store at a URL the file is
-    in the replica on this machine. An atomic rename replaces the file, so open readers keep their version. Raises
-    ArtifactError if the catalog cannot be built.
+    The database itself (COMMENT ON) and docs/formats.md describe the views and their columns. Status and cause of each
+    sample, metrics and costs are tables in the file; for unchanged artifacts they are copied from the former catalog. A
+    run with a missing or damaged artifact is left out with a warning, and listed in the table ``left_out``. For a store
+    at a URL the file is in the replica on this machine. An atomic rename replaces the file, so open readers keep their
+    version. Raises ArtifactError if the catalog cannot be built.
     """
     import duckdb  # takes 0.15 s, which a run without a rebuild can save
 
