@@ -113,7 +113,7 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
 
     pages: Mapping[str, Callable[..., Page]] = {
         "/": run_pages.all_runs,
-        "/live": _live,
+        "/live": run_pages.live_page,
         "/changes": changes.changes_page,
         "/trends": changes.trends,
         "/compare": comparison_pages.compare_page,
@@ -130,11 +130,6 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         Route("/health", health),
     ]
     return OwnNameOnly(Starlette(routes=routes, exception_handlers={HTTPException: refused}), host)
-
-
-def _live(visit: Visit) -> Page:
-    """Make the page of runs in progress."""
-    return Page("live.html", {"live": live_runs(visit.catalog.store.root, visit.now), "now": visit.now})
 
 
 def _answer(explorer: Explorer, request: Request, make: Callable[..., Page]) -> Response:

@@ -48,10 +48,13 @@ def all_runs(visit: Visit) -> Page:
             "choices": visit.lists(_CHOICES),
             "live": live_runs(visit.catalog.store.root, visit.now),
             "worse": worse(changes_of(visit.catalog, visit.version))[:_MOST_WORSE],
-            "location": visit.catalog.store.location,
-            "now": visit.now,
         },
     )
+
+
+def live_page(visit: Visit) -> Page:
+    """Make the page of runs in progress."""
+    return Page("live.html", {"live": live_runs(visit.catalog.store.root, visit.now)})
 
 
 def filtered(visit: Visit) -> list[ListedRun]:
