@@ -5,6 +5,7 @@ import json
 import re
 from datetime import UTC, datetime
 
+import duckdb
 import pytest
 
 from bigcodeflow.explorer.app import Explorer
@@ -249,6 +250,15 @@ def test_a_run_that_ends_is_shown_at_once_and_one_whose_tables_are_gone_says_so(
     for path in explore.recorded.root.glob("aggregation/*/*.parquet"):
         path.unlink()
     assert "run it again" in text_of(explore.get(f"/runs/{record}"))
+
+
+def test_a_catalog_of_an_earlier_version_says_what_to_do(explore):
+    """It lacks a table that pages read; one command builds it again."""
+    explore.recorded.record_one()
+    explore.rebuild()
+    with duckdb.connect(explore.recorded.root / "results.duckdb") as catalog:
+        catalog.execute("DROP TABLE stored.verdicts")
+    assert "build it again with `bigcodeflow catalog" in text_of(explore.get("/", 409))
 
 
 @pytest.mark.parametrize(

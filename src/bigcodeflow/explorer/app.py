@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, error_message
 from bigcodeflow.core.listening import is_loopback, is_own_name, name_of
-from bigcodeflow.explorer import changes, comparison_pages, recommend_page, run_pages, sample_pages, study_pages
+from bigcodeflow.explorer import changes, comparison_pages, run_pages, sample_pages, study_pages
 from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
 from bigcodeflow.explorer.rendering import POLICY, Renderer, assets, vega
@@ -117,7 +117,7 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         "/changes": changes.changes_page,
         "/trends": changes.trends,
         "/compare": comparison_pages.compare_page,
-        "/recommend": recommend_page.recommend_page,
+        "/recommend": study_pages.recommend_page,
         "/samples": sample_pages.samples,
         "/sample": sample_pages.sample,
         "/studies": study_pages.all_studies,
