@@ -1,6 +1,7 @@
 """Search for samples of all recorded runs, in the catalog's table of verdicts."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -47,33 +48,61 @@ def search(visit: Visit, query: SampleQuery) -> Found:
     """Return the samples that match a query, in the order of its executions and tasks; nothing without a catalog."""
     if visit.version.database is None:
         return Found((), Portion.of(visit, 0), {}, {})
-    found, parameters = sql_of("explorer/found_samples"), _parameters(query)
+    matching, parameters = _matching(query)
     with visit.version.opened() as connection:
         counts = connection.execute(
-            f"SELECT status, failure_kind, count(*) FROM ({found}) GROUP BY ALL",  # noqa: S608 - our own SQL
-            parameters,
+            f"SELECT number, status, failure_kind, count(*) {matching} GROUP BY ALL ORDER BY number", parameters
         ).fetchall()
-        fitting = [(status, kind, count) for status, kind, count in counts if query.fits(status, kind)]
-        portion = Portion.of(visit, sum(count for _, _, count in fitting))
-        chosen = {"chosen": [[status, kind] for status, kind, _ in fitting], "limit": ROWS, "offset": portion.first}
-        shown = connection.execute(
-            f"FROM ({found}) WHERE [status, failure_kind] IN $chosen::VARCHAR[][] "
+        fitting = [(number, status, kind, n) for number, status, kind, n in counts if query.fits(status, kind)]
+        of_number: Counter[int] = Counter()
+        for number, _, _, n in fitting:
+            of_number[number] += n
+        portion = Portion.of(visit, of_number.total())
+        # Only the counts need the whole table; the rows come from the few executions on the page.
+        numbers, skipped = _on_page(portion, of_number)
+        kinds_shown = sorted({(status, kind) for _, status, kind, _ in fitting})
+        rows = connection.execute(
+            f"SELECT * EXCLUDE (words, hits) {matching} AND number IN $numbers::INTEGER[] "
+            "AND [status, failure_kind] IN $shown::VARCHAR[][] "
             "ORDER BY number, position, sample_index, variant, sanitizer LIMIT $limit OFFSET $offset",
-            parameters | chosen,
+            parameters | {"numbers": numbers, "shown": kinds_shown, "limit": ROWS, "offset": skipped},
         )
-        rows = list(rows_from(shown))
-    statuses: dict[str, int] = {}
-    kinds: dict[str, int] = {}
-    for status, kind, count in counts:
+        shown = list(rows_from(rows))
+    statuses: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    for _, status, kind, n in counts:
+        kinds[kind] += n
         if query.kind in ("", kind):
-            statuses[status] = statuses.get(status, 0) + count
-        if kind:
-            kinds[kind] = kinds.get(kind, 0) + count
-    return Found(rows, portion, _largest_first(statuses), _largest_first(kinds))
+            statuses[status] += n
+    kinds.pop("", None)
+    return Found(shown, portion, _largest_first(statuses), _largest_first(kinds))
 
 
-def _parameters(query: SampleQuery) -> dict[str, Any]:
-    """Return the parameters of ``sql/explorer/found_samples.sql``."""
+def _on_page(portion: Portion, counts: Mapping[int, int]) -> tuple[list[int], int]:
+    """Return the executions with samples on the page, and the number of their samples on the pages before it.
+
+    ``counts`` maps executions to their numbers of samples, in the order of the pages.
+    """
+    numbers: list[int] = []
+    before = skipped = 0
+    for number, n in counts.items():
+        if before < portion.first + ROWS and before + n > portion.first:
+            if not numbers:
+                skipped = portion.first - before
+            numbers.append(number)
+        before += n
+    return numbers, skipped
+
+
+def _matching(query: SampleQuery) -> tuple[str, dict[str, Any]]:
+    """Return the end of a SELECT of the samples that match, whatever status and failure kind, and its parameters."""
+    conditions = [f"(contains(words, $word_{n}) OR hits & {1 << n} > 0)" for n in range(len(query.words))]
+    fits = " AND ".join(conditions) or "true"
+    parameters: dict[str, Any] = {f"word_{n}": word for n, word in enumerate(query.words)}
+    if query.also:
+        identity = "[task_id, sample_index::VARCHAR, variant, coalesce(sanitizer, 'unknown')]"
+        fits += f" OR {identity} IN (SELECT unnest(from_json($also, '[[\"VARCHAR\"]]')))"
+        parameters["also"] = json.dumps([list(map(str, one)) for one in query.also])
     artifacts = [
         {"artifact": artifact, "number": number, "hits": hits}
         for number, (artifact, hits) in enumerate(query.artifacts)
@@ -82,11 +111,8 @@ def _parameters(query: SampleQuery) -> dict[str, Any]:
         {"task_id": task_id, "position": position, "hits": hits}
         for position, (task_id, hits) in enumerate(query.tasks.items())
     ]
-    lists = {"artifacts": artifacts, "tasks": tasks, "also": [list(map(str, one)) for one in query.also]}
-    return {name: json.dumps(rows) for name, rows in lists.items()} | {
-        "words": list(query.words),
-        "variant": query.variant,
-    }
+    parameters |= {"artifacts": json.dumps(artifacts), "tasks": json.dumps(tasks), "variant": query.variant}
+    return f"FROM ({sql_of('explorer/found_samples')}) WHERE ({fits})", parameters
 
 
 def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:

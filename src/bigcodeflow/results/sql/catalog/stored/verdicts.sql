@@ -1,5 +1,6 @@
 -- Grain: one row an execution artifact, task, sample_index, variant and sanitizer: what became of a sample.
 -- cause: the first failing test with its exception, or how the sandbox ended
+-- words: what searches look in, in small letters
 with
 
 failing as (
@@ -21,6 +22,16 @@ caused as (
             nullif(exit, 'exit 0'), nullif(failure_kind, ''), status
         ) as exception
     from traced
+),
+
+described as (
+    select
+        *,
+        case
+            when status = 'pass' then ''
+            else left(concat_ws(': ', case when module_trace = '' then nullif(failed.name, '') end, exception), 300)
+        end as cause
+    from caused
 )
 
 select
@@ -33,8 +44,7 @@ select
     failure_kind,
     cpu_seconds,
     wall_seconds,
-    case
-        when status = 'pass' then ''
-        else left(concat_ws(': ', case when module_trace = '' then nullif(failed.name, '') end, exception), 300)
-    end as cause
-from caused
+    cause,
+    -- The blank behind the task's id lets "task/1 " be told from "task/10".
+    lower(concat_ws(' ', task_id, replace(status, '_', ' '), status, replace(failure_kind, '_', ' '), cause)) as words
+from described
