@@ -1,15 +1,19 @@
 """`bigcodeflow export`: a recorded run in the formats of other programs, with one command for each format."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bigcodeflow import exporting
 from bigcodeflow.cli.console import notice, print_line
-from bigcodeflow.cli.export_options import FOLDER, STORE, Folder, Run, Samples, VariantOption, opened
-from bigcodeflow.cli.options import RecordedStore
-from bigcodeflow.exporting import Relationship
+from bigcodeflow.cli.options import ExportFolder, ExportRun, ExportSamples, ExportVariant, RecordedStore
+from bigcodeflow.config import Variant
+from bigcodeflow.core.errors import PublishingError
+from bigcodeflow.exporting import ExportedRun, Relationship
 from bigcodeflow.leaderboard.measured_entries import Allowance
 from bigcodeflow.results.runs import find_run
 
@@ -17,11 +21,17 @@ app = typer.Typer(
     help="Write a recorded run in the format of another program, or send it there. See docs/exporting.md.",
     no_args_is_help=True,
 )
+_FOLDER = Path("results/exports")
+_STORE = "results/store"
 
 
 @app.command("inspect")
 def inspect_log(
-    run: Run, out: Folder = FOLDER, variant: VariantOption = None, samples: Samples = True, store: RecordedStore = STORE
+    run: ExportRun,
+    out: ExportFolder = _FOLDER,
+    variant: ExportVariant = None,
+    samples: ExportSamples = True,
+    store: RecordedStore = _STORE,
 ) -> None:
     """Write an `.eval` log of Inspect, the evaluation framework."""
     with opened(store, run, variant) as found:
@@ -30,11 +40,11 @@ def inspect_log(
 
 @app.command()
 def every_eval_ever(
-    run: Run,
-    out: Folder = FOLDER,
-    variant: VariantOption = None,
-    samples: Samples = True,
-    store: RecordedStore = STORE,
+    run: ExportRun,
+    out: ExportFolder = _FOLDER,
+    variant: ExportVariant = None,
+    samples: ExportSamples = True,
+    store: RecordedStore = _STORE,
     organization: Annotated[str, typer.Option(help="Who ran the evaluation.", show_default="unknown")] = "",
     relationship: Annotated[Relationship, typer.Option(help="Of who ran it to the model's developer.")] = "other",
 ) -> None:
@@ -47,7 +57,7 @@ def every_eval_ever(
 
 @app.command()
 def hub(
-    run: Run,
+    run: ExportRun,
     repository: Annotated[
         str, typer.Option(help="The model's repository, OWNER/NAME.", show_default="the run's model")
     ] = "",
@@ -58,7 +68,7 @@ def hub(
         list[Allowance] | None,
         typer.Option(help="Propose a score although this is wrong with it; repeatable."),
     ] = None,
-    store: RecordedStore = STORE,
+    store: RecordedStore = _STORE,
 ) -> None:
     """Propose the calibrated score as `.eval_results` of the model's repository on the Hugging Face Hub.
 
@@ -76,6 +86,24 @@ def hub(
         print_line(proposal.pull_request)
         if not proposal.is_new:
             notice("a pull request of this title is open already: nothing was sent; close it to open another")
+
+
+@contextmanager
+def opened(store: str, run: str, variant: Variant | None) -> Iterator[ExportedRun]:
+    """Open a run for export; after the export, print notices about it for the reader."""
+    with exporting.exported_run(find_run(store, run), variant or "") as found:
+        try:
+            yield found
+        except OSError as error:
+            reason = error.strerror or error
+            raise PublishingError(
+                f"nothing can be written to {error.filename} ({reason}): name another --out"
+            ) from None
+        notice(f"{found.recorded.title}, record {found.recorded.record}, {found.variant}")
+        if found.recorded.imported:
+            notice("imported: what its result file does not state is left out")
+        if count := int(found.counts.get("n_unjudged", 0)):
+            notice(f"{count:,} of its samples were not judged: the score is provisional, run it again")
 
 
 for _format in sorted(entry_points(group="bigcodeflow.exporters")):
