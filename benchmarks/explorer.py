@@ -4,7 +4,7 @@
 
 40 models on 25 nights are 1,000 runs of 1,140 tasks: the starter set's tasks, repeated, with made-up answers (see
 explorer_store.py). First the catalog is built, and updated with nothing changed; then the report of 20 runs is written.
-The explorer runs in a separate process, with all samples indexed; pages are asked for over loopback. A Markdown table
+The explorer runs in a separate process; pages are asked for over loopback. A Markdown table
 shows each page's first time and the median and the slowest of the rounds, from the request to the last byte, and the
 explorer's CPU time for the first and for each further time, which other programs disturb less. Exit code 1 if the
 median or the first time of any page exceeds 300 ms.
@@ -126,10 +126,6 @@ def measure(root: Path, rounds: int, cache: Path) -> bool:
             with httpx2.Client(base_url=process.stdout.readline().strip(), timeout=300, trust_env=False) as client:
                 client.get("/health").raise_for_status()
                 server = psutil.Process(process.pid)
-                began = time.perf_counter()
-                while "are indexed so far" in client.get("/samples").text:
-                    time.sleep(0.5)
-                print(f"\nall samples indexed within {time.perf_counter() - began:.0f} s of the start\n")
                 found = {name: Times(client, address, rounds, server) for name, address in addresses(root).items()}
         finally:
             process.terminate()

@@ -72,7 +72,7 @@ def main() -> None:
         store = Path(temporary) / "results" / "store"
         fill(store, MODELS, nights=8, tasks=starter_tasks())
         rebuild_catalog(store)
-        explorer = Explorer.of(store, cache=Path(temporary) / "cache")
+        explorer = Explorer.of(store)
         for _ in explorer.warm_up():
             pass
         with listening("127.0.0.1", 0) as listener:
@@ -95,7 +95,6 @@ def main() -> None:
                 browser.close()
             server.should_exit = True
             thread.join()
-        explorer.index.close()
     print(f"{LAST_NIGHT:%Y-%m-%d} is the last night of the pictures in {IMAGES.relative_to(ROOT)}")
 
 

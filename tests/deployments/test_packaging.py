@@ -57,9 +57,9 @@ def test_every_import_is_a_declared_dependency() -> None:
     lines = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
     declared = {canonicalize_name(Requirement(line).name) for line in lines}
     apart = (SANDBOX, SANDBOX.parent / "generation" / "engines")  # other interpreters execute these
-    files = [path for folder in ("src", "flows", "tasks") for path in (ROOT / folder).rglob("*.py")]
+    files = [path for folder in ("src", "extensions", "flows", "tasks") for path in (ROOT / folder).rglob("*.py")]
     modules = {name.partition(".")[0] for path in files if path.parent not in apart for name in _imported(path)}
-    foreign = modules - sys.stdlib_module_names - {"", "bigcodeflow", "flows", "tasks"}
+    foreign = modules - sys.stdlib_module_names - {"", "bigcodeflow", "bigcodeflow_trackers", "flows", "tasks"}
     distributions = packages_distributions()
     # A trainer's library has an environment of its own; its module has its name.
     names = {module: {canonicalize_name(name) for name in distributions.get(module, [module])} for module in foreign}

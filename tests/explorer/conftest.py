@@ -8,7 +8,6 @@ import pytest
 
 from bigcodeflow.core.listening import listening
 from bigcodeflow.explorer.app import Explorer, make_app
-from bigcodeflow.explorer.sample_pages import files_of
 from bigcodeflow.explorer.server import ExplorerServer
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from tests.report.conftest import RecordedStore, failing_test
@@ -17,8 +16,8 @@ from tests.report.conftest import RecordedStore, failing_test
 class Explored:
     """A store, its explorer's address, and a client of it."""
 
-    def __init__(self, recorded, cache, explorer, url, client):
-        self.recorded, self.cache, self.explorer, self.url, self.client = recorded, cache, explorer, url, client
+    def __init__(self, recorded, explorer, url, client):
+        self.recorded, self.explorer, self.url, self.client = recorded, explorer, url, client
 
     def get(self, path, code=200, **query):
         """The page's HTML."""
@@ -27,16 +26,14 @@ class Explored:
         return found.text
 
     def rebuild(self):
-        """What the end of a run does; the samples of all runs are indexed when it returns."""
+        """What the end of a run does."""
         rebuild_catalog(self.recorded.root)
-        self.explorer.index.refresh(files_of(self.explorer.catalog.version().runs))
-        self.explorer.index.wait()
 
 
 @contextmanager
-def exploring(recorded, cache, *, host="127.0.0.1", build=True):
+def exploring(recorded, *, host="127.0.0.1", build=True):
     """An explorer of a store, in a thread, until the block ends."""
-    explorer = Explorer.of(recorded.root, cache=cache)
+    explorer = Explorer.of(recorded.root)
     ready = threading.Event()
     with listening("127.0.0.1", 0) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -45,13 +42,12 @@ def exploring(recorded, cache, *, host="127.0.0.1", build=True):
         thread.start()
         assert ready.wait(120)
         with httpx2.Client(base_url=url, timeout=120, trust_env=False) as client:
-            explored = Explored(recorded, cache, explorer, url, client)
+            explored = Explored(recorded, explorer, url, client)
             if build:
                 explored.rebuild()
             yield explored
         server.should_exit = True
         thread.join()
-        explorer.index.close()
 
 
 def record_night(
@@ -98,12 +94,12 @@ def nights(tmp_path_factory):
         record_night(recorded, "rising", {1, 2, 3} if night == 0 else {1})
         record_night(recorded, "falling", set(range(3, 17)) if night == 2 else {0})
     record_night(recorded, "steady", {5}, split="instruct", execution={"environment": "bigcodebench"})
-    with exploring(recorded, tmp_path_factory.mktemp("cache")) as explored:
+    with exploring(recorded) as explored:
         yield explored
 
 
 @pytest.fixture
-def explore(recorded, tmp_path):
+def explore(recorded):
     """Opens an explorer of the empty store of this test."""
-    with exploring(recorded, tmp_path / "cache", build=False) as explored:
+    with exploring(recorded, build=False) as explored:
         yield explored

@@ -5,6 +5,7 @@ import json
 import re
 from datetime import UTC, datetime
 
+import duckdb
 import pytest
 
 from bigcodeflow.explorer.app import Explorer
@@ -91,12 +92,11 @@ def test_a_comparison_says_who_is_better_and_on_which_tasks(nights):
 
 
 @pytest.mark.slow
-def test_the_explorer_starts_with_a_comparison(nights, tmp_path):
+def test_the_explorer_starts_with_a_comparison(nights):
     """Of two runs that can be compared, so that no visitor waits for the modules that a comparison imports."""
-    explorer = Explorer.of(nights.recorded.root, cache=tmp_path)
+    explorer = Explorer.of(nights.recorded.root)
     for _ in explorer.warm_up():
         pass
-    explorer.index.close()
     [comparison] = [one for key, one in explorer.catalog.version().memory.items() if key[0] == "comparison"]
     _, sections, _ = comparison
     assert "ratings" in [section.name for section in sections]
@@ -179,7 +179,9 @@ def test_programs_of_one_run_are_searched_too(nights):
         "words, also of number 17"
     )
     assert "0 found" in text_of(nights.get("/samples", **phrase, deep="1", difficulty="hard"))
-    assert "1 found" in text_of(nights.get("/samples", run=record, q="Demo/5", deep="1")), "what the index finds, too"
+    assert "1 found" in text_of(nights.get("/samples", run=record, q="Demo/5", deep="1")), (
+        "what the search of all runs finds, too"
+    )
 
 
 def test_a_sample_tells_its_whole_story(nights):
@@ -250,6 +252,15 @@ def test_a_run_that_ends_is_shown_at_once_and_one_whose_tables_are_gone_says_so(
     assert "run it again" in text_of(explore.get(f"/runs/{record}"))
 
 
+def test_a_catalog_of_an_earlier_version_says_what_to_do(explore):
+    """It lacks a table that pages read; one command builds it again."""
+    explore.recorded.record_one()
+    explore.rebuild()
+    with duckdb.connect(explore.recorded.root / "results.duckdb") as catalog:
+        catalog.execute("DROP TABLE stored.verdicts")
+    assert "build it again with `bigcodeflow catalog" in text_of(explore.get("/", 409))
+
+
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [
@@ -313,9 +324,9 @@ def test_only_this_machine_s_own_name_is_answered(nights):
     assert "immutable" in nights.client.get("/assets/explorer.css").headers["cache-control"]
 
 
-def test_a_machine_that_others_reach_answers_to_its_address(recorded, tmp_path):
+def test_a_machine_that_others_reach_answers_to_its_address(recorded):
     """Where it listens for others, numbers and the machine's name are its own, and names of sites are not."""
-    with exploring(recorded, tmp_path / "cache", host="0.0.0.0", build=False) as explored:
+    with exploring(recorded, host="0.0.0.0", build=False) as explored:
         ask = explored.client.get
         assert ask("/", headers={"Host": "192.0.2.7:80"}).status_code == 200
         assert ask("/", headers={"Host": "evil.example"}).status_code == 403
@@ -358,7 +369,7 @@ def test_several_samples_of_a_task_are_compared_by_their_shares(explore):
 
 @pytest.mark.slow
 def test_a_store_in_use_elsewhere_is_read(nights):
-    """Two explorers of one store do not disturb each other, though one index file can have one of them."""
-    with exploring(nights.recorded, nights.cache) as other:
+    """Two explorers of one store do not disturb each other."""
+    with exploring(nights.recorded) as other:
         assert "20 found" in text_of(other.get("/samples", split="instruct"))
         assert "20 found" in text_of(nights.get("/samples", split="instruct"))

@@ -39,7 +39,7 @@ def test_scores_state_interval_ground_truths_and_what_was_not_judged(one_run):
 def test_domains_are_drawn_for_few_runs_and_for_many(recorded, n_models):
     """Few runs get dots with whiskers in a colour each, many a heat map; every run is named in both."""
     runs = _sweep(recorded, n_models)
-    words = drawn(overview.by_slice(runs, "domain", "Domains", ""))
+    words = drawn(overview.by_traits(runs)[0])
     assert all(run.label in words for run in runs)
     assert "Math" in words
 
@@ -107,7 +107,7 @@ def test_cost_is_marked_where_it_is_not_known_of_all_answers(recorded):
         recorded.record(run, run=name, model=name)
     runs = select_runs(recorded.root, ["part", "all", "too"])
     with opened(runs) as connection:
-        section = overview.usage(runs, rows_of(connection, "report/usage"))
+        section = overview.usage(runs, rows_of(connection, "usage"))
     column = [column.heading for column in section.table.columns].index("cost, USD")
     assert [row[column] for row in section.table.rows] == ["≥ 0.50", "0.75", "2.00"]
     priced = [point["run"] for point in section.chart["data"]["values"]]
@@ -120,7 +120,7 @@ def test_what_nobody_measured_is_no_amount(recorded):
     recorded.record_one(sample={"cpu_seconds": float("nan")})
     runs = select_runs(recorded.root, ["run"])
     with opened(runs) as connection:
-        [row] = rows_of(connection, "report/usage")
+        [row] = rows_of(connection, "usage")
         section = overview.usage(runs, [row])
     assert row["judging_cpu_seconds"] is None
     assert "judging, CPU h" not in [column.heading for column in section.table.columns]

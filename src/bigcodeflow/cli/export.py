@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from bigcodeflow import exporting
 from bigcodeflow.cli.console import notice, print_line
-from bigcodeflow.cli.options import RecordedStore
+from bigcodeflow.cli.options import ExportFolder, ExportRun, ExportSamples, ExportVariant, RecordedStore
 from bigcodeflow.config import Variant
 from bigcodeflow.core.errors import PublishingError
 from bigcodeflow.exporting import ExportedRun, Relationship
@@ -20,49 +21,43 @@ app = typer.Typer(
     help="Write a recorded run in the format of another program, or send it there. See docs/exporting.md.",
     no_args_is_help=True,
 )
-
-_Run = Annotated[str, typer.Argument(help="Name of a run, a model or a record, or 'latest'.")]
-_Folder = Annotated[Path, typer.Option("--out", help="Folder for files.")]
-_Variant = Annotated[
-    Variant | None, typer.Option(help="Export this variant.", show_default="calibrated, where the run has it")
-]
-_Samples = Annotated[
-    bool, typer.Option("--samples/--no-samples", help="With every prompt, answer and program, or scores alone.")
-]
 _FOLDER = Path("results/exports")
 _STORE = "results/store"
-_PROJECT = "bigcodebench"
 
 
 @app.command("inspect")
 def inspect_log(
-    run: _Run, out: _Folder = _FOLDER, variant: _Variant = None, samples: _Samples = True, store: RecordedStore = _STORE
+    run: ExportRun,
+    out: ExportFolder = _FOLDER,
+    variant: ExportVariant = None,
+    samples: ExportSamples = True,
+    store: RecordedStore = _STORE,
 ) -> None:
     """Write an `.eval` log of Inspect, the evaluation framework."""
-    with _opened(store, run, variant) as found:
+    with opened(store, run, variant) as found:
         print_line(exporting.write_inspect_log(found, out, samples=samples))
 
 
 @app.command()
 def every_eval_ever(
-    run: _Run,
-    out: _Folder = _FOLDER,
-    variant: _Variant = None,
-    samples: _Samples = True,
+    run: ExportRun,
+    out: ExportFolder = _FOLDER,
+    variant: ExportVariant = None,
+    samples: ExportSamples = True,
     store: RecordedStore = _STORE,
     organization: Annotated[str, typer.Option(help="Who ran the evaluation.", show_default="unknown")] = "",
     relationship: Annotated[Relationship, typer.Option(help="Of who ran it to the model's developer.")] = "other",
 ) -> None:
     """Write the JSON files of Every Eval Ever's datastore."""
     who = exporting.Evaluator(organization, relationship)
-    with _opened(store, run, variant) as found:
+    with opened(store, run, variant) as found:
         for path in exporting.write_every_eval_ever(found, out, evaluator=who, samples=samples):
             print_line(path)
 
 
 @app.command()
 def hub(
-    run: _Run,
+    run: ExportRun,
     repository: Annotated[
         str, typer.Option(help="The model's repository, OWNER/NAME.", show_default="the run's model")
     ] = "",
@@ -93,40 +88,8 @@ def hub(
             notice("a pull request of this title is open already: nothing was sent; close it to open another")
 
 
-@app.command()
-def mlflow(
-    run: _Run,
-    tracking_uri: Annotated[str, typer.Option(help="MLflow server or database.", envvar="MLFLOW_TRACKING_URI")] = "",
-    project: Annotated[str, typer.Option(help="Experiment.")] = _PROJECT,
-    variant: _Variant = None,
-    samples: _Samples = True,
-    store: RecordedStore = _STORE,
-) -> None:
-    """Log a run to MLflow, with its samples as a table."""
-    with _opened(store, run, variant) as found:
-        _tell(exporting.log_to_mlflow(found, tracking_uri=tracking_uri, experiment=project, samples=samples))
-
-
-@app.command()
-def wandb(
-    run: _Run,
-    entity: Annotated[str, typer.Option(help="User or team.", show_default="your own")] = "",
-    project: Annotated[str, typer.Option(help="Project.")] = _PROJECT,
-    offline: Annotated[bool, typer.Option("--offline", help="Keep the run in --out, for `wandb sync`.")] = False,
-    out: _Folder = _FOLDER,
-    variant: _Variant = None,
-    samples: _Samples = True,
-    store: RecordedStore = _STORE,
-) -> None:
-    """Log a run to Weights & Biases, with its samples as a table."""
-    with _opened(store, run, variant) as found:
-        _tell(
-            exporting.log_to_wandb(found, project=project, entity=entity, offline=offline, folder=out, samples=samples)
-        )
-
-
 @contextmanager
-def _opened(store: str, run: str, variant: Variant | None) -> Iterator[ExportedRun]:
+def opened(store: str, run: str, variant: Variant | None) -> Iterator[ExportedRun]:
     """Open a run for export; after the export, print notices about it for the reader."""
     with exporting.exported_run(find_run(store, run), variant or "") as found:
         try:
@@ -143,7 +106,5 @@ def _opened(store: str, run: str, variant: Variant | None) -> Iterator[ExportedR
             notice(f"{count:,} of its samples were not judged: the score is provisional, run it again")
 
 
-def _tell(tracked: exporting.TrackedRun) -> None:
-    print_line(tracked.place)
-    if not tracked.is_new:
-        notice("was logged there before: nothing was changed")
+for _format in sorted(entry_points(group="bigcodeflow.exporters")):
+    app.command(_format.name)(_format.load())

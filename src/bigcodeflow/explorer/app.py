@@ -14,19 +14,19 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, error_message
 from bigcodeflow.core.listening import is_loopback, is_own_name, name_of
-from bigcodeflow.explorer import changes, comparison_pages, recommend_page, run_pages, sample_pages, study_pages
+from bigcodeflow.explorer import changes, comparison_pages, run_pages, sample_pages, study_pages
 from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
 from bigcodeflow.explorer.rendering import POLICY, Renderer, assets, vega
-from bigcodeflow.explorer.search_index import SampleIndex
 from bigcodeflow.pipeline.live_files import live_runs
 from bigcodeflow.results.statistics import student_quantile
 
@@ -44,25 +44,21 @@ _STATUSES = {NotThereError: HTTPStatus.NOT_FOUND, AddressError: HTTPStatus.UNPRO
 
 logger = logging.getLogger(__name__)
 
-MakePage = Callable[[Visit], Page]
-
 
 @dataclass(frozen=True, slots=True)
 class Explorer:
-    """A store opened for reading: its catalog, index of samples, and templates."""
+    """A store opened for reading: its catalog and the templates."""
 
     catalog: Catalog
-    index: SampleIndex
     renderer: Renderer = field(default_factory=Renderer)
 
     @classmethod
-    def of(cls, location: Path | str, *, cache: Path | None = None) -> "Explorer":
-        """Open the explorer of a store; its index of samples is in the folder ``cache``, or in the user's cache."""
-        catalog = Catalog(location)
-        return cls(catalog, SampleIndex(catalog.store.location, cache))
+    def of(cls, location: Path | str) -> "Explorer":
+        """Open the explorer of a store."""
+        return cls(Catalog(location))
 
     def warm_up(self) -> Iterator[None]:
-        """Prepare what the first visitors would wait for: read the catalog, index samples, compile pages and charts.
+        """Prepare what the first visitors would wait for: read the catalog, compile pages and charts.
 
         It yields between the steps, so that the caller can stop there.
         """
@@ -71,16 +67,12 @@ class Explorer:
         yield
         try:
             version = self.catalog.version()
-            self.index.refresh(sample_pages.files_of(version.runs))
-            yield
             version.compute()
             yield
             # Make a page of each costly kind, to import its modules; runs of the same series are always comparable.
             nights = next((runs for runs in version.series.values() if len(runs) > 1), version.runs)
             records = [run.record for run in nights[:2]]
-            visit = Visit(
-                self.catalog, version, self.index, QueryParams([("run", record) for record in records]), now()
-            )
+            visit = Visit(self.catalog, version, QueryParams([("run", record) for record in records]), now())
             changes.changes_of(self.catalog, version)
             for record in records:
                 yield
@@ -94,24 +86,17 @@ class Explorer:
 
     def visit(self, request: Request) -> Visit:
         """Create the visit of a request, with the current version of the catalog."""
-        return Visit(self.catalog, self.catalog.version(), self.index, request.query_params, now())
+        return Visit(self.catalog, self.catalog.version(), request.query_params, now())
 
 
 def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
     """Create the application; ``host`` is the address on which it listens."""
 
-    def page(make: MakePage) -> Callable[[Request], Awaitable[Response]]:
+    def page(make: Callable[..., Page]) -> Callable[[Request], Awaitable[Response]]:
+        """Create the endpoint of a page; its maker receives the visit and the parts of the path."""
+
         async def answer(request: Request) -> Response:
             return await run_in_threadpool(_answer, explorer, request, make)
-
-        return answer
-
-    def page_of(make: Callable[..., Page], *names: str) -> Callable[[Request], Awaitable[Response]]:
-        """Create the endpoint of a page whose maker receives parts of the path."""
-
-        async def answer(request: Request) -> Response:
-            parts = [str(request.path_params[name]) for name in names]
-            return await run_in_threadpool(_answer, explorer, request, lambda visit: make(visit, *parts))
 
         return answer
 
@@ -126,37 +111,32 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
         return await run_in_threadpool(_problem, explorer, request, "There is no such page.", status)
 
-    pages: Mapping[str, MakePage] = {
+    pages: Mapping[str, Callable[..., Page]] = {
         "/": run_pages.all_runs,
-        "/live": _live,
+        "/live": run_pages.live_page,
         "/changes": changes.changes_page,
         "/trends": changes.trends,
         "/compare": comparison_pages.compare_page,
-        "/recommend": recommend_page.recommend_page,
+        "/recommend": study_pages.recommend_page,
         "/samples": sample_pages.samples,
         "/sample": sample_pages.sample,
         "/studies": study_pages.all_studies,
+        "/runs/{record}": run_pages.one_run,
+        "/studies/{study}/{key}": study_pages.one_study,
     }
     routes = [Route(path, page(make)) for path, make in pages.items()]
     routes += [
-        Route("/runs/{record}", page_of(run_pages.one_run, "record")),
-        Route("/studies/{study}/{key}", page_of(study_pages.one_study, "study", "key")),
         Route("/assets/{name}", asset),
         Route("/health", health),
     ]
     return OwnNameOnly(Starlette(routes=routes, exception_handlers={HTTPException: refused}), host)
 
 
-def _live(visit: Visit) -> Page:
-    """Make the page of runs in progress."""
-    return Page("live.html", {"live": live_runs(visit.catalog.store.root, visit.now), "now": visit.now})
-
-
-def _answer(explorer: Explorer, request: Request, make: MakePage) -> Response:
+def _answer(explorer: Explorer, request: Request, make: Callable[..., Page]) -> Response:
     """Return the page, or a page that describes the problem with the address or the store."""
     try:
         visit = explorer.visit(request)
-        template, context = make(visit)
+        template, context = make(visit, **request.path_params)
         return explorer.renderer.page(template, {**_common(explorer, request), **context})
     except BigCodeFlowError as error:
         return _problem(explorer, request, str(error), _STATUSES.get(type(error), HTTPStatus.CONFLICT))
@@ -189,7 +169,7 @@ def _asset(name: str) -> Response:
     return Response(found.content, media_type=found.media_type, headers={"Cache-Control": _KEPT})
 
 
-class OwnNameOnly:
+class OwnNameOnly(BaseHTTPMiddleware):
     """Middleware that answers only requests with this machine's own name as host, and adds security headers to all.
 
     A page of another site can make a browser here send requests, and can read the answers if the site's name resolves
@@ -197,31 +177,20 @@ class OwnNameOnly:
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
-        self._app = app
+        super().__init__(app)
         self._is_loopback = is_loopback(host)
         self._names = {host.lower(), socket.gethostname().lower(), "localhost"}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         """Answer the request, or refuse it with status 403."""
-        if scope["type"] != "http":
-            return
-        headers = dict(scope["headers"])
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = [*message["headers"], *((name.encode(), value.encode()) for name, value in _HEADERS.items())]
-                if not any(name.lower() == b"cache-control" for name, _ in own):
-                    own.append((b"Cache-Control", b"no-store"))
-                message = {**message, "headers": own}
-            await send(message)
-
-        app: ASGIApp = self._app
-        if not self._is_own(headers.get(b"host", b"").decode("latin-1")):
-            reason = "this explorer answers to 127.0.0.1 and localhost only"
-            if not self._is_loopback:
-                reason = "this explorer answers to the address and the name of its machine only"
-            app = PlainTextResponse(reason, HTTPStatus.FORBIDDEN)
-        await app(scope, receive, send_with_headers)
+        if self._is_own(request.headers.get("host", "")):
+            response = await call_next(request)
+        else:
+            names = "127.0.0.1 and localhost" if self._is_loopback else "the address and the name of its machine"
+            response = PlainTextResponse(f"this explorer answers to {names} only", HTTPStatus.FORBIDDEN)
+        response.headers.update(_HEADERS)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
 
     def _is_own(self, host: str) -> bool:
         if self._is_loopback:

@@ -2,13 +2,13 @@
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import duckdb_path
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: Limit of the database that reads the catalog, so that runs which execute at the same time have enough memory.
 _MEMORY_LIMIT = "1GiB"
 _ALIAS = "results"
+
+Computed = TypeVar("Computed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +46,14 @@ class ListedRun:
     environment_sha: str | None
     harness_version: int | None
     started_at: datetime
-    finished_at: datetime | None
     dataset_key: str | None
     generation_key: str | None
-    ground_truth_key: str | None
     execution_key: str | None
-    aggregation_key: str | None
     environment: str | None
     address: str | None
     """Base URL of the model's server; empty for the provider's default URL."""
     source: str | None
     """Source of the answers: 'model', a control, or a file."""
-    execution_file: str | None
     variant: str | None
     """Variant that, with the sanitizer, represents the run in lists and charts."""
     sanitizer: str | None
@@ -64,18 +62,12 @@ class ListedRun:
     ci_low: float | None
     ci_high: float | None
     n_tasks: int | None
-    n_samples: int | None
-    pass_at_k_judgeable: float | None
-    ground_truth_rate: float | None
     provisional: bool | None
     n_answers: int | None
-    n_unanswered: int | None
     cost_usd: float | None
     n_cost_known: int | None
     prompt_tokens: int | None
     completion_tokens: int | None
-    reasoning_tokens: int | None
-    median_latency_seconds: float | None
     cpu_seconds: float | None
     run_seconds: float | None
 
@@ -132,6 +124,13 @@ class CatalogVersion:
     runs: Sequence[ListedRun] = ()
     memory: dict[Any, Any] = field(default_factory=dict)
     """Cache of results that pages computed from this version."""
+
+    def kept(self, name: Hashable, compute: Callable[[], Computed]) -> Computed:
+        """Return a result that pages compute once per version of the catalog."""
+        if name not in self.memory:
+            self.memory[name] = compute()
+        found: Computed = self.memory[name]
+        return found
 
     @cached_property
     def by_record(self) -> Mapping[str, ListedRun]:
@@ -235,6 +234,7 @@ class Catalog:
             database = duckdb.connect(config={"memory_limit": _MEMORY_LIMIT})
             with readable(self.path) as place:
                 database.execute(f"ATTACH {quoted(str(place))} AS {_ALIAS} (READ_ONLY)")
+            database.execute(f"FROM {_ALIAS}.stored.verdicts LIMIT 0")  # which catalogs of earlier versions lack
             rows = CatalogVersion(stamp, database).rows("runs")
         except duckdb.Error as error:
             reason = " ".join(str(error).split())

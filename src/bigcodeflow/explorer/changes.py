@@ -8,14 +8,13 @@ from typing import Any
 from bigcodeflow.explorer.catalog import Catalog, CatalogVersion, ListedRun, utc
 from bigcodeflow.explorer.pages import Page, Visit
 from bigcodeflow.report import charts
-from bigcodeflow.report.charts import ScorePoint, Spec
+from bigcodeflow.report.charts import ScorePoint
 from bigcodeflow.report.overview import score_point
 from bigcodeflow.results.comparison.changes import Change, adjusted, cause_of, change_of
 from bigcodeflow.results.formatting import disambiguated
 
 #: Runs that started at most this long before the newest run belong to the last night.
 _NIGHT = timedelta(hours=24)
-_KEPT_AS = "changes"
 
 
 def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change[ListedRun]]:
@@ -23,10 +22,7 @@ def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change[Lis
 
     A change is that from the previous run with other verdicts to the latest run of its series.
     """
-    found: Sequence[Change[ListedRun]] | None = version.memory.get(_KEPT_AS)
-    if found is None:
-        found = version.memory[_KEPT_AS] = _changes(catalog, version)
-    return found
+    return version.kept("changes", lambda: _changes(catalog, version))
 
 
 def worse(changes: Sequence[Change[ListedRun]]) -> list[Change[ListedRun]]:
@@ -106,7 +102,8 @@ def _trend(board: str, series: Sequence[Sequence[ListedRun]]) -> dict[str, Any]:
     points = [point for index in drawn for point in _points(names[index], series[index])]
     labels = [names[index] for index in drawn]
     rows = [_row(name, runs) for name, runs in zip(names, series, strict=True)]
-    return {"board": board, "chart": _chart(points, labels), "rows": rows, "n_drawn": len(drawn)}
+    chart = charts.trend(points, title="score, %", runs=labels) if points else None
+    return {"board": board, "chart": chart, "rows": rows, "n_drawn": len(drawn)}
 
 
 def _names(series: Sequence[Sequence[ListedRun]]) -> list[str]:
@@ -133,10 +130,6 @@ def _points(name: str, runs: Sequence[ListedRun]) -> list[ScorePoint]:
         point = score_point(f"{began:%Y-%m-%d %H:%M}", name, run.pass_at_k, (run.ci_low, run.ci_high), run.n_tasks or 0)
         found.append({**point, "x": 1000 * began.timestamp()})
     return found
-
-
-def _chart(points: Sequence[ScorePoint], labels: Sequence[str]) -> Spec | None:
-    return charts.trend(points, title="score, %", runs=labels) if points else None
 
 
 def _row(name: str, runs: Sequence[ListedRun]) -> Mapping[str, Any]:

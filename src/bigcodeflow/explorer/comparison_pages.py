@@ -1,20 +1,17 @@
 """Comparison page of two or more runs: the report's comparison, and the tasks on which two runs differ."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from bigcodeflow.explorer.catalog import ListedRun
 from bigcodeflow.explorer.pages import AddressError, Page, Visit
-from bigcodeflow.explorer.run_pages import metrics_of
 from bigcodeflow.report import charts, overview
 from bigcodeflow.report.comparisons import compared, comparison_sections, lead_runs
 from bigcodeflow.report.overview import Section
-from bigcodeflow.report.runs import ReportedRun, reported_run
+from bigcodeflow.report.runs import labelled, reported_run
 from bigcodeflow.results.comparison.comparison import Comparison
 from bigcodeflow.results.comparison.pairs import Pair, pair_verdict
 from bigcodeflow.results.comparison.text_tables import points
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.runs import titles
 
 #: Most runs on the page; more would take seconds, and colours could not distinguish them.
 MOST_RUNS = charts.MOST_COLOURS
@@ -34,20 +31,16 @@ def compare_page(visit: Visit) -> Page:
             "compare.html", {"runs": listed, "sections": [], "tasks": [], "n_tasks": 0, "labels": [], "verdicts": []}
         )
     sliced = bool(visit.text("slices"))
-    kept_as = ("comparison", sliced, *records)
-    found = visit.version.memory.get(kept_as)
-    if found is None:
-        found = visit.version.memory[kept_as] = _compared(visit, listed, sliced=sliced)
-    labels, sections, verdicts = found
+    labels, sections, verdicts = visit.version.kept(
+        ("comparison", sliced, *records), lambda: _compared(visit, listed, sliced=sliced)
+    )
     tasks = changed_tasks(visit, *listed) if len(listed) == _FEWEST else []
-    shown = tasks[:_MOST_TASKS]
-    content = [section.as_json() for section in sections]
     return Page(
         "compare.html",
         {
             "runs": listed,
-            "sections": content,
-            "tasks": shown,
+            "sections": [section.as_json() for section in sections],
+            "tasks": tasks[:_MOST_TASKS],
             "n_tasks": len(tasks),
             "labels": labels,
             "verdicts": verdicts,
@@ -61,7 +54,7 @@ def _compared(
     visit: Visit, listed: Sequence[ListedRun], *, sliced: bool
 ) -> tuple[Sequence[str], Sequence[Section], Sequence[str]]:
     """Return labels of the runs, the report's sections about them, and a sentence with the verdict on each pair."""
-    reported = _labelled([reported_run(run, metrics_of(run)) for run in map(visit.catalog.recorded, listed)])
+    reported = labelled([reported_run(run) for run in map(visit.catalog.recorded, listed)])
     # Keep the order of the address, as do the page's title and its list of tasks.
     found = compared(reported, lead_runs(reported), sliced=sliced, best_first=False)
     sections = [overview.scores(reported), *comparison_sections(found)]
@@ -82,12 +75,6 @@ def _sentence(pair: Pair) -> str:
         f"{pair_verdict(pair)}: {pair.first} scores {points(pair.difference)} points beside {pair.second} (95 % "
         f"interval {ends}); of {pair.n_tasks:,} common tasks {better}."
     )
-
-
-def _labelled(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
-    kinds = ([run.kinds[0][place] for run in runs] for place in (0, 1))
-    labels = titles([run.recorded for run in runs], *kinds)
-    return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
 
 
 def changed_tasks(visit: Visit, first: ListedRun, second: ListedRun) -> list[Row]:

@@ -9,7 +9,6 @@ from starlette.datastructures import QueryParams
 
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.explorer.catalog import Catalog, CatalogVersion, ListedRun
-from bigcodeflow.explorer.search_index import SampleIndex
 
 #: Number of rows of a list on a page.
 ROWS = 50
@@ -36,7 +35,6 @@ class Visit:
 
     catalog: Catalog
     version: CatalogVersion
-    index: SampleIndex
     query: QueryParams
     now: datetime
 

@@ -4,8 +4,7 @@ import hashlib
 import math
 import subprocess
 import sys
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from http import HTTPStatus
 from importlib import metadata
@@ -49,9 +48,15 @@ class Renderer:
     def _environment(self) -> "Environment":
         environment = template_environment(_HERE / "templates", place=_place)
         environment.filters |= {
-            "percent": _percent, "ends": percent_range, "moment": _moment, "day": _day, "duration": duration,
-            "number": _number, "worded": lambda text: text.replace("_", " "), "money": _money,
-        }  # fmt: skip
+            "percent": _known(percent),
+            "ends": percent_range,
+            "moment": _known(lambda moment: f"{utc(moment):%Y-%m-%d %H:%M}"),
+            "day": _known(lambda moment: f"{utc(moment):%Y-%m-%d}"),
+            "duration": duration,
+            "number": lambda value, digits=0: "" if value is None else f"{value:,.{digits}f}",
+            "worded": lambda text: text.replace("_", " "),
+            "money": _known("{:,.2f}".format),
+        }
         environment.globals |= {"link": link, "versions": asset_versions()}
         environment.globals["version"] = bigcodeflow.__version__
         return environment
@@ -117,21 +122,6 @@ def _place(href: str) -> str:
     return f"/samples?{filters.lstrip('&')}" if shown == "#" else href if href.startswith("/") else ""
 
 
-def _percent(share: float | None) -> str:
-    return "" if share is None else percent(share)
-
-
-def _moment(moment: datetime | None) -> str:
-    return "" if moment is None else f"{utc(moment):%Y-%m-%d %H:%M}"
-
-
-def _day(moment: datetime | None) -> str:
-    return "" if moment is None else f"{utc(moment):%Y-%m-%d}"
-
-
-def _number(value: float | None, digits: int = 0) -> str:
-    return "" if value is None else f"{value:,.{digits}f}"
-
-
-def _money(value: float | None) -> str:
-    return "" if value is None else f"{value:,.2f}"
+def _known(form: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Make a filter that writes a value in this form, and nothing for None."""
+    return lambda value: "" if value is None else form(value)

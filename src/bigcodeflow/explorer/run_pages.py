@@ -5,9 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.explorer.catalog import ListedRun, utc
 from bigcodeflow.explorer.changes import changes_of, worse
@@ -16,7 +13,6 @@ from bigcodeflow.pipeline.live_files import live_runs
 from bigcodeflow.report import overview
 from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, reported_run
-from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun
 
 #: Filters with choices: query parameters, and the attributes of runs.
@@ -52,10 +48,13 @@ def all_runs(visit: Visit) -> Page:
             "choices": visit.lists(_CHOICES),
             "live": live_runs(visit.catalog.store.root, visit.now),
             "worse": worse(changes_of(visit.catalog, visit.version))[:_MOST_WORSE],
-            "location": visit.catalog.store.location,
-            "now": visit.now,
         },
     )
+
+
+def live_page(visit: Visit) -> Page:
+    """Make the page of runs in progress."""
+    return Page("live.html", {"live": live_runs(visit.catalog.store.root, visit.now)})
 
 
 def filtered(visit: Visit) -> list[ListedRun]:
@@ -91,7 +90,7 @@ def one_run(visit: Visit, record: str) -> Page:
     earlier = next((before for after, before in pairwise(nights) if after == listed), None)
     later = next((after for after, before in pairwise(nights) if before == listed), None)
     try:
-        reported, problem = reported_run(recorded, metrics_of(recorded)), ""
+        reported, problem = reported_run(recorded), ""
     except ArtifactError as error:
         reported, problem = None, str(error)
     sections = _sections(reported) if reported else []
@@ -111,27 +110,14 @@ def one_run(visit: Visit, record: str) -> Page:
     )
 
 
-def metrics_of(run: RecordedRun) -> list[Row]:
-    """Read the rows of the run's METRICS table; raise ArtifactError if it cannot be read."""
-    path = run.path("aggregation")
-    try:
-        with pq.ParquetFile(path) as file:
-            rows: list[Row] = file.read().to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise ArtifactError(f"{path} cannot be read ({error}): run the aggregation stage again") from error
-    return rows
-
-
 def _sections(run: ReportedRun) -> list[Section]:
     """Return the report's sections of a run that are made from its metrics."""
-    lead = "A task counts in each of its"
     found = (
         overview.scores([run]),
         overview.pass_at_k([run]),
         overview.reliability([run]),
         overview.failure_kinds([run]),
-        overview.by_slice([run], "domain", "Domains", f"{lead} domains."),
-        overview.by_slice([run], "library", "Libraries", f"{lead} libraries.", overview.MOST_LIBRARIES),
+        *overview.by_traits([run]),
     )
     return [section for section in found if section is not None]
 

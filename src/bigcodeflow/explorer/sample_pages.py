@@ -3,28 +3,27 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bigcodeflow.core.difficulty import LEVELS, Difficulty, published_solve_rates
 from bigcodeflow.explorer.catalog import ListedRun
-from bigcodeflow.explorer.pages import ROWS, NotThereError, Page, Portion, Visit
+from bigcodeflow.explorer.pages import NotThereError, Page, Visit
 from bigcodeflow.explorer.rendering import duration
 from bigcodeflow.explorer.run_pages import filtered
-from bigcodeflow.explorer.search_index import Found, SampleQuery
+from bigcodeflow.explorer.search import SampleQuery, search
 from bigcodeflow.results.inspection.samples import (
     Filters,
     SampleDetail,
+    identity_of,
     inspect_run,
     measured,
-    reason,
     sections,
 )
 
 _WORD = re.compile(r'"[^"]+"|\S+')
 _MOST_WORDS = 8
 _MOST_ELSEWHERE = 40
-_MOST_OF_A_RUN = 10**6
-_UNKNOWN_TOTAL = 10**9
 #: Ranges of a task's share of passing samples, over the latest run of each series in this store.
 _PASSED_HERE: Mapping[str, tuple[str, Difficulty]] = {
     "never": ("in no run", Difficulty(0.0, 0.0)),
@@ -44,14 +43,27 @@ def samples(visit: Visit) -> Page:
     """Make the page of the samples of all runs that match the filters and the words."""
     given = {name: visit.text(name) for name in (*_OWN, *_OF_RUN)}
     one = visit.run(given["run"]) if given["run"] else None
-    deep = bool(visit.text("deep")) and one is not None and bool(given["q"])
-    runs = [one] if one else _without_words(visit)
-    found, portion = _inside(visit, one, given) if deep and one else _found(visit, runs, given)
+    words = [word.strip('"') for word in _WORD.findall(given["q"].lower())][:_MOST_WORDS]
+    deep = bool(visit.text("deep") and words)
+    # Of several records of the same execution, the latest stands for all.
+    latest: dict[str, ListedRun] = {}
+    for run in [one] if one else _without_words(visit):
+        if run.execution_key:
+            latest.setdefault(run.execution_key, run)
+    query = SampleQuery(
+        artifacts=[(key, _hits(words, f"{run.title}\n{run.run}".lower())) for key, run in latest.items()],
+        tasks=_tasks(visit, words, given),
+        words=words,
+        also=_holding(visit, one, words) if one and deep else (),
+        status=given["status"],
+        kind=given["kind"],
+        variant=given["variant"],
+    )
+    found, runs = search(visit, query), list(latest.values())
     return Page(
         "samples.html",
         {
-            "rows": found.rows,
-            "portion": portion,
+            "rows": [row | {"run": runs[row["number"]]} for row in found.rows],
             "found": found,
             "given": given,
             "deep": deep,
@@ -62,7 +74,6 @@ def samples(visit: Visit) -> Page:
             },
             "passed": {name: words for name, (words, _) in _PASSED_HERE.items()},
             "pass_shares": visit.version.pass_shares,
-            "progress": visit.index.progress,
         },
     )
 
@@ -70,46 +81,7 @@ def samples(visit: Visit) -> Page:
 def _without_words(visit: Visit) -> list[ListedRun]:
     """Return the runs that match the filters except the words, which here search samples."""
     query = visit.query.__class__([(name, value) for name, value in visit.query.multi_items() if name != "q"])
-    return filtered(Visit(visit.catalog, visit.version, visit.index, query, visit.now))
-
-
-def _found(visit: Visit, runs: Sequence[ListedRun], given: Mapping[str, str]) -> tuple[Found, Portion]:
-    """Search the index for samples of the runs; of several records of the same execution use only the latest."""
-    visit.index.refresh(files_of(visit.version.runs))
-    latest: dict[str, ListedRun] = {}
-    for run in runs:
-        if run.execution_key:
-            latest.setdefault(run.execution_key, run)
-    ordered = list(latest.values())
-    query, asked = _query(visit, ordered, given), Portion.of(visit, _UNKNOWN_TOTAL)
-    found = visit.index.search(query, offset=asked.first, limit=ROWS)
-    portion = Portion.of(visit, found.total)
-    if portion.number != asked.number:
-        found = visit.index.search(query, offset=portion.first, limit=ROWS)
-    rows = [row | {"run": ordered[row["number"]]} for row in found.rows]
-    return found._replace(rows=rows), portion
-
-
-def _words(given: Mapping[str, str]) -> list[str]:
-    """Return the search words in lower case; quotes form a phrase."""
-    return [word.strip('"') for word in _WORD.findall(given["q"].lower())][:_MOST_WORDS]
-
-
-def _query(visit: Visit, ordered: Sequence[ListedRun], given: Mapping[str, str]) -> SampleQuery:
-    words = _words(given)
-    return SampleQuery(
-        artifacts=[(run.execution_key or "", _hits(words, f"{run.title}\n{run.run}".lower())) for run in ordered],
-        words=words,
-        tasks=_tasks(visit, words, given),
-        status=given["status"],
-        kind=given["kind"],
-        variant=given["variant"],
-    )
-
-
-def files_of(runs: Sequence[ListedRun]) -> dict[str, str]:
-    """Return the files of verdicts by key, in the order of the runs."""
-    return {run.execution_key: run.execution_file for run in runs if run.execution_key and run.execution_file}
+    return filtered(replace(visit, query=query))
 
 
 def _hits(words: Sequence[str], text: str) -> int:
@@ -117,12 +89,10 @@ def _hits(words: Sequence[str], text: str) -> int:
     return sum(1 << number for number, word in enumerate(words) if word in text)
 
 
-def _tasks(visit: Visit, words: Sequence[str], given: Mapping[str, str]) -> dict[str, int] | None:
-    """Return tasks in the ranges, each with a bit mask of words in its libraries and domains; None without filters."""
+def _tasks(visit: Visit, words: Sequence[str], given: Mapping[str, str]) -> dict[str, int]:
+    """Return the tasks in the ranges, each with a bit mask of words in its libraries and domains."""
     level = LEVELS.get(given["difficulty"])
     _, here = _PASSED_HERE.get(given["passed"], ("", None))
-    if not words and level is None and here is None:
-        return None
     published, shares = published_solve_rates() if level else {}, visit.version.pass_shares
     return {
         task_id: _hits(words, " ".join((*row["libs"], *row["domains"])).lower())
@@ -132,35 +102,11 @@ def _tasks(visit: Visit, words: Sequence[str], given: Mapping[str, str]) -> dict
     }
 
 
-def _inside(visit: Visit, run: ListedRun, given: Mapping[str, str]) -> tuple[Found, Portion]:
-    """Search samples of a run: those in the index, and those with all words in solution, traces or output."""
-    tasks = _tasks(visit, (), given)
-    filters = Filters(
-        statuses=() if given["status"] == "!pass" else (given["status"] or "all",),
-        kinds=(given["kind"],) if given["kind"] else (),
-        variants=(given["variant"],) if given["variant"] else (),
-        task_ids=None if tasks is None else frozenset(tasks),
-    )
-    indexed = visit.index.search(_query(visit, [run], given), limit=_MOST_OF_A_RUN).rows
-    wanted = {_identity(row) for row in indexed}
+def _holding(visit: Visit, run: ListedRun, words: Sequence[str]) -> set[tuple[Any, ...]]:
+    """Return the run's samples that have all words in program, traces or output."""
     with inspect_run(visit.catalog.recorded(run)) as opened:
-        every = opened.samples(filters)
-        holding = [{_identity(row) for row in opened.samples(filters._replace(text=word))} for word in _words(given)]
-    wanted |= set.intersection(*holding)
-    rows = [row for row in every if _identity(row) in wanted]
-    portion = Portion.of(visit, len(rows))
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["status"]] = counts.get(row["status"], 0) + 1
-    shown = [
-        row | {"run": run, "cause": "" if row["status"] == "pass" else reason(row["first_trace"], row["exit"])}
-        for row in rows[portion.first :][:ROWS]
-    ]
-    return Found(shown, counts, {}, len(rows)), portion
-
-
-def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return row["task_id"], row["sample_index"], row["variant"], row["sanitizer"] or "unknown"
+        found = [opened.samples(Filters(statuses=("all",), text=word)) for word in words]
+    return set.intersection(*({identity_of(row) for row in rows} for rows in found))
 
 
 def sample(visit: Visit) -> Page:

@@ -20,7 +20,6 @@ def explore(location: Path | str, *, host: str, port: int, ready: Callable[[str]
         url = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
         with _warming_up(explorer):
             ExplorerServer(make_app(explorer, host=host), lambda: ready(url)).run([listener])
-        explorer.index.close()
 
 
 @contextmanager

@@ -1,8 +1,20 @@
-"""Pages of studies: the list of results in a store, and a single result with its tables."""
+"""Pages of studies: results in a store with their tables, and the model that suits the libraries of a project."""
 
-from bigcodeflow.explorer.pages import NotThereError, Page, Visit
+from collections.abc import Sequence
+from typing import Any
+
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit
 from bigcodeflow.studies import current_studies, installed_studies, recorded_studies
+from bigcodeflow.studies.recommend.evidence import Evidence, Selection, read_evidence
+from bigcodeflow.studies.recommend.libraries import names_in, stack_of
+from bigcodeflow.studies.recommend.ranking import Recommendation, Recommender, probability
+from bigcodeflow.studies.recommend.tables import notes, rank
 
+_SPLITS, _SUBSETS = ("complete", "instruct"), ("full", "hard")
+_LONGEST = 5_000
+#: Number of libraries that the page offers, those with the most tasks.
+_N_OFFERED = 40
 #: Most rows of a table on a page; the catalog's view has all.
 _MOST_ROWS = 500
 
@@ -22,3 +34,69 @@ def one_study(visit: Visit, study: str, key: str) -> Page:
     for section in sections:
         section["n_rows"], section["rows"] = len(section["rows"]), section["rows"][:_MOST_ROWS]
     return Page("study.html", {"record": record, "study": record.study, "sections": sections})
+
+
+def recommend_page(visit: Visit) -> Page:
+    """Make the page with the ranking for the libraries in the address; without libraries, only the form."""
+    split, subset = _one_of(visit, "split", _SPLITS), _one_of(visit, "subset", _SUBSETS)
+    text = visit.text("libraries", _LONGEST)
+    context: dict[str, Any] = {
+        "given": {"libraries": text, "split": split, "subset": subset},
+        "splits": _SPLITS,
+        "offered": [],
+        "found": None,
+        "problem": "",
+    }
+    names = names_in(text)
+    selection = Selection(split, subset)
+    try:
+        evidence = _evidence(visit, selection)
+        known = evidence.outcomes.n_tasks_of
+        context["offered"] = sorted(known.items(), key=lambda one: (-one[1], one[0]))[:_N_OFFERED]
+        if names:
+            stack = stack_of(known, names=names)
+            recommender = visit.version.kept(("recommend", *selection), lambda: Recommender.of(evidence))
+            found = recommender.recommend(stack.libraries)
+            context |= {"found": found, "rows": _rows(visit, found), "notes": notes(found, stack)}
+    except (ArtifactError, ConfigError) as error:
+        context["problem"] = str(error).removeprefix("recommend: ").removeprefix("--libraries: ")
+    return Page("recommend.html", context)
+
+
+def _one_of(visit: Visit, name: str, values: Sequence[str]) -> str:
+    """Return a query parameter that must have one of these values, or is empty; raise AddressError otherwise."""
+    text = visit.text(name)
+    if text not in ("", *values):
+        raise AddressError(f"{name}={text[:40]!r} is neither {' nor '.join(values)}: correct the address")
+    return text
+
+
+def _evidence(visit: Visit, selection: Selection) -> Evidence:
+    """Return the evidence, read once per version of the catalog."""
+
+    def read() -> Evidence:
+        with visit.version.opened() as connection:
+            return read_evidence(connection, selection)
+
+    return visit.version.kept(("recommend evidence", *selection), read)
+
+
+def _rows(visit: Visit, found: Recommendation) -> list[dict[str, Any]]:
+    """Return a row of the table for each model; the list's whiskers use the same names."""
+    return [
+        {
+            "rank": rank(one, place),
+            "model": one.run.model,
+            "run": visit.version.by_record.get(one.run.record),
+            "pass_at_k": one.rate,
+            "ci_low": one.interval.low,
+            "ci_high": one.interval.high,
+            "best": probability(one.best),
+            "may_be_best": one.rank_low == 1,
+            "n_tasks": one.n_tasks,
+            "observed": one.observed,
+            "cost_usd": one.run.cost_usd,
+            "latency_seconds": one.run.latency_seconds,
+        }
+        for place, one in enumerate(found.models, start=1)
+    ]

@@ -64,7 +64,10 @@ def write_every_eval_ever(
     log = _log(run, evaluator, now or datetime.now(UTC))
     # A UUID, as the format requires; the same run always gets the same one, so that it is not stored twice.
     name = str(uuid.UUID(bytes=hashlib.sha256(log["evaluation_id"].encode()).digest()[:16], version=4))
-    place = Path("data", *(_portable(part) for part in (run.benchmark, *_developer_and_model(run))))
+    developer, _, model = _model_id(run).partition("/")
+    # Folder names that are valid on every operating system.
+    parts = (_NOT_PORTABLE.sub("_", part).rstrip(". ") or "_" for part in (run.benchmark, developer, model))
+    place = Path("data", *parts)
     written = []
     if samples and log["evaluation_results"]:
         lines = [json.dumps(line) + "\n" for line in _lines(run, log)]
@@ -108,11 +111,6 @@ def _log(run: ExportedRun, evaluator: Evaluator, now: datetime) -> dict[str, Any
         "model_info": _model_info(run),
         "evaluation_results": [_result(run, evaluation_id, k, row) for k, row in run.pass_at_k.items()],
     }
-
-
-def _developer_and_model(run: ExportedRun) -> tuple[str, str]:
-    developer, _, name = _model_id(run).partition("/")
-    return developer, name
 
 
 def _model_id(run: ExportedRun) -> str:
@@ -266,8 +264,3 @@ def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
     """Convert facts to additional details of the format: every value becomes text, unknown values are left out."""
     known = {name: value for name, value in facts.items() if value is not None and value not in ("", (), [], {})}
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
-
-
-def _portable(text: str) -> str:
-    """Convert a text to a folder name that is valid on every operating system."""
-    return _NOT_PORTABLE.sub("_", text).rstrip(". ") or "_"

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.core.settings import as_name
 from bigcodeflow.generation.providers import PROVIDERS
@@ -129,7 +128,7 @@ class ExportedRun:
     @cached_property
     def usage(self) -> dict[str, float]:
         """Tokens and cost in USD of all answers; unknown values are left out."""
-        [row] = models.rows_of(self._connection, "comparison_usage")
+        [row] = models.rows_of(self._connection, "usage")
         return {name: row[name] for name in _USAGE if row[name] is not None}
 
     @property
@@ -173,8 +172,7 @@ class ExportedRun:
 
     @cached_property
     def _metrics(self) -> list[Row]:
-        rows: list[Row] = read_artifact(self.recorded.path("aggregation")).to_pylist()
-        return rows
+        return self.recorded.metrics()
 
     def _is_ours(self, row: Row) -> bool:
         return (row["variant"], row["sanitizer"]) == (self.variant, self.sanitizer)

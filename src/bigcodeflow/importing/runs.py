@@ -2,7 +2,6 @@
 
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bigcodeflow import datasets, generation, results
 from bigcodeflow.config import RunConfig, SamplesConfig, load_settings
@@ -29,8 +27,6 @@ from bigcodeflow.store import ArtifactRef, Store, artifact_key
 #: Part of every imported artifact's key; bump when the same file gives other rows.
 VERSION = 2
 _K = (1, 5, 10)
-#: Metrics that depend on ground truths.
-_OF_GROUND_TRUTHS = frozenset({"pass@k_judgeable", "ground_truth_rate", "ground_truth_flaky_count"})
 #: Most characters of a run's name in a file name; the rest is for date, key and ending.
 _NAME_LENGTH = 120
 #: Config sections that the import itself sets; all others describe the evaluation, which took place elsewhere.
@@ -247,22 +243,16 @@ def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, v
     settings |= {"ground_truths": "unknown", "results_version": results.VERSION}
 
     def compute(store: Store, _progress: Progress) -> stages.Computed:
-        with tempfile.TemporaryDirectory() as folder:
-            # The SQL models need a verdict on every ground truth; metrics that depend on these are removed below.
-            unknown = Path(folder) / "ground_truth.parquet"
-            rows = [ground_truth_verdict(task, passes=False) for task in given.tasks]
-            pq.write_table(table_of(rows, schema=VERDICTS), unknown)
-            table = results.aggregate(
-                tasks=store.path(given.dataset),
-                verdicts=store.path(verdicts),
-                ground_truth=unknown,
-                solutions=store.path(solutions),
-                split=split,
-                subset=subset,
-                k=config.aggregation.k,
-            )
-        kept = [metric not in _OF_GROUND_TRUTHS for metric in table["metric"].to_pylist()]
-        return table.filter(pa.array(kept)), {}
+        table = results.aggregate(
+            tasks=store.path(given.dataset),
+            verdicts=store.path(verdicts),
+            ground_truth=None,
+            solutions=store.path(solutions),
+            split=split,
+            subset=subset,
+            k=config.aggregation.k,
+        )
+        return table, {}
 
     return stages.Stage("aggregation", "aggregation", settings, (given.dataset, solutions, verdicts), VERSION, compute)
 

@@ -9,8 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-
 import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import read_artifact
@@ -90,7 +88,7 @@ def _entry(run: RecordedRun, evidence: "_Evidence", allow: Collection[Allowance]
         # Readers must know that the score counts tasks whose own solution does not always pass.
         remarks.append(f"{count:,} of its tasks are in quarantine and count")
     model, setting = named_model(run.model), setting_of(run)
-    environment_shas = _table(run, "execution", ["environment_sha"])["environment_sha"].unique().to_pylist()
+    environment_shas = read_artifact(run.path("execution"), ["environment_sha"])["environment_sha"].unique().to_pylist()
     return LeaderboardEntry(
         origin="ours",
         model=model.name,
@@ -133,16 +131,12 @@ def run_link(run: RecordedRun) -> RunLink:
     return RunLink(record=run.record, dataset=dataset, dataset_revision=content.get("commit"), artifacts=run.keys)
 
 
-def _table(run: RecordedRun, artifact: str, columns: list[str] | None = None) -> pa.Table:
-    return read_artifact(run.path(artifact), columns)
-
-
 class _Evidence:
     """Facts about a run that decide its publication: tasks, calibrated pass@1, and share of passing ground truths."""
 
     def __init__(self, run: RecordedRun) -> None:
-        self._metrics = _table(run, "aggregation").to_pylist()
-        self.tasks = _table(run, "dataset", ["task_id", "test"]).to_pylist()
+        self._metrics = run.metrics()
+        self.tasks = read_artifact(run.path("dataset"), ["task_id", "test"]).to_pylist()
         scores = overall(self._metrics, "pass@k")
         self.score = next((row for row in scores if (row["variant"], row["k"]) == ("calibrated", 1)), None)
         rate = next((row["value"] for row in overall(self._metrics, "ground_truth_rate")), math.nan)

@@ -153,13 +153,8 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec | N
     if len({point["run"] for point in points}) > MOST_COLOURS:
         return None
     axis = {"values": sorted({point["x"] for point in points}), "grid": False}
-    encoding = {
-        "x": {"field": "x", "type": "quantitative", "title": x_title, "axis": axis},
-        "color": _nominal("run", legend={**_LEGEND, "orient": "bottom"}),
-        "tooltip": [_number("x", x_title, "~g"), *_SCORE_TOOLTIP],
-    }
-    line = _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title))
-    return _chart(points, title, height=260, encoding=encoding, layer=[_standing_whiskers(title), line])
+    x = {"type": "quantitative", "title": x_title, "axis": axis}
+    return _lines(points, title, x, (), [_number("x", x_title, "~g"), *_SCORE_TOOLTIP])
 
 
 def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str]) -> Spec:
@@ -167,13 +162,8 @@ def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str]) -> S
     moments = [point["x"] for point in points]
     days = max(1, round((max(moments) - min(moments)) / _DAY_MILLISECONDS / _MOST_DAYS))
     axis = {"grid": False, "format": "%b %d", "tickCount": {"interval": "day", "step": days}, "labelOverlap": True}
-    encoding = {
-        "x": {"field": "x", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": axis},
-        "color": _nominal("run", runs, legend={**_LEGEND, "orient": "bottom"}),
-        "tooltip": _SCORE_TOOLTIP,
-    }
-    line = _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title))
-    return _chart(points, title, height=260, encoding=encoding, layer=[_standing_whiskers(title), line])
+    x = {"type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": axis}
+    return _lines(points, title, x, runs, _SCORE_TOOLTIP)
 
 
 def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:
@@ -209,6 +199,14 @@ def _chart(values: Sequence[Any], title: str, **parts: Any) -> Spec:
         "autosize": {"type": "fit-x", "contains": "padding"},
         **parts,
     }
+
+
+def _lines(points: Sequence[ScorePoint], title: str, x: Spec, runs: Sequence[str], tooltip: Sequence[Spec]) -> Spec:
+    """Return a chart of a line with whiskers for each run."""
+    color = _nominal("run", runs, legend={**_LEGEND, "orient": "bottom"})
+    line = _layer({"type": "line", "point": {"size": 60}}, y=_score_axis("value", title))
+    encoding = {"x": {"field": "x", **x}, "color": color, "tooltip": tooltip}
+    return _chart(points, title, height=260, encoding=encoding, layer=[_standing_whiskers(title), line])
 
 
 def _layer(mark: Spec, **encoding: Any) -> Spec:

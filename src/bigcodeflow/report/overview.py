@@ -28,7 +28,7 @@ from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import RecordedRun, split_mismatch
 
 #: Most libraries in the chart; the table shows all.
-MOST_LIBRARIES = 24
+_MOST_LIBRARIES = 24
 #: Fewest tasks of a domain or library; with fewer, intervals of 60 points and more say nothing.
 _FEWEST_TASKS = 5
 _BINS = [f"{low} to {low + 10}" for low in range(0, 100, 10)]
@@ -160,7 +160,16 @@ def reliability(runs: Sequence[ReportedRun]) -> Section | None:
     return Section("reliability", "Reliability", lead, point_table(points)) if points else None
 
 
-def by_slice(runs: Sequence[ReportedRun], kind: str, title: str, lead: str, most: int | None = None) -> Section | None:
+def by_traits(runs: Sequence[ReportedRun]) -> tuple[Section | None, Section | None]:
+    """Return the sections of scores by domain and by library; None without scores."""
+    lead = "A task counts in each of its"
+    return (
+        _by_slice(runs, "domain", "Domains", f"{lead} domains."),
+        _by_slice(runs, "library", "Libraries", f"{lead} libraries.", _MOST_LIBRARIES),
+    )
+
+
+def _by_slice(runs: Sequence[ReportedRun], kind: str, title: str, lead: str, most: int | None = None) -> Section | None:
     """Return the section of scores by domain or library, slices with most tasks first; None without scores."""
     k = smallest_k(runs)
     rows = []
@@ -240,10 +249,10 @@ def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
     points: list[ScorePoint] = []
     k = smallest_k(runs)
     for run, row in zip(runs, used, strict=True):
-        some, some_priced = (row[name] != row["n_answers"] for name in ("n_with_tokens", "n_with_cost"))
+        some, some_priced = (row[name] != row["n_answers"] for name in ("n_with_tokens", "n_cost_known"))
         tokens = [_amount(row[f"{kind}_tokens"], at_least=some) for kind in ("prompt", "completion", "reasoning")]
         cost = _amount(row["cost_usd"], shape=",.2f", at_least=some_priced)
-        latency = _amount(row["latency_seconds"], shape=",.1f")
+        latency = _amount(row["median_latency_seconds"], shape=",.1f")
         judging = _amount(row["judging_cpu_seconds"] and row["judging_cpu_seconds"] / 3600, shape=",.2f")
         rows.append([run.label, _amount(row["n_answers"]), *tokens, cost, latency, judging, _duration(run.recorded)])
         score = next(iter(_lead_scores(run, k)), None)

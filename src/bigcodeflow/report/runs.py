@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results import models
 from bigcodeflow.results.formatting import overall
-from bigcodeflow.results.models import Row, database, rows_from, views
+from bigcodeflow.results.models import Row
 from bigcodeflow.results.run_tables import open_tables, tables_of
 from bigcodeflow.results.runs import RecordedRun, find_run, latest_of_each, recorded_runs, titles
 
@@ -56,19 +56,19 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
                 "name one that it has, or run `bigcodeflow run` first"
             )
         chosen |= {run.record: run for run in fitting}
-    found = []
-    with database() as connection:
-        for run in chosen.values():
-            with views(connection, metrics=run.path("aggregation")):
-                rows = list(rows_from(connection.execute("SELECT * FROM source_metrics")))
-            found.append(reported_run(run, rows))
-    lead_kinds = ([run.kinds[0][place] for run in found] for place in (0, 1))
-    labels = titles(list(chosen.values()), *lead_kinds)
-    return [replace(run, label=label) for run, label in zip(found, labels, strict=True)]
+    return labelled([reported_run(run) for run in chosen.values()])
 
 
-def reported_run(run: RecordedRun, metrics: Sequence[Row]) -> ReportedRun:
-    """Combine a run with its METRICS rows, labelled by its title; raise ArtifactError if nothing was judged."""
+def labelled(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
+    """Return the runs with labels that distinguish them."""
+    lead_kinds = ([run.kinds[0][place] for run in runs] for place in (0, 1))
+    labels = titles([run.recorded for run in runs], *lead_kinds)
+    return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
+
+
+def reported_run(run: RecordedRun) -> ReportedRun:
+    """Read a run's metrics, and label it by its title; raise ArtifactError if nothing was judged."""
+    metrics = run.metrics()
     kinds = sorted({(row["variant"], row["sanitizer"]) for row in overall(metrics, "sample_count")})
     if not kinds:
         raise ArtifactError(

@@ -130,19 +130,17 @@ def _of_board(
     every: Sequence[ReportedRun], indexes: Sequence[int], connection: "DuckDBPyConnection", given: Comparison | None
 ) -> list[Section]:
     """Return the sections about the runs of a board; if a comparison is given, no other is computed."""
-    lead = "A task counts in each of its"
     runs = [every[index] for index in indexes]
     leads = comparisons.lead_runs(runs)
     made = comparisons.compared(runs, leads) if given is None else given if len(runs) == len(every) else None
-    used = rows_of(connection, "report/usage")
+    used = rows_of(connection, "usage")
     found = [
         overview.scores(runs),
         comparisons.variants(runs),
         *comparisons.comparison_sections(made),
         overview.pass_at_k(runs),
         overview.reliability(runs),
-        overview.by_slice(runs, "domain", "Domains", f"{lead} domains."),
-        overview.by_slice(runs, "library", "Libraries", f"{lead} libraries.", overview.MOST_LIBRARIES),
+        *overview.by_traits(runs),
         comparisons.traits(runs, leads),
         overview.failure_kinds(runs),
         comparisons.rates(leads),

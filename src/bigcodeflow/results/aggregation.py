@@ -45,7 +45,7 @@ def aggregate(
     *,
     tasks: Path,
     verdicts: Path,
-    ground_truth: Path,
+    ground_truth: Path | None,
     solutions: Path,
     split: str,
     subset: str,
@@ -61,7 +61,8 @@ def aggregate(
     only if every task was given k samples. If every task was given several samples, over the tasks of ``pass@k``:
     ``avg@n``, ``bayes@n`` and, for each k above 1, ``pass^k``, ``g_pass@k_0.5``, ``g_pass@k_0.75`` and ``mg_pass@k``.
     If samples were executed again, ``rerun_count`` and ``flaky_count``;
-    if ground truths passed only in a confirmation, ``ground_truth_flaky_count``.
+    if ground truths passed only in a confirmation, ``ground_truth_flaky_count``. If the results of the ground truths
+    are not known (None), ``pass@k_judgeable`` and the metrics of ground truths are left out.
 
     If some of the tasks are quarantined: ``quarantined_task_count`` and, in addition to the scores over all tasks,
     ``pass@k_unquarantined``. If they are excluded: ``excluded_task_count``; ``pass@k`` and ``pass@k_judgeable`` then
@@ -71,17 +72,21 @@ def aggregate(
         ExecutionError: a sample without verdict or with several, or a task without ground truth.
         ArtifactError: a table that cannot be read.
     """
-    paths = {"tasks": tasks, "verdicts": verdicts, "ground_truth": ground_truth, "solutions": solutions}
-    with models.sources(**paths) as connection:
+    paths = {"tasks": tasks, "verdicts": verdicts, "solutions": solutions}
+    truths = {"ground_truth": ground_truth} if ground_truth else {}
+    with models.sources(**paths, **truths) as connection:
+        if not truths:
+            nothing = "SELECT task_id, NULL::VARCHAR AS status, NULL::BOOLEAN AS flaky FROM source_tasks"
+            connection.execute(f"CREATE TEMP VIEW source_ground_truth AS {nothing}")
         _require_complete(connection, verdicts)
         connection.execute(
             "CREATE TEMP TABLE requested_k AS SELECT DISTINCT unnest($k::INTEGER[]) AS k", {"k": list(k)}
         )
-        _create_quarantine(connection, quarantined, exclude=exclude_quarantined)
+        _create_quarantine(connection, quarantined, exclude=exclude_quarantined, judgeable=bool(truths))
         for model in ("task_slices", "task_counts", "task_scores"):  # later models read earlier ones
             connection.execute(f"CREATE TEMP TABLE {model} AS {models.sql_of(model)}")
         rows = [
-            *_ground_truth_rows(connection),
+            *(_ground_truth_rows(connection) if truths else ()),
             *(
                 _score(row, row["metric"], estimate(row["scores"]), n_samples=row["n_samples"], k=row["k"])
                 for row in models.rows_of(connection, "slice_scores")
@@ -115,13 +120,17 @@ def _require_complete(connection: "DuckDBPyConnection", verdicts: Path) -> None:
     )
 
 
-def _create_quarantine(connection: "DuckDBPyConnection", task_ids: Sequence[str], *, exclude: bool) -> None:
+def _create_quarantine(
+    connection: "DuckDBPyConnection", task_ids: Sequence[str], *, exclude: bool, judgeable: bool
+) -> None:
     """Create tables ``quarantined_tasks`` and ``score_metrics``: the scores to compute, and the tasks of each."""
     connection.execute(
         "CREATE TEMP TABLE quarantined_tasks AS SELECT DISTINCT unnest($ids::VARCHAR[]) AS task_id",
         {"ids": list(task_ids)},
     )
-    metrics = [("pass@k", False, exclude), ("pass@k_judgeable", True, exclude)]
+    metrics = [("pass@k", False, exclude)]
+    if judgeable:
+        metrics.append(("pass@k_judgeable", True, exclude))
     if task_ids:
         metrics.append(("pass@k_with_quarantined", False, False) if exclude else ("pass@k_unquarantined", False, True))
     connection.execute(

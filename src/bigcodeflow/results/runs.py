@@ -15,6 +15,7 @@ from bigcodeflow.config import PromptConfig, Split
 from bigcodeflow.config.generation import FORMS, template_sha256
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.results.formatting import (
     CONTRADICTED_TESTS,
@@ -25,6 +26,7 @@ from bigcodeflow.results.formatting import (
     named_model,
     title_of,
 )
+from bigcodeflow.results.models import Row
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.store.store import MANIFEST
 
@@ -130,6 +132,11 @@ class RecordedRun(BaseModel):
         """Quarantined tasks that its scores leave out."""
         leaves_out = self.config.get("execution", {}).get("quarantine") == "exclude"
         return self.quarantined if leaves_out else frozenset()
+
+    def metrics(self) -> list[Row]:
+        """Return the rows of the run's METRICS table; raise ArtifactError if it cannot be read."""
+        rows: list[Row] = read_artifact(self.path("aggregation")).to_pylist()
+        return rows
 
     def path(self, artifact: str) -> Path:
         """Return the Parquet file of an artifact of the run; raise ArtifactError if the store does not have it."""

@@ -1,7 +1,5 @@
 // Where the reader is: addresses and keys.
 
-const wide = matchMedia('(min-width: 60rem)');
-
 /** Show what the address names: the overview, the samples that fit filters, or one sample. */
 async function route() {
   const given = new URLSearchParams(location.hash.slice(1));

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 CATALOG_NAME = "results.duckdb"
 #: Increase it when a table of schema ``stored`` changes: nothing is copied from a catalog of another version.
-_VERSION = 3
+_VERSION = 4
 #: DuckDB spills to disk above this limit; a run that ends while others execute must not take their memory.
 _MEMORY_LIMIT = "1GiB"
 #: A stage's rows with model, split and subset of the runs; null if the runs that have the artifact differ.
@@ -81,11 +81,11 @@ class StoredArtifact(NamedTuple):
 def rebuild_catalog(location: Path | str) -> Path:
     """Rebuild ``results.duckdb`` in the store's folder from the current content of the store; return its path.
 
-    The database itself (COMMENT ON) and docs/formats.md describe the views and their columns. Counts, metrics and costs
-    are tables in the file; for unchanged artifacts they are copied from the former catalog. A run with a missing or
-    damaged artifact is left out with a warning, and listed in the table ``left_out``. For a store at a URL the file is
-    in the replica on this machine. An atomic rename replaces the file, so open readers keep their version. Raises
-    ArtifactError if the catalog cannot be built.
+    The database itself (COMMENT ON) and docs/formats.md describe the views and their columns. Status and cause of each
+    sample, metrics and costs are tables in the file; for unchanged artifacts they are copied from the former catalog. A
+    run with a missing or damaged artifact is left out with a warning, and listed in the table ``left_out``. For a store
+    at a URL the file is in the replica on this machine. An atomic rename replaces the file, so open readers keep their
+    version. Raises ArtifactError if the catalog cannot be built.
     """
     import duckdb  # takes 0.15 s, which a run without a rebuild can save
 
@@ -141,6 +141,7 @@ class _Rebuild:
         self.connection.execute(f"CREATE TABLE stored.version AS SELECT {_VERSION}::INTEGER AS version")
         for table in STAGE_TABLES:
             self.connection.execute(f'CREATE TABLE stored."{table.kept}" AS FROM "read_{table.kept}"')
+        self.connection.execute(f"CREATE TABLE stored.outcomes AS {models.sql_of('catalog/stored/outcomes')}")
         # Grain: one row per artifact that the views read.
         columns = dict.fromkeys(StoredArtifact._fields, "VARCHAR")
         self._create("stored.artifacts", columns, [one._asdict() for one in self.intact.values()])

@@ -30,7 +30,7 @@ STAGE_TABLES = (
     StageTable("dataset", TASKS, "tasks"),
     StageTable("generation", SAMPLES, "answers"),
     StageTable("sanitizing", SOLUTIONS, "solutions"),
-    StageTable("execution", VERDICTS, "outcomes"),
+    StageTable("execution", VERDICTS, "verdicts"),
     StageTable("aggregation", METRICS, "metrics"),
 )
 

@@ -7,10 +7,15 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.results.comparison.run_selection import ComparedRun
 from bigcodeflow.results.formatting import named_model
-from bigcodeflow.results.models import database, rows_of, views
+from bigcodeflow.results.models import rows_of
+from bigcodeflow.results.run_tables import open_tables, tables_of
 from bigcodeflow.results.statistics import Interval, estimate, pass_at_k
 
 _LONGEST_VALUE = 40
+_USAGE = (
+    *("truncated_rate", "refusal_rate", "prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd"),
+    *("n_cost_known", "median_latency_seconds"),
+)
 
 
 class Score(NamedTuple):
@@ -83,16 +88,13 @@ def solve_rates(runs: Sequence[ComparedRun], task_ids: Sequence[str]) -> list[So
 def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
     """Return rates, tokens, cost and time of each run."""
     found = []
-    with database() as connection:
-        for run in runs:
-            # If the answers were deleted, some columns are empty, but the comparison works.
-            samples = run.recorded.path_if_kept("generation")
-            known = {"samples": samples} if samples else {}
-            with views(connection, verdicts=run.recorded.path("execution"), **known):
-                kind = {"variant": run.variant, "sanitizer": run.sanitizer}
-                [outcomes] = rows_of(connection, "comparison_outcomes", kind)
-                [usage] = rows_of(connection, "comparison_usage") if known else [{}]
-            found.append(Rates(label=run.label, **outcomes, **usage))
+    with open_tables([tables_of(run.recorded) for run in runs]) as connection:
+        for run, usage in zip(runs, rows_of(connection, "usage"), strict=True):
+            kind = {"run_index": usage["run_index"], "variant": run.variant, "sanitizer": run.sanitizer}
+            [outcomes] = rows_of(connection, "comparison_outcomes", kind)
+            # Null: the answers were deleted.
+            known = {name: usage[name] for name in _USAGE if usage[name] is not None}
+            found.append(Rates(label=run.label, **outcomes, **known))
     return found
 
 

@@ -280,10 +280,6 @@ def _known(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
-def _interval(pair: Pair) -> str:
-    return f"{points(pair.interval.low)} to {points(pair.interval.high)}" if pair.interval else ""
-
-
 def _verdict(pair: Pair, names: Names) -> Cell | str:
     return Cell(pair_verdict(pair, names), "good") if pair.significant else pair_verdict(pair)
 
@@ -294,7 +290,7 @@ _PAIR_CELLS: Mapping[str, tuple[Alignment, Callable[[Pair, Names], Any]]] = {
     "pair": ("left", pair_name),
     "score": ("left", lambda pair, _: f"pass@{pair.k}"),
     "difference": ("right", lambda pair, _: points(pair.difference)),
-    "95 % interval": ("right", lambda pair, _: _interval(pair)),
+    "95 % interval": ("right", lambda pair, _: " to ".join(map(points, pair.interval or ()))),
     "tasks": ("right", lambda pair, _: pair.n_tasks),
     "better on": ("right", lambda pair, _: f"{pair.n_first_better:,} : {pair.n_second_better:,}"),
     "test": ("left", lambda pair, _: pair.test),

@@ -227,9 +227,9 @@ class InspectedRun:
         found: list[SampleDetail] = []
         known: dict[tuple[Any, ...], SampleDetail] = {}
         for sample in samples:
-            if _identity(sample) not in known:  # samples of a task follow each other
-                known = {_identity(detail.row): detail for detail in self.task_details(sample["task_id"])}
-            found.append(known[_identity(sample)])
+            if identity_of(sample) not in known:  # samples of a task follow each other
+                known = {identity_of(detail.row): detail for detail in self.task_details(sample["task_id"])}
+            found.append(known[identity_of(sample)])
         return found
 
     def task_details(self, task_id: str) -> list[SampleDetail]:
@@ -271,7 +271,8 @@ def inspect_run(run: RecordedRun) -> Iterator[InspectedRun]:
         yield InspectedRun(run, connection, [words for table, words in _OPTIONAL.items() if table not in tables.files])
 
 
-def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def identity_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what identifies a sample of a run: task, sample_index, variant and sanitizer."""
     return tuple(row[name] for name in _IDENTITY)
 
 

@@ -3,7 +3,7 @@ with
 
 verdicts as (
     select status, integrity, cpu_seconds
-    from source_verdicts where variant = $variant and sanitizer = $sanitizer
+    from source_verdicts where run_index = $run_index and variant = $variant and sanitizer = $sanitizer
 )
 
 select

@@ -9,5 +9,5 @@ select
     count(*)::integer as n_samples,
     fsum(cpu_seconds) as cpu_seconds,
     fsum(wall_seconds) as wall_seconds
-from fresh
+from stored.verdicts
 group by all

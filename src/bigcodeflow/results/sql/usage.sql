@@ -1,4 +1,4 @@
--- Grain: one row a run: what its answers took, as far as that is known, and what judging them took.
+-- Grain: one row a run: what its answers took, over those of which it is known, and what judging them took.
 with
 
 asked as (
@@ -6,12 +6,14 @@ asked as (
         run_index,
         count(*)::integer as n_answers,
         count(completion_tokens)::integer as n_with_tokens,
+        count(*) filter (finish_reason = 'length') / nullif(count(finish_reason), 0) as truncated_rate,
+        count(*) filter (finish_reason = 'refusal') / nullif(count(finish_reason), 0) as refusal_rate,
         sum(prompt_tokens)::bigint as prompt_tokens,
         sum(completion_tokens)::bigint as completion_tokens,
         sum(reasoning_tokens)::bigint as reasoning_tokens,
-        count(cost_usd)::integer as n_with_cost,
-        sum(cost_usd) as cost_usd,
-        median(latency_seconds) as latency_seconds
+        count(cost_usd)::integer as n_cost_known,
+        sum(cost_usd)::double as cost_usd,
+        median(latency_seconds)::double as median_latency_seconds
     from source_samples
     group by run_index
 ),

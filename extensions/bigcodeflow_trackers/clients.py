@@ -62,7 +62,7 @@ def log_to_mlflow(
         if before:
             return TrackedRun(_mlflow_place(client, experiment_id, before[0].info.run_id), is_new=False)
         started, finished = _moments(run)
-        tags = {"mlflow.runName": _title(run), "mlflow.source.name": "bigcodeflow"}
+        tags = {"mlflow.runName": f"{run.recorded.title} · {run.variant}", "mlflow.source.name": "bigcodeflow"}
         made = client.create_run(experiment_id, start_time=_milliseconds(started), tags=tags)
         run_id = made.info.run_id
         moment = _milliseconds(finished)
@@ -80,7 +80,9 @@ def log_to_mlflow(
         if samples:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "samples.jsonl"
-                path.write_text("".join(json.dumps(row) + "\n" for row in _sample_rows(run)), encoding="utf-8")
+                path.write_text(
+                    "".join(json.dumps(row) + "\n" for row in map(_sample_row, run.samples())), encoding="utf-8"
+                )
                 client.log_artifact(run_id, str(path))
         # The tag comes last: an interrupted run lacks it and is logged again.
         client.set_tag(run_id, _RECORD_TAG, identity)
@@ -118,7 +120,7 @@ def log_to_wandb(
             project=project,
             entity=entity or None,
             id=_identity(run),
-            name=_title(run),
+            name=f"{run.recorded.title} · {run.variant}",
             resume="allow",
             mode="offline" if offline else None,
             dir=str(folder),
@@ -131,7 +133,7 @@ def log_to_wandb(
             tracked.summary.update(run.scores)
             tracked.summary.update({"started_at": started.isoformat(), "finished_at": finished.isoformat()})
             if samples:
-                rows = [[row[name] for name in SAMPLE_COLUMNS] for row in _sample_rows(run)]
+                rows = [[row[name] for name in SAMPLE_COLUMNS] for row in map(_sample_row, run.samples())]
                 tracked.log({"samples": wandb.Table(columns=[*SAMPLE_COLUMNS], data=rows)})
             place = tracked.url or str(Path(tracked.dir).parent)
     return TrackedRun(place, is_new=True)
@@ -159,10 +161,6 @@ def _tracker_errors(name: str, kind: type[Exception]) -> Iterator[None]:
         ) from None
 
 
-def _title(run: ExportedRun) -> str:
-    return f"{run.recorded.title} · {run.variant}"
-
-
 def _identity(run: ExportedRun) -> str:
     """Return 16 hex digits that are always the same for a record, variant and sanitizer."""
     return hashlib.sha256(f"{run.recorded.record}\n{run.variant}\n{run.sanitizer}".encode()).hexdigest()[:16]
@@ -173,10 +171,6 @@ def _settings(run: ExportedRun) -> dict[str, Any]:
     limits = {f"limits.{name}": value for name, value in run.limits.items()}
     parameters = {f"generation.{name}": value for name, value in run.parameters.items()}
     return {**run.facts, "run": run.recorded.run, **parameters, **limits}
-
-
-def _sample_rows(run: ExportedRun) -> Iterator[dict[str, Any]]:
-    return (_sample_row(sample) for sample in run.samples())
 
 
 def _sample_row(sample: SampleDetail) -> dict[str, Any]:
