@@ -75,18 +75,13 @@ def nobody() -> Iterator[str]:
 @contextmanager
 def plain_server() -> Iterator[int]:
     """Python's own server of HTTP, which knows no TLS and takes no POST."""
-    with ThreadingHTTPServer(
-        ("127.0.0.1", 0), type("Silent", (BaseHTTPRequestHandler,), {"log_message": print_not})
-    ) as server:
+    silent = type("Silent", (BaseHTTPRequestHandler,), {"log_message": lambda *_: None})
+    with ThreadingHTTPServer(("127.0.0.1", 0), silent) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield server.server_port
         server.shutdown()
         thread.join()
-
-
-def print_not(*_: object) -> None:
-    """The server's log is of no interest."""
 
 
 def slow_but(*defaults: str, names: Sequence[str]) -> list[Any]:

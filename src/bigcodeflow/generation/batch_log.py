@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Self
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answer_ledger import AnswerKey
 from bigcodeflow.generation.model_api import Request, RequestError
+from bigcodeflow.generation.retries import narrowed
 from bigcodeflow.store.files import AppendLog, locked
 
 FILE_NAME = "batches.jsonl"
@@ -134,9 +135,9 @@ def open_batch_log(folder: Path) -> Iterator[BatchLog]:
 
 
 class Left(NamedTuple):
-    """Request that a batch did not answer, and that is asked as a single request instead."""
+    """Samples of a request that a batch did not answer, and that single requests ask for instead."""
 
-    request: Request
+    samples: list[AnswerKey]
     error: RequestError
 
 
@@ -153,9 +154,8 @@ class PendingSamples:
         for request in requests:
             samples = [sample for sample in BatchEntry.of(request).samples if sample not in self._requests]
             self._requests.update(dict.fromkeys(samples, request))
-            fresh = tuple(sample.sample_index for sample in samples if sample not in known)
-            if fresh:
-                new.append(replace(request, sample_indices=fresh))
+            fresh = [sample.sample_index for sample in samples if sample not in known]
+            new += [job.request for job in narrowed(request, fresh)]
         return new
 
     def any_of(self, entry: BatchEntry, answers: int | None = None) -> bool:
@@ -174,9 +174,6 @@ class PendingSamples:
         self.leave(entry, RequestError("malformed", "the reply holds fewer answers than were asked for"))
 
     def leave(self, entry: BatchEntry, error: RequestError) -> None:
-        rest = [sample for sample in entry.samples if sample in self._requests]
-        if rest:
-            indices = tuple(sample.sample_index for sample in rest)
-            self.left.append(Left(replace(self.request(entry), sample_indices=indices), error))
-        for sample in rest:
-            del self._requests[sample]
+        """Leave the samples of an entry that need an answer to single requests."""
+        if rest := [sample for sample in entry.samples if self._requests.pop(sample, None)]:
+            self.left.append(Left(rest, error))

@@ -50,18 +50,20 @@ class BatchSettings:
 
 
 class BatchProgress(NamedTuple):
-    """Counts over all batches of a run; ``completed`` counts samples, ``submitted`` and ``failed`` count requests."""
+    """Counts over all batches of a run; ``completed`` counts samples, ``failed`` counts requests."""
 
     batches: int
     batches_ended: int
-    submitted: int
     completed: int
     failed: int
 
 
 class BatchOutcome(NamedTuple):
-    recorded: int
-    left: tuple[Left, ...]
+    recorded: int = 0
+    """Number of samples that batches answered."""
+    left: tuple[Left, ...] = ()
+    cost_usd: float = 0.0
+    """Cost of the replies with a known price."""
 
 
 async def run_batches(
@@ -85,7 +87,7 @@ async def run_batches(
             or the folder is in use or damaged. Collected answers stay recorded, and batches continue.
     """
     with open_batch_log(folder) as log:
-        driver = _Driver(api, log, record, price, settings=settings or BatchSettings(), notify=notify)
+        driver = _Driver(api, log, record, price, settings or BatchSettings(), notify)
         driver.plan(requests)
         try:
             return await driver.run(progress)
@@ -124,28 +126,24 @@ class _TrackedBatch:
         return round(self.status.succeeded * sum(len(entry.samples) for entry in entries) / len(entries))
 
 
+@dataclass(slots=True, eq=False)
 class _Driver:
-    def __init__(
-        self,
-        api: BatchApi,
-        log: BatchLog,
-        record: Record,
-        price: ReplyPrice | None,
-        *,
-        settings: BatchSettings,
-        notify: Callable[[str], None],
-    ) -> None:
-        self._api, self._log, self._record, self._price = api, log, record, price
-        self._settings, self._notify = settings, notify
-        self._now = asyncio.get_running_loop().time
-        self._pending = PendingSamples()
-        self._tracked: list[_TrackedBatch] = []
-        self._recorded = 0
+    api: BatchApi
+    log: BatchLog
+    record: Record
+    price: ReplyPrice | None
+    settings: BatchSettings
+    notify: Callable[[str], None]
+    now: Callable[[], float] = field(default_factory=lambda: asyncio.get_running_loop().time)
+    pending: PendingSamples = field(default_factory=PendingSamples)
+    tracked: list[_TrackedBatch] = field(default_factory=list)
+    recorded: int = 0
+    cost_usd: float = 0.0
 
     @property
     def going_on(self) -> str:
         """End of a sentence about the batches that the provider still processes; empty if there are none."""
-        batches = [one.batch for one in self._tracked if one.batch.tag in self._log.batches and not one.over]
+        batches = [one.batch for one in self.tracked if one.batch.tag in self.log.batches and not one.over]
         ids = [batch.batch_id or "one whose submission was cut off" for batch in batches]
         if not ids:
             return ""
@@ -154,19 +152,19 @@ class _Driver:
 
     def plan(self, requests: Iterable[Request]) -> None:
         """Separate requests that earlier batches will answer from new requests, and split the new into batches."""
-        batches = self._log.batches.values()
+        batches = self.log.batches.values()
         known = frozenset(sample for batch in batches for _, entry in batch.open_entries for sample in entry.samples)
-        new = self._pending.add(requests, known)
+        new = self.pending.add(requests, known)
         for batch in batches:
-            if wanted := frozenset(at for at, entry in batch.open_entries if self._pending.any_of(entry)):
-                doubted_since = None if batch.batch_id else self._now()
-                self._tracked.append(_TrackedBatch(batch, wanted, doubted_since=doubted_since))
+            if wanted := frozenset(at for at, entry in batch.open_entries if self.pending.any_of(entry)):
+                doubted_since = None if batch.batch_id else self.now()
+                self.tracked.append(_TrackedBatch(batch, wanted, doubted_since=doubted_since))
         limits = ProviderBatchLimits(
-            min(self._settings.most_requests, self._api.limits.requests),
-            min(self._settings.most_bytes, self._api.limits.size_bytes),
+            min(self.settings.most_requests, self.api.limits.requests),
+            min(self.settings.most_bytes, self.api.limits.size_bytes),
         )
-        chunks = cut(new, limits, lambda request: self._api.size_bytes(_LONGEST_CUSTOM_ID, request))
-        self._tracked += [self._new(chunk) for chunk in chunks]
+        chunks = cut(new, limits, lambda request: self.api.size_bytes(_LONGEST_CUSTOM_ID, request))
+        self.tracked += [self._new(chunk) for chunk in chunks]
 
     def _new(self, requests: Sequence[Request], failing_since: float | None = None) -> _TrackedBatch:
         batch = LoggedBatch(f"bcf-{uuid.uuid4().hex}", datetime.now(UTC), [BatchEntry.of(one) for one in requests])
@@ -174,10 +172,10 @@ class _Driver:
 
     async def run(self, progress: Callable[[BatchProgress], None]) -> BatchOutcome:
         """Poll each batch when it is due, until all batches are collected or rejected."""
-        first, longest = self._settings.first_poll_seconds, self._settings.longest_poll_seconds
-        while under_way := [tracked for tracked in self._tracked if not tracked.over]:
+        first, longest = self.settings.first_poll_seconds, self.settings.longest_poll_seconds
+        while under_way := [tracked for tracked in self.tracked if not tracked.over]:
             tracked = min(under_way, key=lambda one: one.due)
-            await asyncio.sleep(max(0.0, tracked.due - self._now()))
+            await asyncio.sleep(max(0.0, tracked.due - self.now()))
             tracked.pause_seconds = min(longest, max(first, tracked.pause_seconds * 1.5))
             try:
                 await self._step(tracked)
@@ -186,13 +184,13 @@ class _Driver:
             except RequestError as error:
                 self._check_patience(tracked, error)
                 tracked.pause_seconds = max(tracked.pause_seconds, error.retry_after_seconds or 0.0)
-            tracked.due = self._now() + tracked.pause_seconds
+            tracked.due = self.now() + tracked.pause_seconds
             progress(self._progress())
-        return BatchOutcome(self._recorded, tuple(self._pending.left))
+        return BatchOutcome(self.recorded, tuple(self.pending.left), self.cost_usd)
 
     async def _step(self, tracked: _TrackedBatch) -> None:
         if batch_id := tracked.batch.batch_id:
-            tracked.status = await self._api.status(batch_id)
+            tracked.status = await self.api.status(batch_id)
             if tracked.status.rejection:
                 self._give_back(tracked, tracked.status.rejection)
             elif tracked.status.ended:
@@ -207,69 +205,69 @@ class _Driver:
         if error.kind == "not_found" and tracked.batch.batch_id:
             raise GenerationError(
                 f"batch {tracked.batch.batch_id} is not known to the provider: {error}: use a key of the account "
-                f"that submitted it, or remove {self._log.path} to ask again for all that it holds"
+                f"that submitted it, or remove {self.log.path} to ask again for all that it holds"
             ) from None
         if not error.worth_another_try:
             no_api = error.kind == "not_found"
             hint = ": where a server has no batch API, set generation.requests.batch to false" if no_api else ""
             raise GenerationError(f"the provider takes no batches: {error}{hint}{self.going_on}") from None
-        tracked.failing_since = self._now() if tracked.failing_since is None else tracked.failing_since
-        if self._now() - tracked.failing_since > self._settings.patience_seconds:
+        tracked.failing_since = self.now() if tracked.failing_since is None else tracked.failing_since
+        if self.now() - tracked.failing_since > self.settings.patience_seconds:
             raise GenerationError(
-                f"the provider has not answered about a batch for {self._settings.patience_seconds:.0f} s: "
+                f"the provider has not answered about a batch for {self.settings.patience_seconds:.0f} s: "
                 f"{error}: run the same again later{self.going_on}"
             ) from None
         logger.info("a batch is polled again later: %s", error)
 
     async def _submit(self, tracked: _TrackedBatch) -> None:
-        if tracked.batch.tag not in self._log.batches:
-            tracked.batch = self._log.intend(tracked.batch.tag, tracked.batch.entries)
+        if tracked.batch.tag not in self.log.batches:
+            tracked.batch = self.log.intend(tracked.batch.tag, tracked.batch.entries)
         batch = tracked.batch
         named = [(batch.custom_id(at), request) for at, request in enumerate(tracked.requests)]
         try:
-            batch_id = await self._api.submit(named)
+            batch_id = await self.api.submit(named)
         except RequestError as error:
             if error.kind in {"bad_request", "refused"}:
                 self._give_back(tracked, error)
                 return
             if not error.worth_another_try:
-                self._log.settled(batch, tracked.positions)  # it does not exist: the next run need not search for it
+                self.log.settled(batch, tracked.positions)  # it does not exist: the next run need not search for it
                 tracked.over = True
             elif error.kind != "rate_limited":  # it may have arrived anyway
-                tracked.doubted_since = self._now()
+                tracked.doubted_since = self.now()
             raise
         self._confirm(tracked, batch_id)
 
     async def _search(self, tracked: _TrackedBatch) -> None:
         """Check if a batch whose submission was cut off has arrived at the provider."""
-        batch, began = tracked.batch, self._now()
-        others = [other.batch_id for other in self._log.batches.values() if other.batch_id]
-        found = await self._api.find(batch, others)
+        batch, began = tracked.batch, self.now()
+        others = [other.batch_id for other in self.log.batches.values() if other.batch_id]
+        found = await self.api.find(batch, others)
         if found.batch_id:
             self._confirm(tracked, found.batch_id)
         elif found.undecided:
             if not tracked.notified:
-                self._notify(
+                self.notify(
                     f"a submission was cut off, and {', '.join(found.undecided)} may be it: "
                     "waiting for an end rather than paying twice"
                 )
             tracked.notified = True
             tracked.failing_since = None
-        elif began - (tracked.doubted_since or 0.0) >= self._settings.doubt_seconds:
+        elif began - (tracked.doubted_since or 0.0) >= self.settings.doubt_seconds:
             # It was never submitted: put its wanted requests into a new batch.
-            again = [self._pending.request(batch.entries[position]) for position in sorted(tracked.positions)]
-            self._log.settled(batch, range(len(batch.entries)))
+            again = [self.pending.request(batch.entries[position]) for position in sorted(tracked.positions)]
+            self.log.settled(batch, range(len(batch.entries)))
             tracked.over = True
-            self._tracked.append(self._new(again, tracked.failing_since))
+            self.tracked.append(self._new(again, tracked.failing_since))
 
     def _confirm(self, tracked: _TrackedBatch, batch_id: str) -> None:
-        self._log.submitted(tracked.batch, batch_id)
+        self.log.submitted(tracked.batch, batch_id)
         logger.info("batch %s holds %d requests", batch_id, len(tracked.batch.entries))
         tracked.requests, tracked.doubted_since, tracked.pause_seconds = (), None, 0.0
 
     async def _collect(self, tracked: _TrackedBatch, batch_id: str) -> None:
         batch, replies = tracked.batch, dict[int, Reply]()
-        async with aclosing(self._api.results(batch_id)) as results:
+        async with aclosing(self.api.results(batch_id)) as results:
             async for custom_id, outcome in results:
                 position = batch.position(custom_id)
                 if position is None or position in tracked.seen or position in replies:
@@ -278,7 +276,7 @@ class _Driver:
                     tracked.seen.add(position)
                 elif isinstance(outcome, RequestError):
                     tracked.seen.add(position)
-                    self._pending.leave(batch.entries[position], outcome)
+                    self.pending.leave(batch.entries[position], outcome)
                 else:
                     replies[position] = outcome
                 if len(replies) == _RECORDED_AT_ONCE:
@@ -296,40 +294,40 @@ class _Driver:
             seconds = (datetime.now(UTC) - batch.intended_at).total_seconds()
         kept = [
             ReplyRecord.of(
-                request := self._pending.request(batch.entries[position]),
+                request := self.pending.request(batch.entries[position]),
                 reply,
-                body=self._api.provider.body(request),
+                body=self.api.provider.body(request),
                 latency_seconds=seconds,
-                cost_usd=self._price and self._price(reply.usage),
+                cost_usd=self.price and self.price(reply.usage),
                 sent_at=batch.intended_at,
             )
             for position, reply in replies.items()
-            if self._pending.any_of(batch.entries[position], len(reply.answers))
+            if self.pending.any_of(batch.entries[position], len(reply.answers))
         ]
         if kept:
-            await asyncio.to_thread(self._record, *kept)
-        self._recorded += sum(len(one.answers) for one in kept)
+            await asyncio.to_thread(self.record, *kept)
+        self.recorded += sum(len(one.answers) for one in kept)
+        self.cost_usd += sum(one.cost_usd or 0.0 for one in kept)
         for position, reply in replies.items():
-            self._pending.answer(batch.entries[position], len(reply.answers))
+            self.pending.answer(batch.entries[position], len(reply.answers))
         tracked.seen.update(replies)
         replies.clear()
 
     def _give_back(self, tracked: _TrackedBatch, error: RequestError) -> None:
         """End a batch, and leave its unanswered samples to single requests."""
         for position in sorted(tracked.positions):
-            self._pending.leave(tracked.batch.entries[position], error)
-        self._log.settled(tracked.batch, tracked.positions)
+            self.pending.leave(tracked.batch.entries[position], error)
+        self.log.settled(tracked.batch, tracked.positions)
         tracked.over = True
 
     def _progress(self) -> BatchProgress:
-        submitted = [one for one in self._tracked if one.batch.batch_id]
+        submitted = [one for one in self.tracked if one.batch.batch_id]
         running = [one for one in submitted if not one.over]
         return BatchProgress(
-            batches=len(submitted) + sum(not one.over for one in self._tracked if one not in submitted),
+            batches=len(submitted) + sum(not one.over for one in self.tracked if one not in submitted),
             batches_ended=sum(one.over for one in submitted),
-            submitted=sum(len(one.positions) for one in submitted),
-            completed=self._recorded + sum(one.samples_succeeded for one in running),
-            failed=len(self._pending.left) + sum(one.status.failed for one in running),
+            completed=self.recorded + sum(one.samples_succeeded for one in running),
+            failed=len(self.pending.left) + sum(one.status.failed for one in running),
         )
 
 

@@ -8,12 +8,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from bigcodeflow.config import GenerationConfig
+from bigcodeflow.config import GenerationConfig, read_yaml
 from bigcodeflow.core.errors import ConfigError, GenerationError
-from bigcodeflow.core.paths import shipped, user_path
+from bigcodeflow.core.settings import SettingsModel, validated
 from bigcodeflow.generation.answer_ledger import requests_by_answer
 from bigcodeflow.generation.model_api import TokenUsage
 from bigcodeflow.generation.model_settings import ModelSettings, ledger_of, provider_and_model
@@ -26,11 +25,7 @@ _SAME_LIST: Mapping[str, str] = {"openai-responses": "openai"}
 _Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class Price(_Table):
+class Price(SettingsModel):
     """Price of some models of a provider, in USD per million tokens."""
 
     provider: str
@@ -47,7 +42,7 @@ class Price(_Table):
     """Last day of a price that the provider limits; unknown after it."""
 
 
-class PriceList(_Table):
+class PriceList(SettingsModel):
     as_of: dt.date
     """When the prices were published so."""
     prices: tuple[Price, ...]
@@ -63,18 +58,10 @@ class PriceList(_Table):
 
 def load_prices(path: str | Path | None = None) -> PriceList:
     """Read the shipped prices, or those of a file in the same format."""
-    file = shipped("configs/prices/published.yaml") if path is None else user_path(path)
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{file}: cannot be read as YAML: {' '.join(str(error).split())}") from None
+    content, file = read_yaml("price list", path or "published", "configs/prices")
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: must hold as_of and prices, as in the shipped configs/prices/published.yaml")
-    try:
-        return PriceList.model_validate(content)
-    except ValidationError as error:
-        lines = (f"{file}: {'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-        raise ConfigError("\n".join(lines)) from None
+    return validated(PriceList, content, str(file))
 
 
 class FoundPrice(NamedTuple):

@@ -7,6 +7,7 @@ whole text still quotes the test, it is not sent: the next lower level is used i
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple, get_args
 
 from bigcodeflow.core.tracebacks import CHAINED, HEAD
@@ -125,13 +126,14 @@ def _shown(trace: str, program: str, functions: frozenset[str], hidden: HiddenTe
         elif line in (HEAD, _RULE, _CUT, "", *CHAINED) or _REPEATED.fullmatch(line):
             found.append(line)
         elif frame := _FRAME.fullmatch(line):
-            below = _below(lines, number)
+            below = list(takewhile(lambda one: one.startswith("    "), lines[number:]))  # its source, with marks
             number += len(below)
             told = _frame(frame, below, source, functions)
             # Such as a frame of numpy.testing whose function is named in the test.
             found += [] if hidden.found_in("\n".join(told)) else told
         else:
-            message = [line, *_message(lines, number)]
+            # A message has any content, up to the next traceback of the chain.
+            message = [line, *takewhile(lambda one: one not in (_RULE, *CHAINED), lines[number:])]
             number += len(message) - 1
             found.append(_told("\n".join(message), hidden))
     text = _ADDRESS.sub("0x...", "\n".join(found)).replace("\0", "")
@@ -153,22 +155,6 @@ def _from_a_head(lines: list[str]) -> list[str]:
 def _without_margins(lines: Sequence[str]) -> list[str]:
     """Return the lines of an exception group without margins, each traceback below the previous."""
     return [_RULE if _GROUP_RULE.fullmatch(line) else _MARGIN.sub("", line, count=1) for line in lines]
-
-
-def _below(lines: Sequence[str], start: int) -> list[str]:
-    """Return the lines of source and marks that belong to a frame."""
-    end = start
-    while end < len(lines) and lines[end].startswith("    "):
-        end += 1
-    return list(lines[start:end])
-
-
-def _message(lines: Sequence[str], start: int) -> list[str]:
-    """Return the rest of an exception's message, with any content, up to the next traceback of the chain."""
-    end = start
-    while end < len(lines) and lines[end] not in (_RULE, *CHAINED):
-        end += 1
-    return list(lines[start:end])
 
 
 def _frame(frame: re.Match[str], below: Sequence[str], source: Sequence[str], functions: frozenset[str]) -> list[str]:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, AnswerWriter, ReplyRecord, requests_by_answer
-from bigcodeflow.generation.batches import BatchProgress, run_batches
+from bigcodeflow.generation.batches import BatchOutcome, BatchProgress, run_batches
 from bigcodeflow.generation.costs import Price, Spending, cost_usd, find_price
 from bigcodeflow.generation.engine import SharedLimit, generate
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
@@ -35,7 +35,7 @@ from bigcodeflow.generation.model_settings import (
     provider_and_model,
     resolve_settings,
 )
-from bigcodeflow.generation.outcome import GenerationProgress, SampleFailure
+from bigcodeflow.generation.outcome import GenerationOutcome, GenerationProgress, SampleFailure
 from bigcodeflow.generation.providers import Endpoint, open_batches, open_provider, provider_info
 from bigcodeflow.generation.providers.chat_completions import VllmServerProvider
 from bigcodeflow.generation.retries import Expectation, RequestQueue
@@ -101,23 +101,7 @@ def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
         notify(line)
     costs = [cost for cost in table["cost_usd"].to_pylist() if cost is not None]
     cost = {"cost_usd": round(sum(costs), 6)} if costs else {}
-    return table, {"new_answers": outcome.new_samples, **counts, **cost}
-
-
-class _Outcome(NamedTuple):
-    new_samples: int
-    failures: Sequence[SampleFailure]
-    stopped_because: str | None
-    samples_done: int = 0
-    """Number of answered samples, including those of earlier runs."""
-    cost_usd: float | None = None
-
-
-class _Batched(NamedTuple):
-    """Number of samples that batches answered, and their cost."""
-
-    samples: int = 0
-    cost_usd: float = 0.0
+    return table, {"new_answers": outcome.totals.samples_recorded, **counts, **cost}
 
 
 def _check_cost(requests: Sequence[Request], price: Price | None, max_cost_usd: float | None, spent_usd: float) -> None:
@@ -134,7 +118,7 @@ def _check_cost(requests: Sequence[Request], price: Price | None, max_cost_usd: 
         )
 
 
-def _run(asking: Coroutine[Any, Any, _Outcome]) -> _Outcome:
+def _run(asking: Coroutine[Any, Any, GenerationOutcome]) -> GenerationOutcome:
     """Run the coroutine; SIGTERM (from Prefect) cancels it like Ctrl-C, and the previous handler is called after it."""
     in_main_thread = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGTERM) if in_main_thread else None
@@ -142,7 +126,7 @@ def _run(asking: Coroutine[Any, Any, _Outcome]) -> _Outcome:
         return asyncio.run(asking)
     came: list[FrameType | None] = []
 
-    async def main() -> _Outcome:
+    async def main() -> GenerationOutcome:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
 
         def cancel(_number: int, frame: FrameType | None) -> None:
@@ -163,12 +147,15 @@ def _run(asking: Coroutine[Any, Any, _Outcome]) -> _Outcome:
             handler(signal.SIGTERM, came[-1])
 
 
-def _how_far(outcome: _Outcome, samples: int) -> str:
+def _how_far(outcome: GenerationOutcome, samples: int) -> str:
     """Return the progress of a stopped run as the end of a sentence; after a cost limit, with the cost of the rest."""
-    text = f"; {outcome.samples_done:,} of {samples:,} samples are answered"
-    if not str(outcome.stopped_because).startswith("max_cost_usd") or not outcome.cost_usd or not outcome.new_samples:
+    totals = outcome.totals
+    text = f"; {totals.samples_done:,} of {samples:,} samples are answered"
+    if not str(outcome.stopped_because).startswith("max_cost_usd"):
         return text
-    rest = outcome.cost_usd / outcome.new_samples * (samples - outcome.samples_done)
+    if not totals.cost_usd or not totals.samples_recorded:
+        return text
+    rest = totals.cost_usd / totals.samples_recorded * (samples - totals.samples_done)
     return f"{text}, and the others cost about ${rest:,.2f} more, at the mean of those that came"
 
 
@@ -192,7 +179,9 @@ def _poor_answers(table: pa.Table, counts: Mapping[str, int]) -> Iterator[str]:
     if count := counts.get("tool_calls"):
         yield f"{count:,} answers call tools, though none were offered, and hold no text: correct the server's template"
     if count := counts.get("unanswerable"):
-        yield f"{count:,} samples can never be answered and count as failed answers: {_first_error(table)}"
+        reasons = zip(table["finish_reason"].to_pylist(), table["error"].to_pylist(), strict=True)
+        error = next((error for reason, error in reasons if reason == "unanswerable" and error), "")
+        yield f"{count:,} samples can never be answered and count as failed answers: {error}"
     rows = zip(*(table[name].to_pylist() for name in ("finish_reason", "raw_text", "reasoning")), strict=True)
     silent = Counter((end, bool(thought)) for end, text, thought in rows if not (text or "").strip())
     if count := silent["length", False] + silent["length", True]:
@@ -201,11 +190,6 @@ def _poor_answers(table: pa.Table, counts: Mapping[str, int]) -> Iterator[str]:
         yield f"{count:,} answers are reasoning alone: correct the server's --reasoning-parser, or start it without"
     if count := silent["empty", False] + silent["other", False]:
         yield f"{count:,} answers hold no text, though the provider calls them whole"
-
-
-def _first_error(table: pa.Table) -> str:
-    rows = zip(table["finish_reason"].to_pylist(), table["error"].to_pylist(), strict=True)
-    return next((error for reason, error in rows if reason == "unanswerable" and error), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +219,8 @@ class SamplesRun:
         while queue.delay(0.0) == 0.0:
             yield queue.take(0.0).request
 
-    def perform(self) -> _Outcome:
+    def perform(self) -> GenerationOutcome:
+        """Ask for the missing samples; the outcome has the cost of this run alone."""
         config = self.settings.config
         info = provider_info(provider_and_model(config)[0])
         if info.offline:
@@ -254,7 +239,7 @@ class SamplesRun:
                 endpoint = replace(endpoint_of(config), base_url=server.address, api_key=server.api_key)
                 return _run(self.online(endpoint, server))
 
-    async def online(self, endpoint: Endpoint, server: VllmServer | None = None) -> _Outcome:
+    async def online(self, endpoint: Endpoint, server: VllmServer | None = None) -> GenerationOutcome:
         config = self.settings.config
         name, _ = provider_and_model(config)
         found = find_price(config)
@@ -264,7 +249,7 @@ class SamplesRun:
         async with aclosing(open_provider(name, endpoint)) as provider:
             if server is not None and isinstance(provider, VllmServerProvider):
                 provider.ended = server.ended
-            batched = await self._batched(price) if config.requests.batch else _Batched()
+            batched = await self._batched(price) if config.requests.batch else BatchOutcome()
             known = len(self.wanted.keys() & self.ledger.keys())
 
             def report(progress: GenerationProgress) -> None:
@@ -283,26 +268,20 @@ class SamplesRun:
                 notify=self.notify,
                 shared_limit=self.shared_limit,
             )
-        totals = outcome.totals
-        return _Outcome(
-            totals.samples_recorded + batched.samples,
-            outcome.failures,
-            outcome.stopped_because,
-            totals.samples_done,
-            None if totals.cost_usd is None else totals.cost_usd - self.spent_usd,
+        totals = replace(
+            outcome.totals,
+            samples_known=outcome.totals.samples_known - batched.recorded,
+            samples_recorded=outcome.totals.samples_recorded + batched.recorded,
+            cost_usd=None if outcome.totals.cost_usd is None else outcome.totals.cost_usd - self.spent_usd,
         )
+        return outcome._replace(totals=totals)
 
-    async def _batched(self, price: Price | None) -> _Batched:
-        known, spent_usd = 0, 0.0
+    async def _batched(self, price: Price | None) -> BatchOutcome:
+        known = 0
 
         def report(progress: BatchProgress) -> None:
             note = f"batches: {progress.batches_ended} of {progress.batches} ended, {progress.failed} requests failed"
             self.report(known + progress.completed, len(self.wanted), note)
-
-        def record(*records: ReplyRecord) -> None:
-            nonlocal spent_usd
-            writer.append(*records)
-            spent_usd += sum(one.cost_usd or 0.0 for one in records)
 
         config, folder = self.settings.config, self.ledger.folder / "batches"
         async with (
@@ -316,28 +295,27 @@ class SamplesRun:
                 missing,
                 api,
                 folder,
-                record=record,
+                record=writer.append,
                 price=partial(cost_usd, price, batch=True),
                 progress=report,
                 notify=self.notify,
             )
         if done.left:
             self.notify(f"{len(done.left)} requests were not answered by a batch ({done.left[0].error}): asked singly")
-        return _Batched(done.recorded, spent_usd)
+        return done
 
-    def offline(self) -> _Outcome:
-        config, failures, recorded = self.settings.config, list[SampleFailure](), 0
+    def offline(self) -> GenerationOutcome:
+        config, failures, totals = self.settings.config, list[SampleFailure](), GenerationProgress()
         environment = offline.engine_environment(config)
         with self.ledger.writing(self.notify) as writer:
             missing = list(self.missing(writer))
             known = len(self.wanted) - sum(len(request.sample_indices) for request in missing)
 
             def record(request: Request, reply: Reply, seconds: float) -> None:
-                nonlocal recorded
-                recorded += len(reply.answers)
+                totals.samples_recorded += len(reply.answers)
                 sent = offline.body(request)
                 writer.append(ReplyRecord.of(request, reply, body=sent, latency_seconds=seconds))
-                self.report(known + recorded, len(self.wanted), "")
+                self.report(known + totals.samples_recorded, len(self.wanted), "")
 
             def reject(request: Request, error: RequestError) -> None:
                 failures.extend(
@@ -346,7 +324,7 @@ class SamplesRun:
 
             self.report(known, len(self.wanted), "the model is being loaded")
             offline.generate_offline(missing, config, environment, record=record, reject=reject)
-        return _Outcome(recorded, failures, None)
+        return GenerationOutcome(totals, tuple(failures), None)
 
 
 class AnswersSoFar:

@@ -17,7 +17,7 @@ from typing import Any
 from bigcodeflow.config import GenerationConfig, PromptConfig, RunConfig, SamplingConfig, Split
 from bigcodeflow.config.generation import FENCE, INSTRUCTION_PREFIX, answer_beginning, template_sha256
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation import offline, vllm_server
+from bigcodeflow.generation import offline
 from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
 from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
@@ -137,36 +137,47 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
     elif info.offline:
         talks = offline.has_chat_template(config, offline.engine_environment(config))
         form = "prefill" if talks or split == "instruct" else "direct"
-    if form == "direct" and split == "instruct":
-        raise ConfigError(
-            "generation.prompt.form 'direct' continues code, and dataset.split 'instruct' has none to continue: "
-            "take dataset.split complete, or the form chat"
-        )
-    _check_rounds(config, form)
+    if form == "direct":
+        _check_direct(config, split)
     sampling, notes = sampling_of(config.sampling, form), list[str]()
     if info.offline:
         problems = offline.problems(provider, sampling)
     else:
         sampling, problems, notes = asyncio.run(_ask_provider(config, sampling, form, endpoint_of(config, sends=sends)))
-    if config.samples_per_request > 1 and not info.several_answers:
-        problems.append(f"generation.samples_per_request: {provider} gives one answer a request; set it to 1")
-    if config.requests.batch and not info.batches:
-        problems.append(f"generation.requests.batch: {provider} has no batch API that is known here")
-    if config.requests.batch and (provider, form) == ("mistral", "prefill"):
-        problems.append("generation.requests.batch: Mistral's answers repeat a begun answer; set prompt.form to chat")
-    if info.server:
-        problems += vllm_server.server_problems(config)
+    problems += _conflicts(config, form)
     if problems:
         raise ConfigError("\n".join(dict.fromkeys(problems)))
     return ModelSettings(split, form, sampling, config, tuple(notes))
 
 
-def _check_rounds(config: GenerationConfig, form: PromptForm) -> None:
-    if form == "direct" and config.rounds > 1:
+def _check_direct(config: GenerationConfig, split: Split) -> None:
+    """Raise ConfigError if the form 'direct' does not fit the split or the rounds."""
+    if split == "instruct":
+        raise ConfigError(
+            "generation.prompt.form 'direct' continues code, and dataset.split 'instruct' has none to continue: "
+            "take dataset.split complete, or the form chat"
+        )
+    if config.rounds > 1:
         raise ConfigError(
             f"generation.rounds {config.rounds}: the form 'direct' continues code and has no turns for feedback: set "
             "generation.rounds to 1, or take a model with a chat template and generation.prompt.form chat or prefill"
         )
+
+
+def _conflicts(config: GenerationConfig, form: PromptForm) -> Iterator[str]:
+    """Yield the settings that do not fit the provider, one line each."""
+    provider, _ = provider_and_model(config)
+    info = provider_info(provider)
+    if config.samples_per_request > 1 and not info.several_answers:
+        yield f"generation.samples_per_request: {provider} gives one answer a request; set it to 1"
+    if config.requests.batch and not info.batches:
+        yield f"generation.requests.batch: {provider} has no batch API that is known here"
+    if config.requests.batch and (provider, form) == ("mistral", "prefill"):
+        yield "generation.requests.batch: Mistral's answers repeat a begun answer; set prompt.form to chat"
+    if info.server and config.base_url:
+        yield "generation.base_url: vllm-server starts the server itself; for one that runs, take openai:MODEL"
+    if info.server and config.offline.lora:
+        yield "generation.offline.lora: vllm-server takes none; take vllm:MODEL"
 
 
 async def _ask_provider(

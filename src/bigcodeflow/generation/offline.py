@@ -118,47 +118,61 @@ class _Worker:
         return GenerationError(f"{self.config.model}: the worker {end}")
 
     def output(self) -> str:
-        self.printed.seek(max(0, os.fstat(self.printed.fileno()).st_size - 20_000))
-        return self.printed.read().decode(errors="replace").strip()
+        return printed_end(self.printed)
+
+
+def printed_end(printed: IO[bytes]) -> str:
+    """Return the last lines of the file that has an engine's output."""
+    printed.seek(max(0, os.fstat(printed.fileno()).st_size - 20_000))
+    return printed.read().decode(errors="replace").strip()
+
+
+@contextmanager
+def engine_process(
+    environment: InstalledEnvironment, program: Path, *arguments: str, **options: Any
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a program with an environment's Python in its own process group; kill the whole group after the block.
+
+    ``options`` are those of `subprocess.Popen`. Standard input is a pipe, with whose end the program ends as well.
+
+    Raises:
+        GenerationError: the environment's Python cannot be started.
+    """
+    try:
+        process = subprocess.Popen(
+            [str(environment.python), "-s", "-u", str(program), *arguments],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            process_group=0,  # a separate group: engines start further processes
+            **options,
+        )
+    except OSError as error:
+        raise GenerationError(
+            f"environment {environment.name}: {environment.python} cannot be started ({error.strerror}): "
+            f"bigcodeflow env build {environment.name} --rebuild"
+        ) from None
+    stdin: Any = process.stdin
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        with suppress(OSError):  # data that a dead program did not read
+            stdin.close()
 
 
 @contextmanager
 def _started(config: GenerationConfig, environment: InstalledEnvironment, program: Path | None) -> Iterator[_Worker]:
-    """Start a worker in its own process group, yield it, and kill the whole group when the block ends.
-
-    The default program is the worker of the model's provider.
-    """
-    program = program or Path(engines.__file__).with_name(f"{_model(config)[0]}_worker.py")
-    with tempfile.TemporaryFile() as printed:
-        channel, theirs = os.pipe()
-        try:
-            process = subprocess.Popen(
-                [str(environment.python), "-s", "-u", str(program), str(theirs)],
-                stdin=subprocess.PIPE,
-                stdout=printed,
-                stderr=subprocess.STDOUT,
-                pass_fds=(theirs,),
-                process_group=0,  # a separate group: engines start further processes
-                env=engine_variables(environment, allow_download=config.offline.download),
-            )
-        except OSError as error:
-            os.close(channel)
-            raise GenerationError(
-                f"environment {environment.name}: {environment.python} cannot be started ({error.strerror}): "
-                f"bigcodeflow env build {environment.name} --rebuild"
-            ) from None
-        finally:
-            os.close(theirs)
-        stdin: Any = process.stdin
-        try:
+    """Start a worker, by default the worker of the model's provider, and yield it."""
+    program = program or Path(engines.__file__).with_name(f"{config.model.partition(':')[0]}_worker.py")
+    variables = engine_variables(environment, allow_download=config.offline.download)
+    channel, theirs = os.pipe()
+    with tempfile.TemporaryFile() as printed, os.fdopen(channel, "rb"), os.fdopen(theirs, "wb") as end:
+        options: dict[str, Any] = {"stdout": printed, "pass_fds": (theirs,), "env": variables}
+        with engine_process(environment, program, str(theirs), **options) as process:
+            end.close()  # the worker's own is now the only one
             yield _Worker(config, environment, process, printed, channel)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            with suppress(OSError):  # data that a dead worker did not read
-                stdin.close()
-            os.close(channel)
 
 
 def engine_variables(environment: InstalledEnvironment, *, allow_download: bool) -> dict[str, str]:
@@ -176,7 +190,7 @@ def engine_environment(config: GenerationConfig, provider: str = "") -> Installe
     """Return the environment in the settings, or else the provider's: for GPUs if that is built, else for the CPU."""
     if config.offline.environment:
         return find_environment(config.offline.environment, "engine")
-    provider = provider or _model(config)[0]
+    provider = provider or config.model.partition(":")[0]
     for name in (provider, f"{provider}-cpu"):
         with suppress(EnvironmentUnusableError):
             return find_environment(name, "engine")
@@ -233,13 +247,10 @@ def generate_offline(
     ``record`` stores a reply durably, with its duration in seconds; the reply is kept if the worker dies. ``reject``
     gets a request that the model cannot answer, such as a prompt that is too long.
     """
-    provider, served_model = _model(config)
+    served_model = config.model.partition(":")[2]
     waiting = dict(enumerate(requests))
     if not waiting:
         return
-    found = {line for sampling in {one.sampling for one in waiting.values()} for line in problems(provider, sampling)}
-    if found:
-        raise GenerationError("\n".join(sorted(found)))
     bodies = [{"id": number, **body(request)} for number, request in waiting.items()]
     with _started(config, environment, worker) as process:
         process.send([_job(config, "generate"), *bodies, None])
@@ -278,21 +289,11 @@ def _reply(config: GenerationConfig, request: Request, event: Mapping[str, Any],
     return Reply(answers, usage, served_model)
 
 
-def _model(config: GenerationConfig) -> tuple[str, str]:
-    provider, _, name = config.model.partition(":")
-    if provider not in _NOT_TAKEN:
-        known = ", ".join(sorted(_NOT_TAKEN))
-        raise GenerationError(
-            f"generation.model: {config.model!r} does not run here; those that do begin with: {known}"
-        )
-    return provider, name
-
-
 def _job(config: GenerationConfig, task: str) -> dict[str, Any]:
-    settings = config.offline.model_dump(mode="json")
+    settings, model = config.offline.model_dump(mode="json"), config.model.partition(":")[2]
     for key in ("tokenizer", "lora"):
         settings[key] = folder_or_repository(settings[key], f"generation.offline.{key}")
-    return {"task": task, "model": folder_or_repository(_model(config)[1], "generation.model"), "settings": settings}
+    return {"task": task, "model": folder_or_repository(model, "generation.model"), "settings": settings}
 
 
 def folder_or_repository(name: str, setting: str) -> str:

@@ -69,4 +69,4 @@ class GenerationOutcome(NamedTuple):
     failures: tuple[SampleFailure, ...]
     stopped_because: str | None
     """Reason why the run ended before all requests were sent, and what to do; None if it did not."""
-    seconds: float
+    seconds: float = 0.0

@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,12 +95,8 @@ def failed_attempts(rounds: Sequence[RoundTables]) -> list[list[Attempt]]:
     """
     by_sample = [{_sample(one.sample): one for one in _attempts(tables)} for tables in rounds]
     found = [[one[sample] for one in by_sample] for sample in by_sample[-1]]
-    return [attempts for attempts in found if _is_open(attempts[-1])]
-
-
-def _is_open(attempt: Attempt) -> bool:
-    is_answerable = attempt.sample["finish_reason"] != "unanswerable"
-    return is_answerable and attempt.verdict["status"] not in ("pass", "infra_error")
+    answerable = [attempts for attempts in found if attempts[-1].sample["finish_reason"] != "unanswerable"]
+    return [attempts for attempts in answerable if attempts[-1].verdict["status"] not in ("pass", "infra_error")]
 
 
 def _attempts(tables: RoundTables) -> Iterator[Attempt]:
@@ -130,9 +126,7 @@ class Conversations:
     settings: ModelSettings
     tasks: Mapping[str, Row]
     level: Level
-
-    def __post_init__(self) -> None:
-        self.withheld = Counter[str]()
+    withheld: Counter[str] = field(default_factory=Counter)
 
     def request(self, attempts: Sequence[Attempt]) -> Request:
         """Return the request for a sample from its attempts so far."""
@@ -163,7 +157,9 @@ class Conversations:
         for attempt in attempts:
             answer = answer_turn(attempt.sample["raw_text"], settings.form, settings.config.prompt)
             known.append(attempt.sample["raw_text"])
-            feedback = feedback_on(attempt.verdict, _program(task, attempt), task["test"], known, self.level)
+            solution, variant = attempt.solution["solution"], attempt.verdict["variant"]
+            program = executed_program(code_prompt=task["code_prompt"], solution=solution, variant=variant)
+            feedback = feedback_on(attempt.verdict, program, task["test"], known, self.level)
             turns += [Message("assistant", answer), Message("user", feedback.text)]
         return (*turns, *begun), feedback
 
@@ -177,16 +173,6 @@ def answer_turn(raw_text: str, form: PromptForm, config: PromptConfig) -> str:
         # The closing fence is a stop text, so the answer lacks it.
         text = f"{text.rstrip()}\n{FENCE}" if text.count(FENCE) % 2 else text
     return text if text.strip() else _NO_ANSWER
-
-
-def _program(task: Row, attempt: Attempt) -> str:
-    """Return the text that was executed."""
-    solution = attempt.solution
-    return executed_program(
-        code_prompt=task["code_prompt"],
-        solution=solution["solution"],
-        variant=attempt.verdict["variant"],
-    )
 
 
 def _template_sha(first: str, level: Level) -> str:

@@ -8,7 +8,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -16,9 +16,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from bigcodeflow.config import SamplesConfig
 from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.paths import shipped, user_path
 from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.core.untrusted_text import MOST_LINE_BYTES, TooLargeError, lines_of, storable
+from bigcodeflow.generation.controls import CONTROLS, control_samples
 from bigcodeflow.store.files import file_sha256
 
 _ANSWER_KEYS = ("raw_solution", "solution", "completion")
@@ -198,8 +201,11 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     return read
 
 
-def replay_fingerprint(path: Path) -> dict[str, str]:
-    """Return the sha256 of the content of a sample file, or of the file names and contents of a folder."""
+def fingerprint(config: SamplesConfig) -> dict[str, str]:
+    """Return the identity of existing samples: the hash of a file or folder, or a control's name."""
+    if config.source in CONTROLS:
+        return {"control": config.source}
+    path = _path(config)
     if not path.is_dir():
         return {"samples_sha256": _sha256(path)}
     _refuse_links(path)
@@ -207,10 +213,29 @@ def replay_fingerprint(path: Path) -> dict[str, str]:
     return {"samples_sha256": hashlib.sha256("\n".join(listing).encode()).hexdigest()}
 
 
-def replay_samples(
-    path: Path, tasks: pa.Table, *, known_task_ids: frozenset[str], selection: bool, name: str
+def sample_lines(config: SamplesConfig) -> Mapping[str, list[Mapping[str, Any]]]:
+    """Return the whole JSON object of each line of a sample file, by task; lists are empty for controls."""
+    found = defaultdict[str, list[Mapping[str, Any]]](list)
+    if config.source not in CONTROLS:
+        for sample in read_samples(_path(config), config.source, frozenset()).samples:
+            found[sample.task_id].append(sample.record)
+    return found
+
+
+def load_samples(
+    config: SamplesConfig, tasks: pa.Table, *, known_task_ids: frozenset[str], selection: bool
 ) -> pa.Table:
-    """Do the work of `load_samples` for a file or folder; messages show ``name``."""
+    """Return the tasks' samples as a table of the SAMPLES schema, by task order and sample_index.
+
+    Samples of known tasks that are not in ``tasks`` are skipped. With ``selection``, a task without a sample is left
+    out, which is no error.
+
+    Raises:
+        SamplesError: all defects of the source at once, each with file, line, task id and remedy.
+    """
+    if config.source in CONTROLS:
+        return control_samples(config.source, tasks)
+    path, name = _path(config), config.source
     columns = tasks.select(["task_id", "complete_prompt"]).to_pydict()
     prompts = dict(zip(columns["task_id"], columns["complete_prompt"], strict=True))
     known = known_task_ids | prompts.keys()
@@ -239,6 +264,10 @@ def replay_samples(
         row = {"task_id": sample.task_id, "sample_index": len(rows), "provider": "replay", "attempts": 1}
         rows.append({**row, **sample.details, "raw_text": raw_text, "given_solution": given_solution})
     return table_of([row for rows in by_task.values() for row in rows], schema=SAMPLES)
+
+
+def _path(config: SamplesConfig) -> Path:
+    return shipped("data/starter/answers.jsonl") if config.source == "starter" else user_path(config.source)
 
 
 def _refuse_links(folder: Path) -> None:

@@ -10,11 +10,12 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from typing import Any
 
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import GenerationError
@@ -24,7 +25,6 @@ from bigcodeflow.generation import engines, offline
 _POLL_SECONDS = 0.5
 #: Time for a server to end after SIGTERM before it is killed.
 _END_SECONDS = 20.0
-_TAIL_BYTES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +40,11 @@ class VllmServer:
         status = self.process.poll()
         if status is None:
             return ""
-        lines = [line.strip() for line in _tail(self.log).splitlines() if line.strip()]
+        with self.log.open("rb") as printed:
+            lines = [line.strip() for line in offline.printed_end(printed).splitlines() if line.strip()]
         telling = next((line for line in reversed(lines) if "Error" in line), lines[-1] if lines else "")
         words = f"; it said: {telling[-300:]}" if telling else ""
         return f"vLLM's server ended with status {status}{words}; its log: {self.log}"
-
-
-def server_problems(config: GenerationConfig) -> list[str]:
-    """Return the settings that a server started by this program does not accept, one line each."""
-    lines = []
-    if config.base_url:
-        lines.append("generation.base_url: vllm-server starts the server itself; for one that runs, take openai:MODEL")
-    if config.offline.lora:
-        lines.append("generation.offline.lora: vllm-server takes none; take vllm:MODEL")
-    return lines
 
 
 @contextmanager
@@ -67,30 +58,24 @@ def served(config: GenerationConfig, log: Path, report: Callable[[str], None]) -
     """
     environment, key = offline.engine_environment(config, "vllm"), secrets.token_hex(16)
     program = Path(engines.__file__).with_name("vllm_server.py")
-    port = _free_port()
-    command = [str(environment.python), "-s", "-u", str(program), *_arguments(config, environment, port)]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    arguments = _arguments(config, environment, port)
     variables = offline.engine_variables(environment, allow_download=config.offline.download)
-    with log.open("wb") as printed:
+    options: dict[str, Any] = {"env": {**variables, "VLLM_API_KEY": key}}
+    with (
+        log.open("wb") as printed,
+        offline.engine_process(environment, program, *arguments, stdout=printed, **options) as process,
+    ):
+        server = VllmServer(f"http://127.0.0.1:{port}/v1", key, log, process)
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,  # the server is killed when this pipe closes
-                stdout=printed,
-                stderr=subprocess.STDOUT,
-                process_group=0,
-                env={**variables, "VLLM_API_KEY": key},
-            )
-        except OSError as error:
-            raise GenerationError(
-                f"environment {environment.name}: {environment.python} cannot be started ({error.strerror}): "
-                f"bigcodeflow env build {environment.name} --rebuild"
-            ) from None
-    server = VllmServer(f"http://127.0.0.1:{port}/v1", key, log, process)
-    try:
-        _wait(server, port, report)
-        yield server
-    finally:
-        _end(process)
+            _wait(server, port, report)
+            yield server
+        finally:  # SIGTERM first, so that it can free shared resources
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_END_SECONDS)
 
 
 def _arguments(config: GenerationConfig, environment: InstalledEnvironment, port: int) -> list[str]:
@@ -113,12 +98,6 @@ def _arguments(config: GenerationConfig, environment: InstalledEnvironment, port
     return given + (["--trust-remote-code"] if settings.trust_remote_code else [])
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def _wait(server: VllmServer, port: int, report: Callable[[str], None]) -> None:
     began = time.monotonic()
     while not _healthy(port):
@@ -130,31 +109,7 @@ def _wait(server: VllmServer, port: int, report: Callable[[str], None]) -> None:
 
 
 def _healthy(port: int) -> bool:
-    connection = HTTPConnection("127.0.0.1", port, timeout=5.0)
-    try:
+    with suppress(OSError, HTTPException), closing(HTTPConnection("127.0.0.1", port, timeout=5.0)) as connection:
         connection.request("GET", "/health")
         return connection.getresponse().status == HTTPStatus.OK
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Send SIGTERM to the process group, give it `_END_SECONDS` to free shared resources, then kill it."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_END_SECONDS)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    if process.stdin is not None:
-        with suppress(OSError):
-            process.stdin.close()
-
-
-def _tail(log: Path) -> str:
-    with log.open("rb") as printed:
-        printed.seek(max(0, log.stat().st_size - _TAIL_BYTES))
-        return printed.read().decode(errors="replace")
+    return False

@@ -1,6 +1,7 @@
 """The log of batches and the plan that is made of it: every whole line counts, and nothing is asked for twice."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ from .driving import request
 
 ENTRIES = [BatchEntry(f"T/{number}", "sha", (number, number + 1), None) for number in range(5)]
 EVENTS = st.lists(st.sampled_from(["intend", "submit", "settle"]), max_size=12)
+
+
+def test_new_samples_of_a_partly_known_request_keep_their_seeds() -> None:
+    """With the whole request's seed they would repeat the samples that the other batch answers, word for word."""
+    asked = replace(request(0, samples=(0, 1, 2, 3)), seed=10)
+    known = frozenset(BatchEntry.of(asked).samples[:2])
+    [new] = PendingSamples().add([asked], known)
+    assert (new.sample_indices, new.seed) == ((2, 3), 12)
 
 
 def _write(log: BatchLog, events: list[str]) -> list[dict]:
@@ -106,5 +115,5 @@ def test_samples_are_new_once(known: set[int], groups: list[list[int]]) -> None:
     assert sorted(asked) == sorted(everything - known)
     for one in requests:
         wanted.leave(BatchEntry.of(one), RequestError("deadline", "late"))
-    left = [index for one in wanted.left for index in one.request.sample_indices]
+    left = [index for one in wanted.left for _, _, index in one.samples]
     assert sorted(left) == sorted(everything)

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.generation.model_api import Answer, Reply, RequestError, TokenUsage
-from bigcodeflow.generation.providers.anthropic import message_reply
-from bigcodeflow.generation.providers.chat_completions import completion_reply, completion_usage
+from bigcodeflow.generation.providers import Endpoint
+from bigcodeflow.generation.providers.anthropic import AnthropicProvider
+from bigcodeflow.generation.providers.chat_completions import OpenAIProvider, completion_usage
 from bigcodeflow.generation.providers.http_client import decoded
 from tests.generation.providers.conftest import asked, chat
 from tests.generation.providers.double import Completion, Finish, Send, model_server
@@ -129,11 +130,12 @@ def test_reasoning_that_a_server_left_out_is_counted():
 def test_anthropic_counts_what_it_wrote_to_a_cache_as_read():
     """input_tokens leave out both what a cache held and what went into one."""
     usage = {"input_tokens": 5, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 11, "output_tokens": 3}
-    assert message_reply({"content": [], "stop_reason": "refusal", "usage": usage}).usage == TokenUsage(23, 3, None, 7)
+    reply = AnthropicProvider(Endpoint("m-1")).reply({"content": [], "stop_reason": "refusal", "usage": usage})
+    assert reply.usage == TokenUsage(23, 3, None, 7)
 
 
 @given(body=JSON | st.builds(lambda value: {"choices": [value], "content": [value], "usage": value}, JSON))
 def test_no_answer_breaks_the_reading(body: Any):
-    for read in (completion_reply, message_reply):
+    for provider in (OpenAIProvider(Endpoint("m-1")), AnthropicProvider(Endpoint("m-1"))):
         with contextlib.suppress(RequestError):
-            assert isinstance(read(decoded(json.dumps(body))), Reply)
+            assert isinstance(provider.reply(decoded(json.dumps(body))), Reply)

@@ -1,7 +1,8 @@
 """Answer requests with vLLM; run by path inside its environment, see `worker_protocol`.
 
-The engine is run step by step instead of with the whole list, so that each answer is sent as soon as it is finished,
-and not only after the last answer.
+vLLM's server cannot answer these requests: its chats lose the line break after a prefilled fence where a template trims
+turns, and it ignores parameters that it does not know. The engine is run step by step instead of with the whole list,
+so that each answer is sent as soon as it is finished, and not only after the last answer.
 """
 
 import importlib

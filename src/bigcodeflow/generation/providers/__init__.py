@@ -127,7 +127,7 @@ PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
             "chat_completions.MistralProvider",
             ("MISTRAL_API_KEY",),
             several_answers=True,
-            batches="mistral_batches.MistralBatches",
+            batches="batch_apis.MistralBatches",
         ),
         "ollama": ProviderInfo("chat_completions.OllamaProvider", ("OLLAMA_API_KEY",), needs_key=False),
         "huggingface": ProviderInfo(

@@ -1,10 +1,12 @@
 """Anthropic's Messages API over HTTP, because the SDK's typed methods no longer have sampling parameters."""
 
+# ruff: noqa: ARG002 (every provider has the same signatures)
+
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, Sampling, TokenUsage
+from bigcodeflow.generation.model_api import Answer, FinishReason, Request, Sampling, TokenUsage
 from bigcodeflow.generation.providers import (
     Endpoint,
     given_fields,
@@ -15,7 +17,7 @@ from bigcodeflow.generation.providers import (
     unset,
     untaken,
 )
-from bigcodeflow.generation.providers.http_client import NO_KEY, HttpProvider, decoded
+from bigcodeflow.generation.providers.http_client import NO_KEY, HttpProvider
 
 # API versions from 2026-10-21 on refuse temperature, top_p and top_k for every model;
 # this version accepts them for the models that support them.
@@ -27,7 +29,8 @@ _ADAPTIVE = (4, 6)
 """First version that thinks by effort and does not continue a prefilled answer."""
 _WITHOUT_SAMPLING = (4, 7)
 _SMALLEST_BUDGET = 1024
-_FINISH_REASONS: Mapping[str, FinishReason] = {
+#: Also Bedrock's, which has further ones.
+FINISH_REASONS: Mapping[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "max_tokens": "length",
@@ -62,6 +65,7 @@ class AnthropicProvider(HttpProvider):
     """Provider for the Messages API, with one answer per request."""
 
     address = "https://api.anthropic.com"
+    request_id_header = "request-id"
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint, {"x-api-key": endpoint.api_key or NO_KEY, "anthropic-version": _API_VERSION})
@@ -129,27 +133,19 @@ class AnthropicProvider(HttpProvider):
         }
         return merged(body, request.extra_body)
 
-    async def ask(self, request: Request) -> Reply:
-        response = await self.send("POST", "/v1/messages", self.body(request))
-        return message_reply(decoded(response.text, str(response.url)), request_id=response.headers.get("request-id"))
+    def path(self, request: Request) -> str:
+        return "/v1/messages"
 
-
-def message_reply(data: Mapping[str, Any], *, request_id: str | None = None) -> Reply:
-    try:
-        blocks = data["content"]
+    def parsed(self, data: Mapping[str, Any]) -> tuple[tuple[Answer, ...], TokenUsage]:
+        blocks, given = data["content"], data.get("usage") or {}
         text = "".join(block["text"] for block in blocks if block["type"] == "text")
         reasoning = "".join(block["thinking"] for block in blocks if block["type"] == "thinking")
-        reason = _FINISH_REASONS.get(data.get("stop_reason") or "", "other")
-        given = data.get("usage") or {}
         prompt, cached = given.get("input_tokens"), given.get("cache_read_input_tokens")
         if prompt is not None:  # input_tokens excludes tokens that are read from or written to a cache
             prompt += (cached or 0) + (given.get("cache_creation_input_tokens") or 0)
         thinking = (given.get("output_tokens_details") or {}).get("thinking_tokens")
         usage = TokenUsage(prompt, given.get("output_tokens"), thinking, cached)
-    except (AttributeError, KeyError, TypeError) as error:
-        raise RequestError("malformed", f"the answer has not the form of a message: {error!r}") from None
-    answer = Answer(text, reason, reasoning)
-    return Reply((answer,), usage, served_model=data.get("model"), request_id=request_id or data.get("id"))
+        return (Answer(text, FINISH_REASONS.get(data.get("stop_reason") or "", "other"), reasoning),), usage
 
 
 def _thinking(sampling: Sampling) -> dict[str, Any]:

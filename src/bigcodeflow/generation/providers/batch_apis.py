@@ -1,9 +1,9 @@
 """Batch APIs of providers: many requests are submitted at once and answered within a day, at a lower price.
 
-This module has the APIs of OpenAI and Anthropic; those of Google and Mistral are in separate modules.
+This module has the APIs of OpenAI, Mistral and Anthropic; Google's is in a separate module, because it needs the SDK.
 
-OpenAI takes a file of requests and returns files of answers and of errors. A batch has its tag as metadata, so that a
-batch whose ID was lost is identified with certainty.
+OpenAI and Mistral take a file of requests and return files of answers and of errors. A batch has its tag as metadata,
+so that a batch whose ID was lost is identified with certainty.
 
 Anthropic's batches have no metadata: the tag is in their custom IDs, which only the results show. While a batch whose
 ID was lost is running, only its time and size are known; its tag identifies it after it has ended. Until then nothing
@@ -11,27 +11,31 @@ is sent again. Limitation: a batch that is gone from the account's list, or that
 detected.
 """
 
+# ruff: noqa: ARG002 (every API has the same signatures)
+
 import json
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Container, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from itertools import starmap
+from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
 from bigcodeflow.generation.batch_log import LoggedBatch
 from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError
 from bigcodeflow.generation.providers import Endpoint
-from bigcodeflow.generation.providers.anthropic import AnthropicProvider, message_reply
-from bigcodeflow.generation.providers.chat_completions import OpenAIProvider, completion_reply
+from bigcodeflow.generation.providers.anthropic import AnthropicProvider
+from bigcodeflow.generation.providers.chat_completions import MistralProvider, OpenAIProvider
 from bigcodeflow.generation.providers.http_client import HttpProvider, compact_json, shown, status_error
 
-_OPENAI_TAG = "bigcodeflow"
+_TAG = "bigcodeflow"
 _OPENAI_ENDED = frozenset({"completed", "expired", "cancelled"})
 _OPENAI_NOT_ASKED = frozenset({"batch_expired", "batch_cancelled", "request_timeout"})
+_MISTRAL_ENDED = frozenset({"SUCCESS", "FAILED", "TIMEOUT_EXCEEDED", "CANCELLED"})
+_MISTRAL_PAGE = 100
 #: Maximum clock difference to Anthropic; a batch looked at in vain costs a request, a missed batch costs money.
 _CLOCK_DIFFERENCE = timedelta(hours=1)
 _ANTHROPIC_STATUSES: Mapping[str, int] = {
@@ -82,23 +86,39 @@ class BatchApi(ABC):
 
     limits: ClassVar[ProviderBatchLimits]
     path: ClassVar[str]
+    """Path of the account's batches."""
+    first_page: ClassVar[Mapping[str, Any]] = {"limit": 100}
+    """Query parameters for the first page of the list of batches."""
     after: ClassVar[str] = ""
-    """Query parameter for the last batch of the previous page, for APIs that list batches in pages."""
+    """Query parameter for the last batch of the previous page, for APIs that continue there."""
+    listed: ClassVar[str] = "data"
+    """Field of a page that has its batches."""
+    opened: ClassVar[type[HttpProvider]]
 
-    def __init__(self, provider: HttpProvider) -> None:
-        self._key, self.provider = provider.endpoint.api_key, provider
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._key, self.provider = endpoint.api_key, self.opened(endpoint)
 
-    @abstractmethod
     def size_bytes(self, custom_id: str, request: Request) -> int:
         """Return the number of bytes that a request uses in a batch."""
+        return len(compact_json(self.entry(custom_id, request))) + 1  # the comma of a list, or the line break of a file
+
+    @abstractmethod
+    def entry(self, custom_id: str, request: Request) -> dict[str, Any]:
+        """Return a request as it stands in a batch."""
 
     @abstractmethod
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
         """Submit requests and return the batch's ID; all custom IDs begin with the same tag, which `find` searches."""
 
-    @abstractmethod
     async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
-        """Search the provider's list for a batch that may have been submitted and is not in ``others``."""
+        """Search the provider's list for a batch that may have been submitted and is not in ``others``.
+
+        All batches are checked for the tag, because no provider promises their order.
+        """
+        async for batch in self.all_batches():
+            if self.tag(batch) == lost.tag and (batch_id := self.id_of(batch)) not in others:
+                return BatchSearch(batch_id)
+        return BatchSearch(None)
 
     @abstractmethod
     async def status(self, batch_id: str) -> BatchStatus:
@@ -111,63 +131,98 @@ class BatchApi(ABC):
     async def aclose(self) -> None:
         await self.provider.aclose()
 
-    async def _upload(self, address: str, tag: str, lines: Iterable[bytes]) -> str:
-        """Upload a file with one request per line, and return its ID."""
-        with tempfile.TemporaryFile() as file:
-            file.writelines(lines)
-            file.seek(0)
-            named = {"file": (f"{tag}.jsonl", file, "application/jsonl")}
-            return required_text(
-                await self.provider.json("POST", address, data={"purpose": "batch"}, files=named), "id"
-            )
+    def id_of(self, batch: Mapping[str, Any]) -> str:
+        return required_text(batch, "id")
 
-    async def _all_batches(self) -> AsyncIterator[dict[str, Any]]:
-        last: dict[str, str] = {}
-        while True:
-            page = await self.provider.json("GET", self.path, params={"limit": 100, **last})
-            batches = [batch for batch in page.get("data") or () if isinstance(batch, dict)]
+    def tag(self, batch: Mapping[str, Any]) -> str | None:
+        """Return the tag of a batch in the list; None if it has none, and is thus of another program."""
+        tag: str | None = (batch.get("metadata") or {}).get(_TAG)
+        return tag
+
+    async def all_batches(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield the batches of the account, page by page."""
+        further: dict[str, Any] = {}
+        for number in count(1):
+            page = await self.provider.json("GET", self.path, params={**self.first_page, **further})
+            batches = [batch for batch in page.get(self.listed) or () if isinstance(batch, dict)]
             for batch in batches:
                 yield batch
-            if not batches or not page.get("has_more"):
+            further = self.next_page(page, batches, number)
+            if not further:
                 return
-            last = {self.after: required_text(batches[-1], "id")}
+
+    def next_page(self, page: Mapping[str, Any], batches: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
+        """Return the query parameters for the page after a page with these batches; empty after the last page."""
+        return {self.after: self.id_of(batches[-1])} if batches and page.get("has_more") else {}
+
+    async def state(self, batch_id: str) -> dict[str, Any]:
+        """Return a batch as the provider shows it."""
+        return await self.provider.json("GET", f"{self.path}/{batch_id}")
+
+    def outcome(self, status: int | None, body: Any, request_id: str | None = None) -> Reply | RequestError:
+        """Convert the provider's answer to a request of a batch."""
+        if status != HTTPStatus.OK:
+            return status_error(status or 500, {}, json.dumps(body), secret=self._key)
+        try:
+            return self.provider.reply(body or {}, request_id)
+        except RequestError as problem:
+            return problem
 
 
-class OpenAIBatches(BatchApi):
-    """Batches of chat completions or, for the form 'direct', of text completions; a batch has a single form."""
+class _FileBatches(BatchApi):
+    """Batches whose requests and results are files with one JSON object per line."""
 
-    path = "/batches"
-    after = "after"
-    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=50_000, size_bytes=200 * 10**6)
+    files: ClassVar[str]
+    """Path of the account's files."""
+    result_files: ClassVar[tuple[str, str]]
+    """Fields of a batch that name the files of its answers and of its errors."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._provider = OpenAIProvider(endpoint)
-        super().__init__(self._provider)
-
-    def size_bytes(self, custom_id: str, request: Request) -> int:
-        return len(self._line(custom_id, request))
+    @abstractmethod
+    def job(self, file_id: str, first: Request) -> dict[str, Any]:
+        """Return the body that starts a batch, except its tag, from its file and its first request."""
 
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
         """Upload the requests and start the batch; a file that is left without a batch costs nothing."""
         tag = tag_of(entries[0][0])
-        wanted = {
-            "input_file_id": await self._upload("/files", tag, starmap(self._line, entries)),
-            "endpoint": self._url(entries[0][1]),
-            "completion_window": "24h",
-            "metadata": {_OPENAI_TAG: tag},
-        }
-        return required_text(await self.provider.json("POST", self.path, wanted), "id")
+        with tempfile.TemporaryFile() as file:
+            file.writelines(compact_json(self.entry(*entry)) + b"\n" for entry in entries)
+            file.seek(0)
+            named = {"file": (f"{tag}.jsonl", file, "application/jsonl")}
+            uploaded = await self.provider.json("POST", self.files, data={"purpose": "batch"}, files=named)
+        job = self.job(required_text(uploaded, "id"), entries[0][1]) | {"metadata": {_TAG: tag}}
+        return self.id_of(await self.provider.json("POST", self.path, job))
 
-    async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
-        """Check all batches for the tag, because OpenAI does not promise their order."""
-        async for batch in self._all_batches():
-            if batch.get("id") not in others and (batch.get("metadata") or {}).get(_OPENAI_TAG) == lost.tag:
-                return BatchSearch(required_text(batch, "id"))
-        return BatchSearch(None)
+    async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
+        """Yield answers, then errors; requests that were not asked before the end are errors or missing."""
+        batch = await self.state(batch_id)
+        for file_id in filter(None, map(batch.get, self.result_files)):
+            async with aclosing(self.provider.result_lines(f"{self.files}/{file_id}/content")) as lines:
+                async for line in lines:
+                    yield line["custom_id"], self.line_outcome(line)
+
+    @abstractmethod
+    def line_outcome(self, line: Mapping[str, Any]) -> Reply | RequestError:
+        """Convert a line of a file of results."""
+
+
+class OpenAIBatches(_FileBatches):
+    """Batches of chat completions or, for the form 'direct', of text completions; a batch has a single form."""
+
+    path, files, after = "/batches", "/files", "after"
+    result_files = ("output_file_id", "error_file_id")
+    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=50_000, size_bytes=200 * 10**6)
+    opened = OpenAIProvider
+
+    def job(self, file_id: str, first: Request) -> dict[str, Any]:
+        return {"input_file_id": file_id, "endpoint": self._url(first), "completion_window": "24h"}
+
+    def entry(self, custom_id: str, request: Request) -> dict[str, Any]:
+        body = self.provider.body(request)
+        return {"custom_id": custom_id, "method": "POST", "url": self._url(request), "body": body}
 
     async def status(self, batch_id: str) -> BatchStatus:
         """Return the progress; a batch that fails its validation is rejected as a whole."""
-        batch = await self.provider.json("GET", f"{self.path}/{batch_id}")
+        batch = await self.state(batch_id)
         state = required_text(batch, "status")
         if state == "failed":
             problem = ((batch.get("errors") or {}).get("data") or [{}])[0]
@@ -183,116 +238,130 @@ class OpenAIBatches(BatchApi):
             ended=state in _OPENAI_ENDED,
             succeeded=counts.get("completed") or 0,
             failed=counts.get("failed") or 0,
-            duration_seconds=float(ended - batch["created_at"]) if ended and batch.get("created_at") else None,
+            duration_seconds=seconds_between(batch.get("created_at"), ended),
         )
 
-    async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
-        """Yield answers, then errors; requests that were not asked before the end are errors or missing."""
-        batch = await self.provider.json("GET", f"{self.path}/{batch_id}")
-        for file_id in filter(None, (batch.get("output_file_id"), batch.get("error_file_id"))):
-            async with aclosing(self.provider.result_lines(f"/files/{file_id}/content")) as lines:
-                async for line in lines:
-                    yield line["custom_id"], self._outcome(line)
-
-    def _url(self, request: Request) -> str:
-        return "/v1" + self._provider.path(request)
-
-    def _line(self, custom_id: str, request: Request) -> bytes:
-        body = self._provider.body(request)
-        line = {"custom_id": custom_id, "method": "POST", "url": self._url(request), "body": body}
-        return compact_json(line) + b"\n"
-
-    def _outcome(self, line: Mapping[str, Any]) -> Reply | RequestError:
+    def line_outcome(self, line: Mapping[str, Any]) -> Reply | RequestError:
         response, error = line.get("response"), line.get("error") or {}
         if not response:
             code = error.get("code") or "unknown"
             kind: ErrorKind = "deadline" if code in _OPENAI_NOT_ASKED else "overloaded"
             return RequestError(kind, shown(f"{code}: {error.get('message') or 'no message'}", self._key))
-        body, status = response.get("body"), response.get("status_code")
-        if status != HTTPStatus.OK:
-            return status_error(status or 500, {}, json.dumps(body), secret=self._key)
-        try:
-            return completion_reply(body or {}, request_id=response.get("request_id"), secret=self._key)
-        except RequestError as problem:
-            return problem
+        return self.outcome(response.get("status_code"), response.get("body"), response.get("request_id"))
+
+    def _url(self, request: Request) -> str:
+        return "/v1" + self.provider.path(request)
+
+
+class MistralBatches(_FileBatches):
+    """Batch jobs of chats with one model."""
+
+    path, files = "/v1/batch/jobs", "/v1/files"
+    result_files = ("output_file", "error_file")
+    first_page: ClassVar[Mapping[str, Any]] = {"page": 0, "page_size": _MISTRAL_PAGE}
+    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=1_000_000, size_bytes=500 * 10**6)
+    opened = MistralProvider
+
+    def next_page(self, page: Mapping[str, Any], batches: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
+        return {"page": number} if batches and number * _MISTRAL_PAGE < (page.get("total") or 0) else {}
+
+    def job(self, file_id: str, first: Request) -> dict[str, Any]:
+        return {"input_files": [file_id], "endpoint": self.provider.path(first), "model": self.provider.endpoint.model}
+
+    def entry(self, custom_id: str, request: Request) -> dict[str, Any]:
+        body = {name: value for name, value in self.provider.body(request).items() if name not in {"model", "stream"}}
+        return {"custom_id": custom_id, "body": body}
+
+    async def status(self, batch_id: str) -> BatchStatus:
+        """Return the progress; a job that failed without a single answer is rejected as a whole."""
+        job = await self.state(batch_id)
+        state, succeeded = required_text(job, "status"), job.get("succeeded_requests") or 0
+        if state == "FAILED" and not succeeded:
+            errors = [str(error.get("message")) for error in job.get("errors") or () if isinstance(error, dict)]
+            message = shown(f"batch rejected: {'; '.join(errors[:3]) or 'no reason given'}", self._key)
+            return BatchStatus(ended=True, rejection=RequestError("bad_request", message))
+        return BatchStatus(
+            ended=state in _MISTRAL_ENDED,
+            succeeded=succeeded,
+            failed=job.get("failed_requests") or 0,
+            duration_seconds=seconds_between(job.get("created_at"), job.get("completed_at")),
+        )
+
+    def line_outcome(self, line: Mapping[str, Any]) -> Reply | RequestError:
+        response = line.get("response")
+        if not response:
+            return RequestError("deadline", shown(f"not asked: {json.dumps(line.get('error'))}", self._key))
+        return self.outcome(response.get("status_code"), response.get("body"))
 
 
 class AnthropicBatches(BatchApi):
-    path = "/v1/messages/batches"
-    after = "after_id"
+    path, after = "/v1/messages/batches", "after_id"
     limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=100_000, size_bytes=256 * 10**6)
+    opened = AnthropicProvider
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._provider = AnthropicProvider(endpoint)
-        super().__init__(self._provider)
+        super().__init__(endpoint)
         self._tags: dict[str, str] = {}
         """Tag in the first custom ID of each ended batch, by batch ID."""
 
-    def size_bytes(self, custom_id: str, request: Request) -> int:
-        return len(compact_json(self._entry(custom_id, request))) + 1  # the comma of the list
+    def entry(self, custom_id: str, request: Request) -> dict[str, Any]:
+        return {"custom_id": custom_id, "params": self.provider.body(request)}
 
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
-        requests = [self._entry(custom_id, request) for custom_id, request in entries]
-        return required_text(await self.provider.json("POST", self.path, {"requests": requests}), "id")
+        requests = [self.entry(*entry) for entry in entries]
+        return self.id_of(await self.provider.json("POST", self.path, {"requests": requests}))
 
     async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
         """Check the account's batches of that time and size; ended batches show their tag in their results."""
         undecided = []
-        async for batch in self._all_batches():  # newest first
+        async for batch in self.all_batches():  # newest first
             if _time(required_text(batch, "created_at")) < lost.intended_at - _CLOCK_DIFFERENCE:
                 break
-            batch_id = required_text(batch, "id")
+            batch_id = self.id_of(batch)
             size = sum(count for count in (batch.get("request_counts") or {}).values() if isinstance(count, int))
             if batch_id in others or size != len(lost.entries):
                 continue
             if batch.get("processing_status") != "ended":
                 undecided.append(batch_id)
-            elif await self._tag(batch) == lost.tag:
+            elif await self._first_tag(batch) == lost.tag:
                 return BatchSearch(batch_id)
         return BatchSearch(None, tuple(undecided))
 
     async def status(self, batch_id: str) -> BatchStatus:
         """Return the progress; all counts except 'processing' are 0 until the batch has ended."""
-        batch = await self.provider.json("GET", f"{self.path}/{batch_id}")
+        batch = await self.state(batch_id)
         if batch.get("archived_at"):
             gone = f"batch {batch_id} is archived: its results are no longer kept"
             return BatchStatus(ended=True, rejection=RequestError("deadline", gone))
         counts = batch.get("request_counts") or {}
-        start, end = batch.get("created_at"), batch.get("ended_at")
         return BatchStatus(
             ended=required_text(batch, "processing_status") == "ended",
             succeeded=counts.get("succeeded") or 0,
             failed=sum(counts.get(name) or 0 for name in ("errored", "canceled", "expired")),
-            duration_seconds=(_time(end) - _time(start)).total_seconds() if start and end else None,
+            duration_seconds=seconds_between(batch.get("created_at"), batch.get("ended_at")),
         )
 
     async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
         async with aclosing(self.provider.result_lines(f"{self.path}/{batch_id}/results")) as lines:
             async for line in lines:
-                yield line["custom_id"], self._outcome(line.get("result") or {})
+                yield line["custom_id"], self._result_outcome(line.get("result") or {})
 
-    def _entry(self, custom_id: str, request: Request) -> dict[str, Any]:
-        return {"custom_id": custom_id, "params": self._provider.body(request)}
-
-    async def _tag(self, batch: Mapping[str, Any]) -> str:
-        batch_id = required_text(batch, "id")
+    async def _first_tag(self, batch: Mapping[str, Any]) -> str:
+        batch_id = self.id_of(batch)
         if batch_id not in self._tags and not batch.get("archived_at"):
             async with aclosing(self.results(batch_id)) as results:
                 custom_id, _ = await anext(results, ("", None))
             self._tags[batch_id] = tag_of(custom_id)
         return self._tags.get(batch_id, "")
 
-    def _outcome(self, result: Mapping[str, Any]) -> Reply | RequestError:
+    def _result_outcome(self, result: Mapping[str, Any]) -> Reply | RequestError:
         kind = result.get("type")
         if kind == "succeeded":
-            try:
-                return message_reply(result.get("message") or {})
-            except RequestError as problem:
-                return problem
+            return self.outcome(HTTPStatus.OK, result.get("message"))
         if kind == "errored":
             error = result.get("error") or {}
             name = str((error.get("error") or {}).get("type"))
-            return status_error(_ANTHROPIC_STATUSES.get(name, 500), {}, json.dumps(error), secret=self._key)
+            return self.outcome(_ANTHROPIC_STATUSES.get(name), error)
         return RequestError("deadline", f"{kind}: the batch ended before this was asked")
 
 
@@ -306,6 +375,14 @@ def required_text(data: Mapping[str, Any], name: str) -> str:
     if isinstance(value, str) and value:
         return value
     raise RequestError("malformed", f"the answer about a batch has no {name!r}")
+
+
+def seconds_between(start: Any, end: Any) -> float | None:
+    """Return the time between two times of a provider, seconds or ISO texts; None if one is missing or is no time."""
+    with suppress(TypeError, ValueError, RequestError):
+        times = [_time(one).timestamp() if isinstance(one, str) else float(one) for one in (start, end)]
+        return times[1] - times[0]
+    return None
 
 
 def _time(text: str) -> datetime:

@@ -39,18 +39,14 @@ from bigcodeflow.generation.providers import (
     unset,
     untaken,
 )
-from bigcodeflow.generation.providers.anthropic import sampling_problems
+from bigcodeflow.generation.providers.anthropic import FINISH_REASONS, sampling_problems
 from bigcodeflow.generation.providers.http_client import shown, status_error
 
 _FIELDS = {"max_tokens": "maxTokens", "temperature": "temperature", "top_p": "topP", "stop": "stopSequences"}
 _FINISH_REASONS: Mapping[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
+    **FINISH_REASONS,
     "guardrail_intervened": "refusal",
     "content_filtered": "refusal",
-    "tool_use": "tool_calls",
     "malformed_tool_use": "tool_calls",
 }
 _MISSING = "Bedrock has no such parameter for all models; give the model's own in generation.extra_body"
@@ -123,8 +119,7 @@ class BedrockProvider(Provider):
         return body
 
     async def ask(self, request: Request) -> Reply:
-        sending = partial(self._converse, dict(self.body(request)))
-        return await _in_thread(sending)
+        return await _in_thread(partial(self._converse, dict(self.body(request))))
 
     async def aclose(self) -> None:
         if "_client" in vars(self):

@@ -9,7 +9,7 @@ Use the provider openai for Ollama's /v1 address, which accepts neither options 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from bigcodeflow.core.errors import ConfigError
@@ -24,7 +24,7 @@ from bigcodeflow.generation.model_api import (
     finish_reason,
 )
 from bigcodeflow.generation.providers import Endpoint, given_fields, merged, other_form, too_many_stops, turns, untaken
-from bigcodeflow.generation.providers.http_client import HttpProvider, decoded, ensure_ok
+from bigcodeflow.generation.providers.http_client import HttpProvider, ensure_ok
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -62,17 +62,17 @@ _OWN_PARAMETER = "no parameter of the protocol; give the server's own in generat
 class ChatCompletions(HttpProvider):
     """Base class of the providers of this protocol; subclasses define the differences."""
 
-    request_id_header: ClassVar[str] = ""
-    """Response header with the ID of the request; if empty, the ID in the reply is used."""
-
     def path(self, request: Request) -> str:
         return "/v1/chat/completions"
 
-    async def ask(self, request: Request) -> Reply:
-        response = await self.send("POST", self.path(request), self.body(request))
-        request_id = response.headers.get(self.request_id_header)
-        data = decoded(response.text, str(response.url))
-        return completion_reply(data, request_id=request_id, secret=self.endpoint.api_key)
+    def parsed(self, data: Mapping[str, Any]) -> tuple[tuple[Answer, ...], TokenUsage]:
+        """Return the answers and tokens of a chat or text completion."""
+        choices = data.get("choices")
+        if not choices:
+            ensure_ok(data, secret=self.endpoint.api_key)
+            raise RequestError("malformed", "the answer holds no choices")
+        answers = tuple(_answer(choice) for choice in sorted(choices, key=lambda choice: choice.get("index") or 0))
+        return answers, completion_usage(data.get("usage") or {})
 
 
 class OpenAIProvider(ChatCompletions):
@@ -230,20 +230,6 @@ class HuggingFaceProvider(ChatCompletions):
         return merged(body | given_fields(request, (*_HUGGING_FACE, "stream", "reasoning_effort")), request.extra_body)
 
 
-def completion_reply(data: Mapping[str, Any], *, request_id: str | None = None, secret: str = "") -> Reply:
-    """Convert a chat or text completion to `Reply`; its own ID is the request ID if the headers have none."""
-    choices = data.get("choices")
-    if not choices:
-        ensure_ok(data, secret=secret)
-        raise RequestError("malformed", "the answer holds no choices")
-    try:
-        answers = tuple(_answer(choice) for choice in sorted(choices, key=lambda choice: choice.get("index") or 0))
-        usage = completion_usage(data.get("usage") or {})
-    except (AttributeError, KeyError, TypeError) as error:
-        raise RequestError("malformed", f"the answer has not the form of a completion: {error}") from None
-    return Reply(answers, usage, served_model=data.get("model"), request_id=request_id or data.get("id"))
-
-
 def completion_usage(usage: Mapping[str, Any]) -> TokenUsage:
     """Return the tokens of a completion; add the reasoning if the total shows that completion_tokens excludes it."""
     prompt, completion, total = (usage.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
@@ -315,19 +301,13 @@ class OllamaProvider(HttpProvider):
         options = given_fields(request, (*_SAMPLING, "seed", *_PENALTIES), max_tokens="num_predict")
         return merged(body | {"options": options}, request.extra_body)
 
-    async def ask(self, request: Request) -> Reply:
-        path = "/api/generate" if request.prompt.form == "direct" else "/api/chat"
-        return _ollama_reply(await self.json("POST", path, self.body(request)))
+    def path(self, request: Request) -> str:
+        return "/api/generate" if request.prompt.form == "direct" else "/api/chat"
 
-
-def _ollama_reply(data: Mapping[str, Any]) -> Reply:
-    if not data.get("done"):
-        raise RequestError("malformed", "the answer is not marked as done")
-    try:
+    def parsed(self, data: Mapping[str, Any]) -> tuple[tuple[Answer, ...], TokenUsage]:
+        if not data.get("done"):
+            raise RequestError("malformed", "the answer is not marked as done")
         message = data["message"] if "message" in data else {**data, "content": data["response"]}
         reason = "tool_calls" if message.get("tool_calls") else finish_reason(data.get("done_reason"))
         answer = Answer(message["content"] or "", reason, message.get("thinking") or "")
-    except (AttributeError, KeyError, TypeError) as error:
-        raise RequestError("malformed", f"the answer has not the form of Ollama's: {error!r}") from None
-    usage = TokenUsage(data.get("prompt_eval_count"), data.get("eval_count"))
-    return Reply((answer,), usage, served_model=data.get("model"))
+        return (answer,), TokenUsage(data.get("prompt_eval_count"), data.get("eval_count"))

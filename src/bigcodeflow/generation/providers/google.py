@@ -49,21 +49,19 @@ class GoogleProvider(providers.Provider):
 
     @cached_property
     def _client(self) -> genai.Client:
-        endpoint = self._endpoint
-        return genai.Client(
-            vertexai=False,  # otherwise the environment could choose another service, with other prices
-            api_key=endpoint.api_key or NO_KEY,
-            http_options=self._http_options(endpoint.base_url or self.address),
-        )
-
-    def _http_options(self, base_url: str | None) -> types.HttpOptions:
-        return types.HttpOptions(
-            base_url=base_url,
-            timeout=round(self._endpoint.timeout_seconds * 1000),
+        endpoint, account = self._endpoint, self._account()
+        options = types.HttpOptions(
+            base_url=endpoint.base_url or (None if account["vertexai"] else self.address),
+            timeout=round(endpoint.timeout_seconds * 1000),
             httpx_async_client=self._http,
             client_args={"verify": ssl_context()},
             async_client_args={"verify": ssl_context()},
         )
+        return genai.Client(http_options=options, **account)
+
+    def _account(self) -> dict[str, Any]:
+        """Return who pays; the service is always named, because the environment could choose one with other prices."""
+        return {"vertexai": False, "api_key": self._endpoint.api_key or NO_KEY}
 
     def problems(self, request: Request) -> list[str]:
         sampling, model = request.sampling, self._endpoint.model
@@ -122,17 +120,11 @@ class VertexProvider(GoogleProvider):
 
     address = "https://aiplatform.googleapis.com"
 
-    @cached_property
-    def _client(self) -> genai.Client:
-        project = os.environ.get("GOOGLE_CLOUD_PROJECT", "")
+    def _account(self) -> dict[str, Any]:
+        project, location = os.environ.get("GOOGLE_CLOUD_PROJECT"), os.environ.get("GOOGLE_CLOUD_LOCATION", "global")
         if not project:
             raise RequestError("authentication", "no project: set the environment variable GOOGLE_CLOUD_PROJECT")
-        return genai.Client(
-            vertexai=True,
-            project=project,
-            location=os.environ.get("GOOGLE_CLOUD_LOCATION", "global"),
-            http_options=self._http_options(self._endpoint.base_url or None),
-        )
+        return {"vertexai": True, "project": project, "location": location}
 
 
 def content_reply(reply: types.GenerateContentResponse) -> Reply:

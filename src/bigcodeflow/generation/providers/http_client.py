@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from bigcodeflow.core.errors import ConfigError, error_message
-from bigcodeflow.generation.model_api import ErrorKind, RequestError
+from bigcodeflow.generation.model_api import Answer, ErrorKind, Reply, Request, RequestError, TokenUsage
 from bigcodeflow.generation.providers import Endpoint, Provider
 
 logger = logging.getLogger(__name__)
@@ -79,6 +79,8 @@ class HttpProvider(Provider):
 
     address: ClassVar[str]
     """Default address, used if the endpoint has none."""
+    request_id_header: ClassVar[str] = ""
+    """Response header with the ID of the request; if empty, the ID in the reply is used."""
 
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str] | None = None) -> None:
         """Open the pool. Every request has the headers, including the key; None sends the key as a bearer token."""
@@ -87,13 +89,35 @@ class HttpProvider(Provider):
         bearer = {"authorization": f"Bearer {endpoint.api_key or NO_KEY}"}
         self._http = async_client(endpoint, self.address, headers or bearer)
 
+    def path(self, request: Request) -> str:
+        """Return the path to which a request is sent, below the address."""
+        raise NotImplementedError
+
+    def parsed(self, data: Mapping[str, Any]) -> tuple[tuple[Answer, ...], TokenUsage]:
+        """Return the answers and tokens of a reply in the form of this protocol."""
+        raise NotImplementedError
+
+    async def ask(self, request: Request) -> Reply:
+        response = await self.send("POST", self.path(request), self.body(request))
+        request_id = response.headers.get(self.request_id_header)
+        return self.reply(decoded(response.text, str(response.url)), request_id)
+
+    def reply(self, data: Mapping[str, Any], request_id: str | None = None) -> Reply:
+        """Convert the content of an answer; its own ID is the request ID if the headers have none."""
+        try:
+            answers, usage = self.parsed(data)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise RequestError("malformed", f"the answer has not the form of this protocol: {error!r}") from None
+        return Reply(answers, usage, served_model=data.get("model"), request_id=request_id or data.get("id"))
+
     async def send(self, method: str, path: str, body: Any = None, **options: Any) -> httpx2.Response:
         """Send a request once, with ``body`` as JSON or the client's ``options``, and return the whole response."""
         if body is not None:
             options |= {"content": compact_json(body), "headers": {"content-type": "application/json"}}
         address = self._address + path
         response = await called(self.endpoint, self._http.request(method, address, **options), address=address)
-        self._ensure_success(response)
+        if not response.is_success:
+            raise _response_error(response, self.endpoint) from None
         return response
 
     async def json(self, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
@@ -111,7 +135,7 @@ class HttpProvider(Provider):
         try:
             if not response.is_success:
                 await called(self.endpoint, response.aread())
-                self._ensure_success(response)
+                raise _response_error(response, self.endpoint) from None
             pieces, rest = response.aiter_bytes(), b""
             while piece := await called(self.endpoint, anext(pieces, b"")):
                 *lines, rest = (rest + piece).split(b"\n")
@@ -124,10 +148,6 @@ class HttpProvider(Provider):
 
     async def aclose(self) -> None:
         await self._http.aclose()
-
-    def _ensure_success(self, response: httpx2.Response) -> None:
-        if not response.is_success:
-            raise _response_error(response, self.endpoint) from None
 
 
 @cache

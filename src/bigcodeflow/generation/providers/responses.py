@@ -5,10 +5,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, TokenUsage
+from bigcodeflow.generation.model_api import Answer, FinishReason, Request, RequestError, TokenUsage
 from bigcodeflow.generation.providers import given_fields, merged, other_form, system_prompt, turns, unset, untaken
 from bigcodeflow.generation.providers.chat_completions import OpenAIProvider
-from bigcodeflow.generation.providers.http_client import decoded, ensure_ok
+from bigcodeflow.generation.providers.http_client import ensure_ok
 
 _INCOMPLETE: Mapping[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "refusal"}
 _NOT_THERE = "the Responses API has no such parameter"
@@ -58,26 +58,17 @@ class ResponsesProvider(OpenAIProvider):
                 body["reasoning"]["summary"] = "auto"
         return merged(body | {"store": False}, request.extra_body)
 
-    async def ask(self, request: Request) -> Reply:
-        response = await self.send("POST", self.path(request), self.body(request))
-        data = decoded(response.text, str(response.url))
-        return response_reply(
-            data, request_id=response.headers.get(self.request_id_header), secret=self.endpoint.api_key
-        )
-
-
-def response_reply(data: Mapping[str, Any], *, request_id: str | None = None, secret: str = "") -> Reply:
-    """Convert a response to `Reply`; raise RequestError for a failed response."""
-    ensure_ok(data, secret=secret)
-    status = data.get("status")
-    if status in {"failed", "cancelled"}:
-        raise RequestError("overloaded", f"the response has the status {status!r}")
-    try:
-        answer = _answer(data["output"], data)
-        usage = _usage(data.get("usage") or {})
-    except (AttributeError, KeyError, TypeError) as error:
-        raise RequestError("malformed", f"the answer has not the form of a response: {error!r}") from None
-    return Reply((answer,), usage, served_model=data.get("model"), request_id=request_id or data.get("id"))
+    def parsed(self, data: Mapping[str, Any]) -> tuple[tuple[Answer, ...], TokenUsage]:
+        """Return the answer and tokens of a response; raise RequestError for a failed response."""
+        ensure_ok(data, secret=self.endpoint.api_key)
+        status = data.get("status")
+        if status in {"failed", "cancelled"}:
+            raise RequestError("overloaded", f"the response has the status {status!r}")
+        given = data.get("usage") or {}
+        reasoning = (given.get("output_tokens_details") or {}).get("reasoning_tokens")
+        cached = (given.get("input_tokens_details") or {}).get("cached_tokens")
+        usage = TokenUsage(given.get("input_tokens"), given.get("output_tokens"), reasoning, cached)
+        return (_answer(data["output"], data),), usage
 
 
 def _answer(items: Any, data: Mapping[str, Any]) -> Answer:
@@ -93,9 +84,3 @@ def _answer(items: Any, data: Mapping[str, Any]) -> Answer:
     elif not text and any(str(item["type"]).endswith("_call") for item in items):
         reason = "tool_calls"
     return Answer(text or refusal, reason, "\n\n".join(thoughts))
-
-
-def _usage(given: Mapping[str, Any]) -> TokenUsage:
-    reasoning = (given.get("output_tokens_details") or {}).get("reasoning_tokens")
-    cached = (given.get("input_tokens_details") or {}).get("cached_tokens")
-    return TokenUsage(given.get("input_tokens"), given.get("output_tokens"), reasoning, cached)
