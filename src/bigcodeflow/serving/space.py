@@ -148,14 +148,14 @@ def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
     os.environ.update(_QUIET)
     import gradio
 
-    from bigcodeflow.serving.space_page import Evaluations, add_page, add_predict, fitting_dataset
+    from bigcodeflow.serving.space_page import Evaluations, accept_only_uploads, add_page, add_predict
 
-    environment = service.pool.environment
     own_service = {"url": settings.url, "key_variable": settings.key_variable, "concurrency": service.pool.slots}
-    evaluations = Evaluations(environment.name, settings.store, own_service)
+    evaluations = Evaluations(service.pool.environment, settings.store, own_service)
     with gradio.Blocks(title="bigcodeflow", analytics_enabled=False, delete_cache=(3600, 86_400)) as blocks:
-        add_page(evaluations, environment)
-        add_predict(evaluations, fitting_dataset(environment))
+        add_page(evaluations)
+        add_predict(evaluations)
+    accept_only_uploads(blocks)
     # Gradio's queue has this number of places, one for each event that is being answered.
     blocks.max_threads = 256
     blocks.queue(max_size=settings.queue, api_open=False)
