@@ -19,7 +19,8 @@ from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import backend as backend_module
 from bigcodeflow.execution.remote import protocol, transports
 from bigcodeflow.execution.remote.backend import FailoverBackend, RemoteBackend
-from bigcodeflow.execution.remote.transports import HostLostError, OpenTransport, Transport
+from bigcodeflow.execution.remote.retries import HostLostError
+from bigcodeflow.execution.remote.transports import OpenTransport, Transport
 from bigcodeflow.execution.verdicts import verdict
 from tests.execution.conftest import LIMITS, RIGHT, item
 from tests.remote.host_process import ProcessTransport
@@ -32,7 +33,7 @@ SLOW = "import time\ndef task_func():\n    time.sleep(1.0)\n    return 42\n"
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """An item whose host is lost begins again at once."""
-    monkeypatch.setattr(backend_module._repeat_on_another_host, "wait", wait_none())
+    monkeypatch.setattr(backend_module, "_WAIT", wait_none())
 
 
 @contextmanager

@@ -1,39 +1,69 @@
-"""A backend that runs items in a limited pool of hosts and replaces lost hosts; and a backend with a fallback."""
+"""What all remote backends share; the backend of a limited pool of hosts; and a backend with a fallback."""
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from tenacity import Retrying, before_sleep_log, retry_if_exception_type, stop_after_attempt, wait_incrementing
+from tenacity import stop_after_attempt, wait_incrementing
 
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.core.errors import SandboxUnavailableError
+from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
 from bigcodeflow.environments import Environment
 from bigcodeflow.execution.backends.base import NOT_STARTED, Backend, Capabilities, Outcome, UnderWay
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
-from bigcodeflow.execution.remote.transports import Connection, HostLostError, HostRefusedError, OpenTransport
+from bigcodeflow.execution.remote.retries import HostLostError, HostRefusedError, Outage, repeated
+from bigcodeflow.execution.remote.transports import Connection, OpenTransport
 
 logger = logging.getLogger(__name__)
 
-#: An item whose host was lost starts again in another host; a host that refuses it is not asked again.
-_repeat_on_another_host = Retrying(
-    retry=retry_if_exception_type(HostLostError),
-    wait=wait_incrementing(start=1.0, increment=1.0),
-    stop=stop_after_attempt(3),
-    before_sleep=before_sleep_log(logger, logging.INFO),
-    reraise=True,
-)
-#: Seconds without new starts after a host could not be started: a thousand items must not each wait for a start.
-_DOWN_SECONDS = 15.0
+#: An item whose host was lost starts again in another host, three times in all.
+_STOP, _WAIT = stop_after_attempt(3), wait_incrementing(start=1.0, increment=1.0)
 _ENDED_AT_ONCE = 32
 
 
-class RemoteBackend:
-    """Runs items in a limited number of hosts, which are started when they are needed."""
+class PlannedBackend:
+    """Base of remote backends: the far end plans warm starts, and an item that it cannot execute is not started."""
+
+    def __init__(self, config: ExecutionConfig) -> None:
+        self.name: str = config.backend
+        self._config = config
+        self._under_way = UnderWay()
+
+    def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        """Return the items with the far end's plan for their warm starts; unchanged if it cannot plan."""
+        if self._config.start == "cold" or not items:
+            return items
+        try:
+            return self._planned(items)
+        except BigCodeFlowError as error:
+            logger.warning("backend %s: samples start without a plan, which is slower: %s", self.name, error)
+            return items
+
+    def execute(self, item: WorkItem) -> Outcome:
+        """Run one item; if it is lost on the way, start it or ask for it again."""
+        try:
+            with self._under_way.noted(item):
+                return self._executed(item)
+        except ExecutionError as error:
+            return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {error}")
+
+    def under_way(self) -> Mapping[str, float]:
+        """Return the seconds since each item was sent, time in the far end's queue included, by verdict key."""
+        return self._under_way.seconds()
+
+    def _planned(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        raise NotImplementedError
+
+    def _executed(self, item: WorkItem) -> Outcome:
+        raise NotImplementedError
+
+
+class RemoteBackend(PlannedBackend):
+    """Runs items in a limited number of hosts, which are started when they are needed, and replaced if lost."""
 
     def __init__(
         self,
@@ -50,14 +80,12 @@ class RemoteBackend:
         after a temporary failure, both raise HostLostError with advice. ``on_long`` is called in the thread of an item
         that computes or sleeps for long.
         """
-        self.name: str = config.backend
-        self._config, self._open_transport, self._remove_orphans = config, open_transport, remove_orphans
-        self._on_long = on_long
+        super().__init__(config)
+        self._open_transport, self._remove_orphans, self._on_long = open_transport, remove_orphans, on_long
         self._hosts = [_HostSlot() for _ in range(hosts)]
         self._choosing = threading.Lock()
-        self._down_until, self._down_for = 0.0, ""
+        self._outage = Outage(away_seconds=0.0)  # a host that could not be started is not tried again at once
         self._closed = False
-        self._under_way = UnderWay()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
         """Remove hosts that killed runs left, start one host with an empty sandbox, and return its capabilities."""
@@ -73,41 +101,25 @@ class RemoteBackend:
             )
         return found
 
-    def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """Return the items with a host's plan for their warm starts; unchanged if no host can plan."""
-        if self._config.start == "cold":
-            return items
-        try:
-            return protocol.with_starts(items, self._connected(self._hosts[0]).prepare)
-        except (HostLostError, HostRefusedError, protocol.ProtocolError) as error:
-            logger.warning("backend %s: samples start without a plan, which is slower: %s", self.name, error)
-            return items
-
-    def execute(self, item: WorkItem) -> Outcome:
-        """Run one item; if its host is lost meanwhile, replace the host and start the item again."""
-        try:
-            with self._under_way.noted(item):
-                return _repeat_on_another_host(self._execute_once, item)
-        except (HostLostError, HostRefusedError) as error:
-            return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {error}")
-
-    def under_way(self) -> Mapping[str, float]:
-        """Return the seconds since each item was given to a host, time in its queue included, by verdict key."""
-        return self._under_way.seconds()
-
     def close(self) -> None:
         """End all hosts, many at a time, because a service may take long to end a host."""
         self._closed = True
         with ThreadPoolExecutor(min(_ENDED_AT_ONCE, len(self._hosts)), "end") as pool:
             list(pool.map(_HostSlot.drop, self._hosts))
 
+    def _planned(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        return protocol.with_starts(items, self._connected(self._hosts[0]).prepare)
+
+    def _executed(self, item: WorkItem) -> Outcome:
+        return repeated(partial(self._execute_once, item), stop=_STOP, wait=_WAIT)
+
     def _execute_once(self, item: WorkItem) -> Outcome:
         with self._choosing:
             # A service that starts fewer hosts than requested still runs those that it has started.
-            down = time.monotonic() < self._down_until
+            down = self._outage.given_up
             hosts = [one for one in self._hosts if not down or (one.connection and one.connection.alive)]
             if self._closed or not hosts:  # the item would only wait for a host that cannot start
-                raise HostRefusedError("it was closed" if self._closed else self._down_for)
+                raise HostRefusedError("it was closed" if self._closed else self._outage.reason)
             host = min(hosts, key=lambda one: (one.promised, one.connection is None))
             host.promised += 1
         try:
@@ -123,12 +135,12 @@ class RemoteBackend:
             if host.connection and host.connection.alive:
                 return host.connection
             host.drop()
-            if time.monotonic() < self._down_until:
-                raise HostLostError(self._down_for)  # another thread has just tried
+            if self._outage.given_up:
+                raise HostLostError(self._outage.reason)  # another thread has just tried
             try:
                 host.connection = Connection(self._open_transport(), self._config.limits, self._config.start)
             except (HostLostError, HostRefusedError) as error:
-                self._down_until, self._down_for = time.monotonic() + _DOWN_SECONDS, str(error)
+                self._outage.failed(error)
                 raise
             return host.connection
 

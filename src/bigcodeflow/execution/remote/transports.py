@@ -17,19 +17,12 @@ from bigcodeflow.core.machine import boot_id, pid_namespace, start_of
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.remote import protocol
+from bigcodeflow.execution.remote.retries import HostLostError, HostRefusedError
 
 #: A host that sends nothing for this long counts as dead, and an item that it does not name for this long as lost.
 _SILENCE_SECONDS = 60.0
 _READY_SECONDS = 180.0
 _PREPARE_SECONDS = 1800.0
-
-
-class HostLostError(ExecutionError):
-    """A host cannot be reached, or was lost; another host may do the same work."""
-
-
-class HostRefusedError(ExecutionError):
-    """A host that will not do this work, however often it is asked."""
 
 
 class Transport(Protocol):
