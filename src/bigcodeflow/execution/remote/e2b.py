@@ -11,12 +11,13 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import cast
 
 import e2b
 import httpx
 from connectrpc.errors import ConnectError
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import stop_after_attempt, wait_random_exponential
 
 from bigcodeflow.config import E2BConfig, ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError, SandboxUnavailableError
@@ -24,7 +25,7 @@ from bigcodeflow.environments import RemoteEnvironment
 from bigcodeflow.environments.images import TemplateRecord, read_record, template_name, write_record
 from bigcodeflow.execution.backend_registry import BackendSpec, OnLong
 from bigcodeflow.execution.remote.backend import RemoteBackend
-from bigcodeflow.execution.remote.retries import HostLostError, HostRefusedError
+from bigcodeflow.execution.remote.retries import HostLostError, HostRefusedError, repeated
 from bigcodeflow.execution.remote.transports import Connection, is_orphan, machine_id, process_id, whole_lines
 
 logger = logging.getLogger(__name__)
@@ -56,11 +57,11 @@ SDK_ERRORS = (
 _FORBIDDEN, _ABSENT, _BAD_REQUEST = 403, 404, 400
 #: Repeats a call to a sandbox while E2B limits the rate; the SDK does this only for calls to the control plane. After
 #: 429 nothing was done; after any other failure this is unknown, and a second call might do the same twice.
-_repeat_rate_limited = Retrying(
-    retry=retry_if_exception_type(e2b.RateLimitException),
+_repeat_rate_limited = partial(
+    repeated,
+    after=e2b.RateLimitException,
     wait=wait_random_exponential(multiplier=0.5, max=4.0),
     stop=stop_after_attempt(8),
-    reraise=True,
 )
 
 
@@ -143,7 +144,7 @@ class E2BTransport:
             batch = b"".join(self._unsent.popleft() for _ in range(len(self._unsent)))
             try:
                 for start in range(0, len(batch), _BYTES_PER_CALL):
-                    _repeat_rate_limited(self._host.send_stdin, batch[start : start + _BYTES_PER_CALL])
+                    _repeat_rate_limited(partial(self._host.send_stdin, batch[start : start + _BYTES_PER_CALL]))
             except SDK_ERRORS as error:
                 raise HostLostError(f"{self.label} takes no input ({_one_line(error)})") from error
 

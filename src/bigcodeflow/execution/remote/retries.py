@@ -58,12 +58,13 @@ def repeated(
     *,
     stop: Callable[[RetryCallState], bool],
     wait: Callable[[RetryCallState], float] = wait_seconds,
+    after: type[Exception] = HostLostError,
     level: int = logging.INFO,
     **options: Any,
 ) -> _Result:
-    """Return what a call returns; repeat it after a HostLostError until ``stop``, then raise the last error."""
+    """Return what a call returns; repeat it after errors of the kind ``after`` until ``stop``, then raise the last."""
     retrying = Retrying(
-        retry=retry_if_exception_type(HostLostError),
+        retry=retry_if_exception_type(after),
         stop=stop,
         wait=wait,
         before_sleep=before_sleep_log(logger, level),
