@@ -177,10 +177,7 @@ class ServiceClient:
 
     def _object(self, method: str, path: str, content: bytes | None, seconds: float) -> dict[str, Any]:
         with self._response(method, path, content, seconds) as response:
-            value = _json_of(b"".join(self._chunks(response)))
-        if not isinstance(value, dict):
-            raise BrokenResponseError("it does not answer as a service of bigcodeflow does")
-        return value
+            return _object_of(b"".join(self._chunks(response)))
 
     @contextmanager
     def _response(self, method: str, path: str, content: bytes | None, seconds: float) -> Iterator[httpx2.Response]:
@@ -222,10 +219,9 @@ class ServiceClient:
         """Return the error that a status other than 200 means."""
         status = response.status_code
         try:
-            value = _json_of(b"".join(self._chunks(response)))
+            details = _object_of(b"".join(self._chunks(response))).get("detail")
         except (HostLostError, HostRefusedError, httpx2.HTTPError):
-            value = None  # the answer is not from a service
-        details = value.get("detail") if isinstance(value, dict) else None
+            details = None  # the answer is not from a service
         details = [str(line) for line in details] if isinstance(details, list) else []
         after_seconds = _retry_after(response.headers.get("retry-after", ""))
         reason = f"it answers {status} {response.reason_phrase}".strip()
@@ -269,8 +265,8 @@ def _retry_after(header: str) -> float | None:
 
 
 def _outcome_of(line: bytes) -> Outcome:
-    value = _json_of(line)
-    if not isinstance(value, dict) or value.get("id") != _ITEM:
+    value = _object_of(line)
+    if value.get("id") != _ITEM:
         raise BrokenResponseError("it answers something else than it was asked")
     try:
         return protocol.parse_outcome(value.get("outcome"))
@@ -278,8 +274,11 @@ def _outcome_of(line: bytes) -> Outcome:
         raise BrokenResponseError(str(error)) from None
 
 
-def _json_of(text: bytes) -> Any:
+def _object_of(text: bytes) -> dict[str, Any]:
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         raise BrokenResponseError(f"it answers {text[:80]!r}, which is no JSON") from None
+    if not isinstance(value, dict):
+        raise BrokenResponseError("it does not answer as a service of bigcodeflow does")
+    return value
