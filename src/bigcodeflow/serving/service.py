@@ -265,22 +265,21 @@ class Service:
         max_attempts = _ATTEMPTS if batch.request.detail == "verdict" else 1
         jobs = self.jobs.begin(reservation, [one.work for one in items.values()], max_attempts)
         ended: asyncio.Queue[asyncio.Task[bytes]] = asyncio.Queue()
-        tasks = [
+        tasks = {
             asyncio.create_task(self._line(name, one, job, batch))
             for (name, one), job in zip(items.items(), jobs, strict=True)
-        ]
+        }
         for task in tasks:
             task.add_done_callback(ended.put_nowait)
         try:
-            left = len(tasks)
-            while left:
+            while tasks:
                 try:
                     async with asyncio.timeout(protocol.ALIVE_SECONDS):
                         task = await ended.get()
                 except TimeoutError:
                     yield b"\n"
                     continue
-                left -= 1
+                tasks.discard(task)
                 if line := task.result():
                     yield line
         finally:  # the client may have left
