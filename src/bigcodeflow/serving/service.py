@@ -9,9 +9,9 @@ import hashlib
 import json
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, suppress
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -89,7 +89,6 @@ class Job:
 class Reservation:
     """Places in the queue that one request holds."""
 
-    count: int
     mode: ExecutionMode
     jobs: Sequence[Job] = ()
 
@@ -110,8 +109,12 @@ class JobQueue:
         self.executions = 0
         self.stopping = False
 
-    def reserve(self, count: int, mode: ExecutionMode) -> Reservation:
-        """Reserve places for ``count`` items, to return with ``release``; refuse the request if too few are left."""
+    @contextmanager
+    def reserved(self, count: int, mode: ExecutionMode) -> Iterator[Reservation]:
+        """Hold places for ``count`` items during the block; refuse the request if too few are left.
+
+        At its end, executions that have not begun and for which no other batch waits are withdrawn.
+        """
         if self.stopping:
             raise stopping()
         if self.open_items + count > self._max_queue:
@@ -120,7 +123,16 @@ class JobQueue:
             raise busy(f"items under {_MAX_MODES} different limits wait or run already: send these again later")
         self.open_items += count
         self._modes[mode] += 1
-        return Reservation(count, mode)
+        reservation = Reservation(mode)
+        try:
+            yield reservation
+        finally:
+            self.open_items -= count
+            self._modes -= Counter([mode])
+            for job in reservation.jobs:
+                job.waiting -= 1
+                if not (job.waiting or job.task):
+                    self._withdraw(job)
 
     def begin(self, reservation: Reservation, items: Sequence[WorkItem], max_attempts: int) -> Sequence[Job]:
         """Queue the new items of a batch, and return the execution of each; equal verdict keys share one."""
@@ -140,15 +152,6 @@ class JobQueue:
             self.drain()
         self._begin_waiting()
         return jobs
-
-    def release(self, reservation: Reservation) -> None:
-        """Return the places, and withdraw executions that have not begun and for which no other batch waits."""
-        self.open_items -= reservation.count
-        self._modes -= Counter([reservation.mode])
-        for job in reservation.jobs:
-            job.waiting -= 1
-            if not (job.waiting or job.task):
-                self._withdraw(job)
 
     def drain(self) -> None:
         """Start no further executions, withdraw the waiting ones, and let running ones end."""
@@ -288,8 +291,7 @@ class Service:
 
     async def verdict_of(self, batch: ParsedBatch, is_gone: Callable[[], Awaitable[bool]]) -> dict[str, Any]:
         """Return the verdict of a batch's item; RequestRefusedError if ``is_gone`` (polled) or if the service stops."""
-        reservation = self.jobs.reserve(1, batch.mode)
-        try:
+        with self.jobs.reserved(1, batch.mode) as reservation:
             async with aclosing(self.lines(reservation, batch)) as lines:
                 async for line in lines:
                     if line.strip():
@@ -297,8 +299,6 @@ class Service:
                         return found
                     if await is_gone():
                         break
-        finally:
-            self.jobs.release(reservation)
         raise stopping()
 
     def close(self) -> None:
