@@ -191,12 +191,17 @@ def test_a_hang_is_cut_and_the_item_asked_for_again(
     assert passed(connect(proxy.url).execute(program("cut hang")))
 
 
-def test_a_busy_service_is_given_up_in_time(proxy: FaultyProxy, connect: Connect) -> None:
-    """As not started: no verdict says that the program is at fault."""
+def test_a_busy_service_is_given_up_in_time(
+    proxy: FaultyProxy, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As not started: no verdict says that the program is at fault; no line of the log holds the program."""
+    caplog.set_level(logging.INFO)
     proxy.faults.extend(["busy without a word"] * 50)
     outcome = connect(proxy.url, timeout_seconds=1.0).execute(program("busy"))
     assert outcome.exit.startswith("not started: backend http: the service at http://127.0.0.1:")
     assert "429 Too Many Requests: raise execution.service.timeout_seconds" in outcome.exit
+    assert "Retrying" in caplog.text
+    assert "task_func" not in caplog.text
 
 
 def test_a_service_that_is_down_is_asked_for_a_while_only(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
@@ -72,7 +71,7 @@ class RewardService:
         deadline = time.monotonic() + self.patience_seconds
         stop = Patience(deadline, _MOST_FAULTS, lambda error: isinstance(error, NotJudgedError))
         try:
-            found: Judgement = repeated(partial(client.submit, body, self.patience_seconds), stop=stop)["extra"]
+            found: Judgement = repeated(client.submit, body, self.patience_seconds, stop=stop)["extra"]
         except HostRefusedError as error:
             raise ExecutionError(f"the service at {self.url} refuses a completion: {error}") from error
         except HostLostError as error:

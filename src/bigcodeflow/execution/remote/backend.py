@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from tenacity import stop_after_attempt, wait_incrementing
 
@@ -111,7 +110,7 @@ class RemoteBackend(PlannedBackend):
         return protocol.with_starts(items, self._connected(self._hosts[0]).prepare)
 
     def _executed(self, item: WorkItem) -> Outcome:
-        return repeated(partial(self._execute_once, item), stop=_STOP, wait=_WAIT)
+        return repeated(self._execute_once, item, stop=_STOP, wait=_WAIT)
 
     def _execute_once(self, item: WorkItem) -> Outcome:
         with self._choosing:

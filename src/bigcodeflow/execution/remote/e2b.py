@@ -144,7 +144,7 @@ class E2BTransport:
             batch = b"".join(self._unsent.popleft() for _ in range(len(self._unsent)))
             try:
                 for start in range(0, len(batch), _BYTES_PER_CALL):
-                    _repeat_rate_limited(partial(self._host.send_stdin, batch[start : start + _BYTES_PER_CALL]))
+                    _repeat_rate_limited(self._host.send_stdin, batch[start : start + _BYTES_PER_CALL])
             except SDK_ERRORS as error:
                 raise HostLostError(f"{self.label} takes no input ({_one_line(error)})") from error
 

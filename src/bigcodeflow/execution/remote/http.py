@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from tenacity import sleep_using_event
@@ -95,7 +94,7 @@ class HttpBackend(PlannedBackend):
         patience = Patience(deadline, _MAX_LOSSES, lambda error: isinstance(error, BrokenResponseError))
         try:
             return repeated(
-                partial(self._execute_once, fields, deadline),
+                lambda: self._execute_once(fields, deadline),
                 stop=lambda state: self._outage.given_up or patience(state),
                 sleep=sleep_using_event(self._closed),
             )

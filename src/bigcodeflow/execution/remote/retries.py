@@ -54,15 +54,18 @@ def wait_seconds(state: RetryCallState) -> float:
 
 
 def repeated(
-    call: Callable[[], _Result],
-    *,
+    call: Callable[..., _Result],
+    *arguments: Any,
     stop: Callable[[RetryCallState], bool],
     wait: Callable[[RetryCallState], float] = wait_seconds,
     after: type[Exception] = HostLostError,
     level: int = logging.INFO,
     **options: Any,
 ) -> _Result:
-    """Return what a call returns; repeat it after errors of the kind ``after`` until ``stop``, then raise the last."""
+    """Return what a call returns; repeat it after errors of the kind ``after`` until ``stop``, then raise the last.
+
+    The log names the call without its arguments, which may hold programs: give a function, not a ``partial``.
+    """
     retrying = Retrying(
         retry=retry_if_exception_type(after),
         stop=stop,
@@ -71,7 +74,7 @@ def repeated(
         reraise=True,
         **options,
     )
-    return retrying(call)
+    return retrying(call, *arguments)
 
 
 class Patience:
