@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-from bigcodeflow.execution.remote.retries import HostLostError
+from bigcodeflow.execution.remote.transports import HostLostError
 
 
 class ProcessTransport:

@@ -17,7 +17,7 @@ from bigcodeflow.execution.backend_registry import execution_environment, make_b
 from bigcodeflow.execution.backends.base import Backend, Outcome
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import docker as ours
-from bigcodeflow.execution.remote.retries import HostLostError
+from bigcodeflow.execution.remote.transports import HostLostError
 from bigcodeflow.execution.verdicts import verdict
 from tests.attacks.conftest import work
 from tests.attacks.reading import Exhibit

@@ -23,8 +23,7 @@ from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.environments.images import TemplateRecord
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.remote.e2b import E2BBackend, E2BTransport, estimate, own_metadata, remove_orphans
-from bigcodeflow.execution.remote.retries import HostLostError
-from bigcodeflow.execution.remote.transports import whole_lines
+from bigcodeflow.execution.remote.transports import HostLostError, whole_lines
 from tests.doubles.e2b import E2BDouble, Fault
 from tests.remote.e2b_cloud import STARTER, answers, cloud, e2b_config, executed, quick_launcher, work_items
 from tests.serving.services import until

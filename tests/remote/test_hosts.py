@@ -19,8 +19,7 @@ from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import backend as backend_module
 from bigcodeflow.execution.remote import protocol, transports
 from bigcodeflow.execution.remote.backend import FailoverBackend, RemoteBackend
-from bigcodeflow.execution.remote.retries import HostLostError
-from bigcodeflow.execution.remote.transports import OpenTransport, Transport
+from bigcodeflow.execution.remote.transports import HostLostError, OpenTransport, Transport
 from bigcodeflow.execution.verdicts import verdict
 from tests.execution.conftest import LIMITS, RIGHT, item
 from tests.remote.host_process import ProcessTransport

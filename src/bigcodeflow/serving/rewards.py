@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError
+from bigcodeflow.execution.remote.backend import Patience, repeated
 from bigcodeflow.execution.remote.http_client import NotJudgedError, ServiceClient
-from bigcodeflow.execution.remote.retries import HostLostError, HostRefusedError, Patience, repeated
+from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,14 @@ from bigcodeflow.environments.images import environment_of, image_tag
 from bigcodeflow.execution.backend_registry import BackendSpec, OnLong
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.remote.backend import RemoteBackend
-from bigcodeflow.execution.remote.retries import HostLostError, HostRefusedError
-from bigcodeflow.execution.remote.transports import is_orphan, machine_id, process_id, whole_lines
+from bigcodeflow.execution.remote.transports import (
+    HostLostError,
+    HostRefusedError,
+    is_orphan,
+    machine_id,
+    process_id,
+    whole_lines,
+)
 
 #: API version of Docker 20.10 and Podman 4; older versions cannot unmask the paths of /proc that a sandbox needs.
 _OLDEST_API = "1.40"

@@ -24,9 +24,16 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError, Sa
 from bigcodeflow.environments import RemoteEnvironment
 from bigcodeflow.environments.images import TemplateRecord, read_record, template_name, write_record
 from bigcodeflow.execution.backend_registry import BackendSpec, OnLong
-from bigcodeflow.execution.remote.backend import RemoteBackend
-from bigcodeflow.execution.remote.retries import HostLostError, HostRefusedError, repeated
-from bigcodeflow.execution.remote.transports import Connection, is_orphan, machine_id, process_id, whole_lines
+from bigcodeflow.execution.remote.backend import RemoteBackend, repeated
+from bigcodeflow.execution.remote.transports import (
+    Connection,
+    HostLostError,
+    HostRefusedError,
+    is_orphan,
+    machine_id,
+    process_id,
+    whole_lines,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from bigcodeflow.execution.backend_registry import BackendSpec
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
 from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.remote import protocol
-from bigcodeflow.execution.remote.backend import PlannedBackend
+from bigcodeflow.execution.remote.backend import Outage, Patience, PlannedBackend, repeated
 from bigcodeflow.execution.remote.http_client import (
     BrokenResponseError,
     DeadlinePassedError,
@@ -25,7 +25,7 @@ from bigcodeflow.execution.remote.http_client import (
     ServiceClient,
     ServiceUnreachableError,
 )
-from bigcodeflow.execution.remote.retries import HostRefusedError, Outage, Patience, repeated
+from bigcodeflow.execution.remote.transports import HostRefusedError
 
 #: Seconds that a service may be unreachable, such as for a restart, before its items are given up.
 _AWAY_SECONDS = 60.0

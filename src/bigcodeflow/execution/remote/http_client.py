@@ -27,8 +27,7 @@ from bigcodeflow.core.listening import is_loopback
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import code_version
 from bigcodeflow.execution.remote import protocol
-from bigcodeflow.execution.remote.retries import HostLostError, HostRefusedError
-from bigcodeflow.execution.remote.transports import whole_lines
+from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError, whole_lines
 
 _CONNECT_SECONDS = 10.0
 #: A service gives a sign of life every 5 s, once it has begun to answer.

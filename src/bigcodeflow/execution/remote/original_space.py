@@ -20,7 +20,8 @@ from tenacity import wait_fixed
 
 from bigcodeflow.config import ServiceConfig, Split, Subset
 from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError, error_message
-from bigcodeflow.execution.remote.retries import HostLostError, HostRefusedError, Patience, repeated
+from bigcodeflow.execution.remote.backend import Patience, repeated
+from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
 from bigcodeflow.store import write_atomically
 
 # gradio_client reads this when it is imported: it then sends no usage data to its makers.

@@ -17,12 +17,24 @@ from bigcodeflow.core.machine import boot_id, pid_namespace, start_of
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem, code_version
 from bigcodeflow.execution.remote import protocol
-from bigcodeflow.execution.remote.retries import HostLostError, HostRefusedError
 
 #: A host that sends nothing for this long counts as dead, and an item that it does not name for this long as lost.
 _SILENCE_SECONDS = 60.0
 _READY_SECONDS = 180.0
 _PREPARE_SECONDS = 1800.0
+
+
+class HostLostError(ExecutionError):
+    """A host or service cannot be reached, has no room, or was lost; another attempt may succeed."""
+
+    def __init__(self, message: str, after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.after_seconds = after_seconds
+        """The service's Retry-After, if it sent one."""
+
+
+class HostRefusedError(ExecutionError):
+    """A host or service that will not do this work, however often it is asked."""
 
 
 class Transport(Protocol):
