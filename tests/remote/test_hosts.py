@@ -32,7 +32,7 @@ SLOW = "import time\ndef task_func():\n    time.sleep(1.0)\n    return 42\n"
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """An item whose host is lost begins again at once."""
-    monkeypatch.setattr(backend_module._repeat_on_another_host, "wait", wait_none())
+    monkeypatch.setattr(backend_module, "_WAIT", wait_none())
 
 
 @contextmanager

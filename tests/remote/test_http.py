@@ -19,6 +19,7 @@ from bigcodeflow.environments import InstalledEnvironment, RemoteEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.remote import backend as backend_module
 from bigcodeflow.execution.remote import http, http_client
 from bigcodeflow.execution.remote.http import HttpBackend
 from bigcodeflow.serving.request_parsing import ServingSettings
@@ -113,7 +114,7 @@ def test_a_fault_costs_time_and_nothing_else(
     service: Served, proxy: FaultyProxy, connect: Connect, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """The item is asked for again and has its outcome; it was executed once."""
-    monkeypatch.setattr(http, "_FIRST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(backend_module, "_FIRST_PAUSE_SECONDS", 0.05)
     before = service.service.jobs.executions
     proxy.faults.append(fault)
     assert passed(connect(proxy.url).execute(program(fault)))
@@ -125,7 +126,7 @@ def test_nothing_is_lost_and_nothing_is_executed_twice(
     service: Served, proxy: FaultyProxy, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Forty items by eight threads through a network that breaks every second request."""
-    monkeypatch.setattr(http, "_FIRST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(backend_module, "_FIRST_PAUSE_SECONDS", 0.05)
     faults = [*AFTER, "cut before the request", "busy", "error", "bad gateway"]
     proxy.faults.extend(fault for name in islice(cycle(faults), 40) for fault in ("", name))
     before = service.service.jobs.executions
@@ -150,7 +151,7 @@ def test_an_answer_that_never_makes_sense_is_given_up(
     proxy: FaultyProxy, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After some attempts, as not started, with what was answered and what to do."""
-    monkeypatch.setattr(http, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(backend_module, "_FIRST_PAUSE_SECONDS", 0.01)
     proxy.faults.extend(["garbage"] * 20)
     outcome = connect(proxy.url).execute(program("nonsense"))
     assert outcome.exit == (
@@ -163,7 +164,7 @@ def test_an_answer_that_never_makes_sense_is_given_up(
 def test_a_line_without_end_is_cut(proxy: FaultyProxy, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client holds no more of an answer than an outcome can need."""
     monkeypatch.setattr(http_client, "_MAX_RESPONSE_BYTES", 1 << 16)
-    monkeypatch.setattr(http, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(backend_module, "_FIRST_PAUSE_SECONDS", 0.01)
     proxy.faults.append("endless")
     assert passed(connect(proxy.url).execute(program("endless")))
     assert proxy.batches == 2
@@ -191,12 +192,16 @@ def test_a_hang_is_cut_and_the_item_asked_for_again(
     assert passed(connect(proxy.url).execute(program("cut hang")))
 
 
-def test_a_busy_service_is_given_up_in_time(proxy: FaultyProxy, connect: Connect) -> None:
-    """As not started: no verdict says that the program is at fault."""
+def test_a_busy_service_is_given_up_in_time(
+    proxy: FaultyProxy, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As not started: no verdict says that the program is at fault; no line of the log holds the program."""
+    caplog.set_level(logging.INFO)
     proxy.faults.extend(["busy without a word"] * 50)
     outcome = connect(proxy.url, timeout_seconds=1.0).execute(program("busy"))
     assert outcome.exit.startswith("not started: backend http: the service at http://127.0.0.1:")
     assert "429 Too Many Requests: raise execution.service.timeout_seconds" in outcome.exit
+    assert "task_func" not in caplog.text
 
 
 def test_a_service_that_is_down_is_asked_for_a_while_only(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,7 +168,7 @@ def test_what_nobody_waits_for_is_taken_back(serve_here: Serve) -> None:
             next(answer.iter_lines())
         jobs = served.service.jobs
         assert until(lambda: jobs.open_items == 0)
-        assert until(lambda: not jobs._tasks)
+        assert until(lambda: not jobs._in_slots)
         assert jobs.executions < 10
         assert results(served, [item("after")])["after"]["verdict"]["status"] == "pass"
 

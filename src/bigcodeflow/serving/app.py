@@ -204,8 +204,7 @@ async def batches(request: Request, service: _Own) -> Response:
     """Execute items; what is equal to an item that runs, or ended within some minutes, is not executed again."""
     with ExitStack() as held:
         batch = await service.read(await _read(request, service, held), parse_batch)
-        reservation = service.jobs.reserve(len(batch.items), batch.mode)
-        held.callback(service.jobs.release, reservation)
+        reservation = held.enter_context(service.jobs.reserved(len(batch.items), batch.mode))
         return LineStream(service.lines(reservation, batch), held.pop_all().close)
 
 

@@ -3,22 +3,20 @@
 A completion that could not be judged has the reward None, never a number.
 """
 
-import itertools
 import json
 import logging
-import os
-import random
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
-import httpx2
-
-from bigcodeflow.core.errors import ConfigError, ExecutionError, error_message
+from bigcodeflow.config import ExecutionConfig, ServiceConfig
+from bigcodeflow.core.errors import ConfigError, ExecutionError
+from bigcodeflow.execution.remote.backend import Patience, repeated
+from bigcodeflow.execution.remote.http_client import NotJudgedError, ServiceClient
+from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
 
 logger = logging.getLogger(__name__)
 
@@ -28,9 +26,6 @@ RewardKind = Literal["pass", "pass_share"]
 
 #: Columns of a task that are sent to the service; others, such as prompts and libraries, are not sent.
 TASK_COLUMNS = ("test", "code_prompt", "complete_prompt", "canonical_solution", "entry_point")
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_CONNECT_SECONDS = 10.0
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 10.0
 #: Number of replies "could not judge" (504) for a completion after which the client stops asking.
 _MOST_FAULTS = 3
 
@@ -58,13 +53,9 @@ class RewardService:
         Raises:
             ExecutionError: the service refuses a request, for example because a test is no Python or the key is wrong.
         """
-        key = os.environ.get(self.key_variable, "").strip()
+        service = ServiceConfig(url=self.url, key_variable=self.key_variable, concurrency=self.concurrency)
         with (
-            httpx2.Client(
-                headers={"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {}),
-                timeout=httpx2.Timeout(self.patience_seconds, connect=_CONNECT_SECONDS, pool=None),
-                trust_env=urlsplit(self.url).hostname not in _LOOPBACK,
-            ) as client,
+            closing(ServiceClient(ExecutionConfig(backend="http", service=service))) as client,
             ThreadPoolExecutor(self.concurrency, "reward") as pool,
         ):
             bodies = [self._body(*pair) for pair in zip(tasks, completions, strict=True)]
@@ -76,31 +67,18 @@ class RewardService:
         name = str(task.get("task_id", ""))
         return json.dumps({"dataset": "", "id": name, "completion": completion, "config": config}).encode()
 
-    def _judged(self, client: httpx2.Client, body: bytes) -> Judgement | None:
+    def _judged(self, client: ServiceClient, body: bytes) -> Judgement | None:
         """Send a body and return the judgement; retry while the service cannot judge it, and return None at the end."""
-        deadline, faults, pause, reason = time.monotonic() + self.patience_seconds, 0, 0.0, ""
-        for attempt in itertools.count():
-            try:
-                response = client.post(f"{self.url.rstrip('/')}/submit", content=body)
-            except httpx2.TransportError as error:
-                reason, after = error_message(error), ""
-            else:
-                if response.status_code == HTTPStatus.OK:
-                    found: Judgement = response.json()["extra"]
-                    return found
-                reason = f"{response.status_code} {response.text[:500]}"
-                if not (response.is_server_error or response.status_code == HTTPStatus.TOO_MANY_REQUESTS):
-                    raise ExecutionError(f"the service at {self.url} refuses a completion: {reason}")
-                faults += response.status_code == HTTPStatus.GATEWAY_TIMEOUT
-                after = response.headers.get("retry-after", "")
-            pause = (
-                float(after) if after.isdecimal() else min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
-            )
-            if faults >= _MOST_FAULTS or time.monotonic() + pause > deadline:
-                break
-            time.sleep(pause * random.uniform(1.0, 1.5))  # noqa: S311 - so that threads do not ask together
-        logger.warning("a completion has no reward: the service at %s: %s", self.url, reason)
-        return None
+        deadline = time.monotonic() + self.patience_seconds
+        stop = Patience(deadline, _MOST_FAULTS, lambda error: isinstance(error, NotJudgedError))
+        try:
+            found: Judgement = repeated(client.submit, body, self.patience_seconds, stop=stop)["extra"]
+        except HostRefusedError as error:
+            raise ExecutionError(f"the service at {self.url} refuses a completion: {error}") from error
+        except HostLostError as error:
+            logger.warning("a completion has no reward: the service at %s: %s", self.url, error)
+            return None
+        return found
 
 
 class ServiceReward:

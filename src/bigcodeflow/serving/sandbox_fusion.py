@@ -22,6 +22,7 @@ from bigcodeflow.serving.request_parsing import (
     ParsedBatch,
     RequestRefusedError,
     ServingSettings,
+    busy,
     parsed_batch,
     refusal,
     validated,
@@ -300,7 +301,7 @@ def not_judged(reason: str) -> RequestRefusedError:
     for some of them, which then score the program as failed.
     """
     line = f"the service could not judge it ({reason[-500:].strip()}): send it again"
-    return RequestRefusedError(HTTPStatus.GATEWAY_TIMEOUT, line, headers={"Retry-After": "2"})
+    return busy(line, HTTPStatus.GATEWAY_TIMEOUT)
 
 
 def _batch(item: Item, memory_mib: int = 0) -> BatchRequest:

@@ -9,10 +9,10 @@ import hashlib
 import json
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, suppress
-from dataclasses import asdict, replace
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -72,42 +72,25 @@ class ByteBudget:
 
 
 class Job:
-    """One execution, for which one or more batches wait."""
+    """One execution, for which one or more items wait."""
 
     def __init__(self, item: WorkItem, mode: ExecutionMode, max_attempts: int) -> None:
         self.item, self.mode, self.max_attempts = item, mode, max_attempts
-        self.listeners: list[Reservation] = []
-        self.begun = self.withdrawn = False
-        self.outcome: Outcome | None = None
+        self.waiting = 0  # items of all batches
+        self.task: asyncio.Task[None] | None = None  # once it has begun
+        self.done: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
+        """Its outcome; None if it was withdrawn."""
         self.attempts = 0
         self.ended_at = 0.0
         self.size_bytes = 0
 
 
+@dataclass(eq=False)
 class Reservation:
     """Places in the queue that one request holds."""
 
-    def __init__(self, count: int, mode: ExecutionMode) -> None:
-        self.count, self.mode = count, mode
-        self.ended: asyncio.Queue[Job] = asyncio.Queue()
-        self.names: dict[str, list[str]] = {}
-        """Names that the client gave to each execution, by verdict key."""
-        self.jobs: list[Job] = []
-
-    async def results(self) -> AsyncIterator[tuple[str, Outcome, int] | None]:
-        """Yield name, outcome and attempts of each ended item, without withdrawn ones; None is a sign of life."""
-        left = len(self.jobs)
-        while left:
-            try:
-                async with asyncio.timeout(protocol.ALIVE_SECONDS):
-                    job = await self.ended.get()
-            except TimeoutError:
-                yield None
-                continue
-            left -= 1
-            if job.outcome is not None:
-                for name in self.names[job.item.verdict_key]:
-                    yield name, job.outcome, job.attempts
+    mode: ExecutionMode
+    jobs: Sequence[Job] = ()
 
 
 class JobQueue:
@@ -121,14 +104,17 @@ class JobQueue:
         self._ended_bytes = 0
         self._queues: deque[deque[Job]] = deque()
         self._modes: Counter[ExecutionMode] = Counter()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._in_slots: set[Job] = set()
         self.open_items = 0
         self.executions = 0
         self.stopping = False
 
-    def reserve(self, count: int, mode: ExecutionMode) -> Reservation:
-        """Reserve places for ``count`` items, to return with ``release``; refuse the request if too few are left."""
+    @contextmanager
+    def reserved(self, count: int, mode: ExecutionMode) -> Iterator[Reservation]:
+        """Hold places for ``count`` items during the block; refuse the request if too few are left.
+
+        At its end, executions that have not begun and for which no other batch waits are withdrawn.
+        """
         if self.stopping:
             raise stopping()
         if self.open_items + count > self._max_queue:
@@ -137,52 +123,46 @@ class JobQueue:
             raise busy(f"items under {_MAX_MODES} different limits wait or run already: send these again later")
         self.open_items += count
         self._modes[mode] += 1
-        return Reservation(count, mode)
+        reservation = Reservation(mode)
+        try:
+            yield reservation
+        finally:
+            self.open_items -= count
+            self._modes -= Counter([mode])
+            for job in reservation.jobs:
+                job.waiting -= 1
+                if not (job.waiting or job.task):
+                    self._withdraw(job)
 
-    def begin(self, reservation: Reservation, items: Sequence[tuple[str, WorkItem]], max_attempts: int) -> None:
-        """Queue the new items of a batch, given as name and work; items with equal verdict keys share one execution."""
+    def begin(self, reservation: Reservation, items: Sequence[WorkItem], max_attempts: int) -> Sequence[Job]:
+        """Queue the new items of a batch, and return the execution of each; equal verdict keys share one."""
         self._drop_old()
-        new: deque[Job] = deque()
-        for name, item in items:
-            key = item.verdict_key
-            reservation.names.setdefault(key, []).append(name)
-            if len(reservation.names[key]) > 1:
-                continue
-            job = self._jobs.get(key)
+        jobs, new = [], deque[Job]()
+        for item in items:
+            job = self._jobs.get(item.verdict_key)
             if job is None:
-                job = self._jobs[key] = Job(item, reservation.mode, max_attempts)
+                job = self._jobs[item.verdict_key] = Job(item, reservation.mode, max_attempts)
                 new.append(job)
-            reservation.jobs.append(job)
-            if job.outcome is not None or self.stopping:
-                reservation.ended.put_nowait(job)
-            else:
-                job.listeners.append(reservation)
+            job.waiting += 1
+            jobs.append(job)
+        reservation.jobs = jobs
         if new:
             self._queues.append(new)
+        if self.stopping:
+            self.drain()
         self._begin_waiting()
-
-    def release(self, reservation: Reservation) -> None:
-        """Return the places, and withdraw executions that have not begun and for which no other batch waits."""
-        self.open_items -= reservation.count
-        self._modes -= Counter([reservation.mode])
-        for job in reservation.jobs:
-            if reservation in job.listeners:
-                job.listeners.remove(reservation)
-            if not (job.listeners or job.begun):
-                self._withdraw(job)
+        return jobs
 
     def drain(self) -> None:
         """Start no further executions, withdraw the waiting ones, and let running ones end."""
         self.stopping = True
-        for job in [job for queue in self._queues for job in queue if not job.withdrawn]:
+        for job in [job for queue in self._queues for job in queue]:
             self._withdraw(job)
-            for reservation in job.listeners:
-                reservation.ended.put_nowait(job)
         self._queues.clear()
 
     def _withdraw(self, job: Job) -> None:
-        job.withdrawn = True
-        if self._jobs.get(job.item.verdict_key) is job:
+        if not job.done.done():
+            job.done.set_result(None)
             del self._jobs[job.item.verdict_key]
 
     def _begin_waiting(self) -> None:
@@ -192,19 +172,13 @@ class JobQueue:
             job = queue.popleft()
             if queue:
                 self._queues.append(queue)
-            if job.withdrawn:
+            if job.done.done():  # withdrawn
                 continue
-            job.begun = True
             self._in_slots.add(job)
-            task = asyncio.create_task(self._execute(job))
-            self._tasks.add(task)
-            task.add_done_callback(partial(self._over, job))
+            job.task = asyncio.create_task(self._execute(job))
+            job.task.add_done_callback(partial(self._leave_slot, job))
 
-    def _over(self, job: Job, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._leave_slot(job)
-
-    def _leave_slot(self, job: Job) -> None:
+    def _leave_slot(self, job: Job, _task: object = None) -> None:
         self._in_slots.discard(job)
         self._begin_waiting()
 
@@ -226,7 +200,7 @@ class JobQueue:
             outcome = Outcome(exit=lacking) if error else done.result()
             if self.stopping or not worth_repeating(outcome):
                 break
-        job.outcome = outcome
+        job.done.set_result(outcome)
         if worth_repeating(outcome) or outcome.not_started:  # it tells nothing about the program: do not keep it
             del self._jobs[job.item.verdict_key]
         else:
@@ -236,9 +210,6 @@ class JobQueue:
             self._ended[job.item.verdict_key] = job
             self._ended_bytes += job.size_bytes
             self._drop_old()
-        for reservation in job.listeners:
-            reservation.ended.put_nowait(job)
-        job.listeners = []
 
     def _drop_old(self) -> None:
         long_ago = time.monotonic() - _KEPT_SECONDS
@@ -295,30 +266,32 @@ class Service:
         items = planning.result()
         # A client that judges outcomes itself also repeats disturbed executions itself.
         max_attempts = _ATTEMPTS if batch.request.detail == "verdict" else 1
-        self.jobs.begin(reservation, [(name, one.work) for name, one in items.items()], max_attempts)
-        checks: dict[asyncio.Future[CheckResult], tuple[str, dict[str, Any]]] = {}
-        async for result in reservation.results():
-            if result is None:
-                yield b"\n"
-                continue
-            name, outcome, attempts = result
-            if batch.request.detail == "outcome":
-                yield protocol.line({"id": name, "outcome": asdict(outcome)})
-                continue
-            row = self._verdict(items[name].work, outcome, attempts)
-            row["integrity"] = UNCHECKED if row["status"] == "pass" else None
-            if row["status"] == "pass" and items[name].request.reference is not None:
-                check = asyncio.wrap_future(self._checking.submit(self._check, items[name], batch.mode))
-                checks[check] = (name, row)
-            else:
-                yield _verdict_line(name, row)
-        async for line in _checked_lines(checks):
-            yield line
+        jobs = self.jobs.begin(reservation, [one.work for one in items.values()], max_attempts)
+        ended: asyncio.Queue[asyncio.Task[bytes]] = asyncio.Queue()
+        tasks = {
+            asyncio.create_task(self._line(name, one, job, batch))
+            for (name, one), job in zip(items.items(), jobs, strict=True)
+        }
+        for task in tasks:
+            task.add_done_callback(ended.put_nowait)
+        try:
+            while tasks:
+                try:
+                    async with asyncio.timeout(protocol.ALIVE_SECONDS):
+                        task = await ended.get()
+                except TimeoutError:
+                    yield b"\n"
+                    continue
+                tasks.discard(task)
+                if line := task.result():
+                    yield line
+        finally:  # the client may have left
+            for task in tasks:
+                task.cancel()
 
     async def verdict_of(self, batch: ParsedBatch, is_gone: Callable[[], Awaitable[bool]]) -> dict[str, Any]:
         """Return the verdict of a batch's item; RequestRefusedError if ``is_gone`` (polled) or if the service stops."""
-        reservation = self.jobs.reserve(1, batch.mode)
-        try:
+        with self.jobs.reserved(1, batch.mode) as reservation:
             async with aclosing(self.lines(reservation, batch)) as lines:
                 async for line in lines:
                     if line.strip():
@@ -326,8 +299,6 @@ class Service:
                         return found
                     if await is_gone():
                         break
-        finally:
-            self.jobs.release(reservation)
         raise stopping()
 
     def close(self) -> None:
@@ -346,6 +317,23 @@ class Service:
             name: one._replace(work=replace(one.work, **start)) if one.request.preload is None else one
             for (name, one), start in zip(items.items(), starts, strict=True)
         }
+
+    async def _line(self, name: str, parsed: ParsedItem, job: Job, batch: ParsedBatch) -> bytes:
+        """Return the result of an item, once it has ended and its pass is checked; empty if it was withdrawn."""
+        outcome = await asyncio.shield(job.done)
+        if outcome is None:
+            return b""
+        if batch.request.detail == "outcome":
+            return protocol.line({"id": name, "outcome": asdict(outcome)})
+        row = self._verdict(parsed.work, outcome, job.attempts)
+        passed = row["status"] == "pass"
+        row["integrity"] = UNCHECKED if passed else None
+        if passed and parsed.request.reference is not None:
+            loop = asyncio.get_running_loop()
+            check = await loop.run_in_executor(self._checking, self._check, parsed, batch.mode)
+            row = applied({"": row}, {"": check})[""]
+        row |= {"pass_share": pass_share(row)}
+        return protocol.line({"id": name, "verdict": {column: row[column] for column in protocol.Verdict.model_fields}})
 
     def _verdict(self, item: WorkItem, outcome: Outcome, attempts: int = 1) -> dict[str, Any]:
         return verdict(item, outcome, backend="local", environment_sha=self._environment_sha, attempts=attempts)
@@ -373,19 +361,3 @@ class Service:
         reference = Reference(task, item_of, stub_program(f"def {entry_point}(*args, **kwargs):"))
         [finding] = check_passes([Pass(item, reference)], self._contradictions, execute).values()
         return finding
-
-
-def _verdict_line(name: str, row: dict[str, Any]) -> bytes:
-    row = row | {"pass_share": pass_share(row)}
-    return protocol.line({"id": name, "verdict": {column: row[column] for column in protocol.Verdict.model_fields}})
-
-
-async def _checked_lines(checks: dict[asyncio.Future[CheckResult], tuple[str, dict[str, Any]]]) -> AsyncIterator[bytes]:
-    """Yield the verdicts of passes when their checks end; a blank line is a sign of life."""
-    while checks:
-        ended, _ = await asyncio.wait(checks, timeout=protocol.ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        for check in ended:
-            name, row = checks.pop(check)
-            yield _verdict_line(name, applied({"": row}, {"": check.result()})[""])
-        if not ended:
-            yield b"\n"

@@ -5,17 +5,19 @@ python -m bigcodeflow.serving.space --environment bigcodebench --port 7860
 
 import argparse
 import base64
-import binascii
 import hmac
 import logging
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.security.utils import get_authorization_scheme_param
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -108,30 +110,26 @@ class Gate:
             await PlainTextResponse(status.phrase, status, headers)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> HTTPStatus | None:
-        headers = dict(scope["headers"])
-        if self._key and not hmac.compare_digest(_sent_key(headers.get(b"authorization", b"")), self._key):
+        headers = Headers(scope=scope)
+        if self._key and not hmac.compare_digest(_sent_key(headers.get("authorization", "")), self._key):
             return HTTPStatus.UNAUTHORIZED
-        host, origin = (headers.get(name, b"").decode("latin-1") for name in (b"host", b"origin"))
+        host, origin = headers.get("host", ""), headers.get("origin", "")
         if (not self._key and not is_own_name(host)) or (origin and not is_same_site(origin, host)):
             return HTTPStatus.FORBIDDEN
         if scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             return None
-        length = headers.get(b"content-length", b"")
-        if not length.isdigit():
+        length = headers.get("content-length", "")
+        if not (length.isascii() and length.isdigit()):
             return HTTPStatus.LENGTH_REQUIRED
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if int(length) > self._most_bytes else None
 
 
-def _sent_key(authorization: bytes) -> bytes:
-    scheme, _, password = authorization.strip().partition(b" ")
-    if scheme.lower() == b"bearer":
-        return password.strip()
-    if scheme.lower() != b"basic":
-        return b""
-    try:
-        return base64.b64decode(password, validate=True).partition(b":")[2]
-    except binascii.Error:
-        return b""
+def _sent_key(authorization: str) -> bytes:
+    scheme, given = get_authorization_scheme_param(authorization)
+    if scheme.lower() == "basic":
+        with suppress(ValueError):  # no base64
+            return base64.b64decode(given, validate=True).partition(b":")[2]
+    return given.encode("latin-1") if scheme.lower() == "bearer" else b""
 
 
 def require_key_or_loopback(settings: SpaceSettings) -> None:
@@ -148,14 +146,14 @@ def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
     os.environ.update(_QUIET)
     import gradio
 
-    from bigcodeflow.serving.space_page import Evaluations, add_page, add_predict, fitting_dataset
+    from bigcodeflow.serving.space_page import Evaluations, accept_only_uploads, add_page, add_predict
 
-    environment = service.pool.environment
     own_service = {"url": settings.url, "key_variable": settings.key_variable, "concurrency": service.pool.slots}
-    evaluations = Evaluations(environment.name, settings.store, own_service)
+    evaluations = Evaluations(service.pool.environment, settings.store, own_service)
     with gradio.Blocks(title="bigcodeflow", analytics_enabled=False, delete_cache=(3600, 86_400)) as blocks:
-        add_page(evaluations, environment)
-        add_predict(evaluations, fitting_dataset(environment))
+        add_page(evaluations)
+        add_predict(evaluations)
+    accept_only_uploads(blocks)
     # Gradio's queue has this number of places, one for each event that is being answered.
     blocks.max_threads = 256
     blocks.queue(max_size=settings.queue, api_open=False)

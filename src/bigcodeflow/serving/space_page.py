@@ -8,29 +8,30 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
+from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gradio
-import pyarrow as pa
+from gradio import events
 from gradio.utils import get_upload_folder
+from rich.console import Console
 
 from bigcodeflow import results
-from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.config import load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
-from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
+from bigcodeflow.core.progress import Progress, StageProgress
 from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.remote.original_space import SpaceQuestion
-from bigcodeflow.recording import perform_and_record
+from bigcodeflow.recording import FinishedRun, perform_and_record
 from bigcodeflow.store import ArtifactRef
 
 #: Most rows that a browser can scroll through; verdicts.parquet has all rows.
 _MAX_ROWS = 2000
+_COLUMNS = ["task_id", "sample_index", "status", "failure_kind", "tests", "wall_seconds"]
 _ABOUT = """# bigcodeflow
 Judges sample files of BigCodeBench: upload one, say what it answers, and take the results home. Programs run in this
 machine's sandboxes, in the environment {name} (sha {sha})."""
@@ -40,38 +41,27 @@ DATASETS = ("starter", "bigcode/bigcodebench")
 
 #: Outputs of the page: progress, summary, table, files.
 _Shown = tuple[Any, Any, Any, Any]
-
-
-class EvaluationResult(NamedTuple):
-    """Scores, verdicts and result files of one evaluation."""
-
-    summary: str
-    verdicts: pa.Table
-    files: tuple[Path, ...]
-    """Paths of *_eval_results.json, *_pass_at_k.json, verdicts.parquet and metrics.parquet."""
+_Move = Callable[[str | Path | None], Awaitable[str | None]]
 
 
 class RunProgress:
-    """Progress of an evaluation: a listener of its stages, written by the evaluation's thread and read by the page."""
+    """Stages of an evaluation: a listener that the evaluation's thread calls, and that the page reads."""
 
     def __init__(self) -> None:
-        self.stages: dict[str, str] = {}  # state by title
+        self._stages: dict[str, StageProgress] = {}
 
     def begin(self, title: str) -> Progress:
         """Note that a stage begins, and return its progress callback."""
-        self.stages[title] = "begins"
-
-        state = StageProgress(title)
-
-        def move(finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
-            state.update(finished, total, note, status)
-            self.stages[title] = f"{finished:,} of {total:,}" + (f" ({state.remark})" if state.remark else "")
-
-        return move
+        self._stages[title] = state = StageProgress(title)
+        return state.update
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
         """Note that a stage's artifact is complete."""
-        self.stages[title] = f"{ref.rows:,} rows" + (", known before" if reused else "")
+        self.begin(title)(ref.rows, ref.rows, "known before" if reused else "")
+
+    def __str__(self) -> str:
+        lines = [f"- {state.line}" for state in list(self._stages.values())]
+        return "\n".join(lines) or "Begins as soon as the evaluation before it has ended."
 
 
 class Evaluations:
@@ -80,24 +70,24 @@ class Evaluations:
     ``store`` keeps artifacts; ``service`` is ``execution.service`` of the space itself, so that all share its cores.
     """
 
-    def __init__(self, environment: str, store: str, service: Mapping[str, Any]) -> None:
-        self._environment, self._store, self._service = environment, store, dict(service)
+    def __init__(self, environment: InstalledEnvironment, store: str, service: Mapping[str, Any]) -> None:
+        self.environment, self._store, self._service = environment, store, dict(service)
+        self.dataset = "starter" if environment.name == "starter" else "bigcode/bigcodebench"
         self._pool = ThreadPoolExecutor(1, "evaluate")
 
     @contextmanager
     def begun(
         self,
-        samples: Path,
+        upload: str,
         dataset: Mapping[str, str],
         progress: RunProgress,
         *,
         calibrated: bool,
         k: Sequence[int] = (1, 5, 10),
         limits: Mapping[str, int] | None = None,
-    ) -> Iterator["Future[EvaluationResult]"]:
+    ) -> Iterator["Future[FinishedRun]"]:
         """Queue an evaluation, which begins when the previous one has ended; its files exist until the block ends."""
-        if dataset["source"] not in DATASETS:
-            raise ConfigError(f"dataset {dataset['source']!r} is none of {', '.join(DATASETS)}")
+        samples = uploaded(upload)
         given: dict[str, Any] = {
             "name": re.sub(r"[^\w.\-+]", "-", samples.name.partition(".jsonl")[0])[:120] or "space",
             "store": self._store,
@@ -107,41 +97,37 @@ class Evaluations:
             "execution": {
                 "backend": "gradio",
                 "service": self._service,
-                "environment": self._environment,
+                "environment": self.environment.name,
                 "variants": ["calibrated" if calibrated else "raw"],
                 "limits": dict(limits or {}),
             },
             "aggregation": {"k": list(k)},
         }
-        config = load_settings(given, "space")
-        folder = Path(tempfile.mkdtemp(prefix="bigcodeflow-space-"))
-        running = self._pool.submit(_evaluate, config.model_copy(update={"out": str(folder)}), progress)
         try:
-            yield running
-        finally:  # delete later if the client left: then the evaluation still writes to the folder
-            running.add_done_callback(lambda _: shutil.rmtree(folder, ignore_errors=True))
+            if dataset["source"] not in DATASETS:
+                raise ConfigError(f"dataset {dataset['source']!r} is none of {', '.join(DATASETS)}")
+            config = load_settings(given, "space")
+            folder = Path(tempfile.mkdtemp(prefix="bigcodeflow-space-"))
+            running = self._pool.submit(perform_and_record, config.model_copy(update={"out": str(folder)}), progress)
+            try:
+                yield running
+            finally:  # delete later if the client left: then the evaluation still writes to the folder
+                running.add_done_callback(lambda _: shutil.rmtree(folder, ignore_errors=True))
+        except BigCodeFlowError as error:
+            reason = str(error).replace(f"{samples.parent}/", "")
+            raise gradio.Error(reason, print_exception=False, duration=None) from error
 
 
-def _evaluate(config: RunConfig, progress: RunProgress) -> EvaluationResult:
-    from rich.console import Console
-
-    _, store, artifacts, outputs = perform_and_record(config, progress)
-    failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
-    console = Console(file=StringIO(), width=100, no_color=True)
-    with console.capture() as summary:
-        console.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=config.name))
-    return EvaluationResult(summary.get(), store.read(artifacts.execution), outputs.files)
-
-
-def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> None:
+def add_page(evaluations: Evaluations) -> None:
     """Add the page to the current blocks."""
+    environment = evaluations.environment
     gradio.Markdown(_ABOUT.format(name=environment.name, sha=environment.environment_sha[:12]))
     with gradio.Row():
         with gradio.Column(scale=1):
             # In the order of _evaluation's parameters.
             choices = [
-                upload_field("Samples (JSONL or JSONL.gz)", file_types=[".jsonl", ".gz"]),
-                gradio.Dropdown(list(DATASETS), value=fitting_dataset(environment), label="Tasks"),
+                gradio.File(label="Samples (JSONL or JSONL.gz)", type="filepath", file_types=[".jsonl", ".gz"]),
+                gradio.Dropdown(list(DATASETS), value=evaluations.dataset, label="Tasks"),
                 gradio.Dropdown([environment.name], value=environment.name, label="Environment"),
                 gradio.Radio(["complete", "instruct"], value="complete", label="Split"),
                 gradio.Radio(["full", "hard"], value="full", label="Subset"),
@@ -157,17 +143,14 @@ def add_page(evaluations: Evaluations, environment: InstalledEnvironment) -> Non
                 gradio.Dataframe(headers=headers, label="Verdicts", interactive=False, max_height=420),
                 gradio.Files(label="Results: JSON in the original's formats, and Parquet", interactive=False),
             ]
-
-    async def evaluate(*chosen: Any) -> AsyncIterator[_Shown]:
-        async for one in _evaluation(evaluations, *chosen):
-            yield one
-
-    begin.click(evaluate, choices, shown, api_visibility="private", concurrency_limit=8, show_progress_on=shown[2])
-
-
-def fitting_dataset(environment: InstalledEnvironment) -> str:
-    """Return the data set for which an environment is made."""
-    return "starter" if environment.name == "starter" else "bigcode/bigcodebench"
+    begin.click(
+        partial(_evaluation, evaluations),
+        choices,
+        shown,
+        api_visibility="private",
+        concurrency_limit=8,
+        show_progress_on=shown[2],
+    )
 
 
 async def _evaluation(evaluations: Evaluations, samples: str | None, *chosen: Any) -> AsyncIterator[_Shown]:
@@ -176,109 +159,84 @@ async def _evaluation(evaluations: Evaluations, samples: str | None, *chosen: An
         raise gradio.Error("choose a sample file first", print_exception=False)
     source, _, split, subset, ids, calibrated = chosen
     dataset = {"source": source, "split": split, "subset": subset, "ids": ids.strip()}
-    progress, file = RunProgress(), uploaded(samples)
-    try:
-        with evaluations.begun(file, dataset, progress, calibrated=calibrated) as begun:
-            running = asyncio.wrap_future(begun)
-            while not running.done():
-                yield _progress_text(progress), "", None, None
-                await asyncio.wait([running], timeout=0.5)
-            done = running.result()
-            files = [str(path) for path in done.files]
-            yield _progress_text(progress), f"```text\n{done.summary}\n```", _rows(done.verdicts), files
-    except BigCodeFlowError as error:
-        reason = str(error).replace(f"{file.parent}/", "")
-        raise gradio.Error(reason, print_exception=False, duration=None) from error
+    progress = RunProgress()
+    with evaluations.begun(samples, dataset, progress, calibrated=calibrated) as begun:
+        running = asyncio.wrap_future(begun)
+        while not running.done():
+            yield str(progress), "", None, None
+            await asyncio.wait([running], timeout=0.5)
+        yield str(progress), *await asyncio.to_thread(_results, running.result())
 
 
-def _progress_text(progress: RunProgress) -> str:
-    lines = [f"- **{title}**: {text}" for title, text in list(progress.stages.items())]
-    return "\n".join(lines) or "Begins as soon as the evaluation before it has ended."
-
-
-def _rows(verdicts: pa.Table) -> list[list[Any]]:
-    """Return the rows of the page's table, failed samples first, at most `_MAX_ROWS`."""
-    columns = ["task_id", "sample_index", "status", "failure_kind", "tests", "wall_seconds"]
-    rows = sorted(verdicts.select(columns).to_pylist(), key=lambda row: row["status"] == "pass")[:_MAX_ROWS]
+def _results(run: FinishedRun) -> tuple[str, list[list[Any]], list[str]]:
+    """Return the scores as the command line prints them, rows of verdicts, failed samples first, and the files."""
+    store, artifacts = run.store, run.artifacts
+    failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
+    console = Console(file=StringIO(), width=100, no_color=True)
+    with console.capture() as printed:
+        metrics = store.read(artifacts.aggregation)
+        console.print(results.render_summary(metrics, failures=failures, title=run.config.name))
+    verdicts = store.read(artifacts.execution, _COLUMNS).select(_COLUMNS).to_pylist()
+    rows = sorted(verdicts, key=lambda row: row["status"] == "pass")[:_MAX_ROWS]
     for row in rows:
         passed = sum(test["outcome"] == "pass" for test in row["tests"])
         row |= {"tests": f"{passed} of {len(row['tests'])}", "wall_seconds": round(row["wall_seconds"], 2)}
-    return [list(row.values()) for row in rows]
+    files = [str(path) for path in run.outputs.files]
+    return f"```text\n{printed.get()}\n```", [list(row.values()) for row in rows], files
 
 
-def add_predict(evaluations: Evaluations, dataset: str) -> None:
+def add_predict(evaluations: Evaluations) -> None:
     """Add the endpoint of ``bigcodebench.evaluate --execution gradio`` to the current blocks."""
 
-    # Gradio takes parameter names from the function; clients of the original use these names.
+    # Gradio takes names, types and defaults from the function; clients of the original use these names.
     async def predict(  # noqa: PLR0917
-        split: str,
-        subset: str,
-        samples: str | None,
-        pass_k: str,
-        parallel: float,  # noqa: ARG001 - the space decides how much runs at once
-        min_time_limit: float,  # noqa: ARG001 - below what every sample has
-        max_as_limit: float,
-        max_data_limit: float,  # noqa: ARG001 - the same as the address space's
-        max_stack_limit: float,  # noqa: ARG001 - that of the sandbox
-        calibrated: bool,  # noqa: FBT001
-        check_gt_only: bool,  # noqa: FBT001
-        no_gt: bool,  # noqa: ARG001, FBT001 - they are known, or are executed once
-        selective_evaluate: str,
-    ) -> tuple[Any, Any]:
+        split: str = "complete",
+        subset: str = "hard",
+        samples: dict[str, Any] | None = None,
+        pass_k: str = "1,5,10",  # noqa: S107 - no password
+        parallel: float = -1,  # noqa: ARG001 - the space decides how much runs at once
+        min_time_limit: float = 1,  # noqa: ARG001 - below what every sample has
+        max_as_limit: float = 30 * 1024,
+        max_data_limit: float = 30 * 1024,  # noqa: ARG001 - the same as the address space's
+        max_stack_limit: float = 10,  # noqa: ARG001 - that of the sandbox
+        calibrated: bool = True,  # noqa: FBT001, FBT002
+        check_gt_only: bool = False,  # noqa: FBT001, FBT002
+        no_gt: bool = False,  # noqa: ARG001, FBT001, FBT002 - they are known, or are executed once
+        selective_evaluate: str = "",
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         if not samples or check_gt_only:
             raise gradio.Error("give a sample file; ground truths alone are not checked here", print_exception=False)
         if not re.fullmatch(r"\s*\d{1,4}(\s*,\s*\d{1,4})*\s*", str(pass_k)):
             raise gradio.Error(f"pass_k {pass_k!r} is no list of numbers such as 1,5,10", print_exception=False)
-        view = {"source": dataset, "split": split, "subset": subset, "ids": selective_evaluate or ""}
+        view = {"source": evaluations.dataset, "split": split, "subset": subset, "ids": selective_evaluate or ""}
         k = [int(part) for part in str(pass_k).split(",")]
         limits = {"address_space_mib": int(max_as_limit)}
-        try:
-            with evaluations.begun(
-                uploaded(samples), view, RunProgress(), calibrated=calibrated, k=k, limits=limits
-            ) as begun:
-                files = (await asyncio.wrap_future(begun)).files
-                eval_results, pass_at_k = (
-                    next(json.loads(file.read_text(encoding="utf-8")) for file in files if file.name.endswith(ending))
-                    for ending in ("_eval_results.json", "_pass_at_k.json")
-                )
-        except BigCodeFlowError as error:
-            raise gradio.Error(str(error), print_exception=False) from error
+        progress, upload = RunProgress(), str(samples.get("path", ""))
+        with evaluations.begun(upload, view, progress, calibrated=calibrated, k=k, limits=limits) as begun:
+            files = (await asyncio.wrap_future(begun)).outputs.files
+            eval_results, pass_at_k = (
+                next(json.loads(file.read_text(encoding="utf-8")) for file in files if file.name.endswith(ending))
+                for ending in ("_eval_results.json", "_pass_at_k.json")
+            )
         return eval_results, pass_at_k
 
-    with gradio.Row(visible=False):
-        inputs = [_input(name, value) for name, value in asdict(SpaceQuestion(subset="hard")).items()]
-        inputs.insert(2, upload_field("samples"))  # where the original has it
-        answers = [gradio.JSON(label="results"), gradio.JSON(label="pass_at_k")]
-        gradio.Button("predict").click(
-            predict,
-            inputs,
-            answers,
-            api_name="predict",
-            api_description="Evaluate a sample file as the original's evaluator does; returns both of its files.",
-            concurrency_limit=8,
-        )
+    description = "Evaluate a sample file as the original's evaluator does; returns both of its files."
+    events.api(predict, api_name="predict", api_description=description, concurrency_limit=8)
 
 
-def _input(name: str, value: Any) -> Any:
-    if isinstance(value, bool):
-        return gradio.Checkbox(value=value, label=name)
-    return gradio.Textbox(value, label=name) if isinstance(value, str) else gradio.Number(value, label=name)
+def accept_only_uploads(blocks: gradio.Blocks) -> None:
+    """Let calls of the functions of blocks name uploaded files only, in whichever of their parameters.
 
-
-def upload_field(label: str, **options: Any) -> gradio.File:
-    """Make a field for one file that accepts only uploaded files.
-
-    Before Gradio handles a call, it copies the file that the call names into its upload folder: any file that this
+    Before Gradio handles a call, it copies each file that the call names into its upload folder: any file that this
     process can read, or the content of a URL. For a mounted app it does not check the path, so it is checked here.
     """
-    field = gradio.File(label=label, type="filepath", **options)
-    move = field.async_move_resource_to_block_cache
+    for field in (field for function in blocks.fns.values() for field in function.inputs):
+        move = field.async_move_resource_to_block_cache
 
-    async def move_uploaded(path: str | Path | None) -> str | None:
-        return await move(path and uploaded(path))
+        async def move_uploaded(path: str | Path | None, move: _Move = move) -> str | None:
+            return await move(path and uploaded(path))
 
-    field.async_move_resource_to_block_cache = move_uploaded  # type: ignore[method-assign, assignment]
-    return field
+        field.async_move_resource_to_block_cache = move_uploaded  # type: ignore[method-assign, assignment]
 
 
 def uploaded(path: str | Path) -> Path:

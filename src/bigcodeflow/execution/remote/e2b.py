@@ -11,19 +11,20 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import cast
 
 import e2b
 import httpx
 from connectrpc.errors import ConnectError
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import stop_after_attempt, wait_random_exponential
 
 from bigcodeflow.config import E2BConfig, ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError, SandboxUnavailableError
 from bigcodeflow.environments import RemoteEnvironment
 from bigcodeflow.environments.images import TemplateRecord, read_record, template_name, write_record
 from bigcodeflow.execution.backend_registry import BackendSpec, OnLong
-from bigcodeflow.execution.remote.backend import RemoteBackend
+from bigcodeflow.execution.remote.backend import RemoteBackend, repeated
 from bigcodeflow.execution.remote.transports import (
     Connection,
     HostLostError,
@@ -63,11 +64,11 @@ SDK_ERRORS = (
 _FORBIDDEN, _ABSENT, _BAD_REQUEST = 403, 404, 400
 #: Repeats a call to a sandbox while E2B limits the rate; the SDK does this only for calls to the control plane. After
 #: 429 nothing was done; after any other failure this is unknown, and a second call might do the same twice.
-_repeat_rate_limited = Retrying(
-    retry=retry_if_exception_type(e2b.RateLimitException),
+_repeat_rate_limited = partial(
+    repeated,
+    after=e2b.RateLimitException,
     wait=wait_random_exponential(multiplier=0.5, max=4.0),
     stop=stop_after_attempt(8),
-    reraise=True,
 )
 
 

@@ -27,7 +27,7 @@ from bigcodeflow.core.listening import is_loopback
 from bigcodeflow.execution.backends.base import Outcome
 from bigcodeflow.execution.items import code_version
 from bigcodeflow.execution.remote import protocol
-from bigcodeflow.execution.remote.transports import whole_lines
+from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError, whole_lines
 
 _CONNECT_SECONDS = 10.0
 #: A service gives a sign of life every 5 s, once it has begun to answer.
@@ -38,61 +38,48 @@ _MAX_RESPONSE_BYTES = 256 << 20
 #: Name of the only item of each batch.
 _ITEM = "item"
 
-_UNREACHABLE = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 #: Commands that start a service, for messages.
 _COMMANDS = {"http": "bigcodeflow serve", "gradio": "python -m bigcodeflow.serving.space"}
-_RAISE_TIMEOUT = "raise execution.service.timeout_seconds, or give the service more cores"
 
 
-class ServiceCallError(ExecutionError):
-    """A call without a usable response; ``remedy`` says what the user can do about it."""
-
-    remedy = ""
-
-    def __init__(self, message: str, after_seconds: float | None = None) -> None:
-        super().__init__(message)
-        self.after_seconds = after_seconds
-        """The service's Retry-After, if it sent one."""
-
-
-class ServiceBusyError(ServiceCallError):
+class ServiceBusyError(HostLostError):
     """The service has no room now."""
 
-    remedy = _RAISE_TIMEOUT
 
-
-class ServiceUnreachableError(ServiceCallError):
+class ServiceUnreachableError(HostLostError):
     """No response from the address: the service is down, hangs, or is being started again."""
 
-    remedy = "start it with `{command}`, or correct execution.service.url"
+
+class NotJudgedError(ServiceUnreachableError):
+    """The service, or a gateway to it, could not judge the program (504)."""
 
 
-class BrokenResponseError(ServiceCallError):
+class BrokenResponseError(HostLostError):
     """The response broke off, or makes no sense."""
 
-    remedy = "look at the service's log, and run the same again"
 
-
-class CallRefusedError(ServiceCallError):
-    """The service will not do this, however often it is asked; its message says what to do."""
-
-
-class NotAServiceError(CallRefusedError):
+class NotAServiceError(HostRefusedError):
     """The address answers, but is no service of bigcodeflow."""
 
-    remedy = "see that execution.service.url names a service of bigcodeflow 0.2.0 or newer"
 
-
-class KeyRejectedError(CallRefusedError):
+class KeyRejectedError(HostRefusedError):
     """The key is wrong or missing."""
 
-    remedy = "set {key_variable} to its key"
 
-
-class DeadlinePassedError(ServiceCallError):
+class DeadlinePassedError(HostRefusedError):
     """The caller's deadline has passed."""
 
-    remedy = _RAISE_TIMEOUT
+
+_RAISE_TIMEOUT = "raise execution.service.timeout_seconds, or give the service more cores"
+#: What the user can do about an error; the message of any other refusal says it itself.
+_REMEDIES: dict[type[ExecutionError], str] = {
+    ServiceBusyError: _RAISE_TIMEOUT,
+    DeadlinePassedError: _RAISE_TIMEOUT,
+    ServiceUnreachableError: "start it with `{command}`, or correct execution.service.url",
+    BrokenResponseError: "look at the service's log, and run the same again",
+    NotAServiceError: "see that execution.service.url names a service of bigcodeflow 0.2.0 or newer",
+    KeyRejectedError: "set {key_variable} to its key",
+}
 
 
 class ServiceClient:
@@ -139,24 +126,30 @@ class ServiceClient:
             return protocol.Info.model_validate(response)
         except KeyRejectedError as error:
             raise ConfigError(self.explained(error)) from None
-        except ServiceCallError as error:
+        except (HostLostError, HostRefusedError) as error:
             raise SandboxUnavailableError(self.explained(error)) from None
         except ValidationError:
             other_program = NotAServiceError("what answers there is another program")
             raise SandboxUnavailableError(self.explained(other_program)) from None
 
-    def explained(self, error: ServiceCallError) -> str:
+    def explained(self, error: ExecutionError) -> str:
         """Return the error's text with the service's address and the remedy."""
         service = self._config.service
-        remedy = error.remedy.format(command=_COMMANDS[self._config.backend], key_variable=service.key_variable)
+        remedy = next((text for kind, text in _REMEDIES.items() if isinstance(error, kind)), "").format(
+            command=_COMMANDS[self._config.backend], key_variable=service.key_variable
+        )
         return ": ".join(filter(None, (f"the service at {service.url}", str(error), remedy)))
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the service's answer to a ``protocol.PrepareRequest``, or raise ServiceCallError."""
+        """Return the service's answer to a ``protocol.PrepareRequest``."""
         return self._object("POST", "/v1/prepare", protocol.line(request), _PREPARE_SECONDS)
 
+    def submit(self, content: bytes, seconds: float) -> dict[str, Any]:
+        """Return the service's answer to a body of /submit, for which it may take ``seconds``."""
+        return self._object("POST", "/submit", content, seconds)
+
     def execute(self, batch: dict[str, Any], item: dict[str, Any], deadline: float) -> Outcome:
-        """Return the outcome of one item before ``deadline`` (``time.monotonic``), or raise ServiceCallError."""
+        """Return the outcome of one item before ``deadline``, a time of ``time.monotonic``."""
         content = protocol.line(batch | {"items": [item | {"id": _ITEM}], "detail": "outcome"})
         patience_seconds = min(_SILENCE_SECONDS, max(0.1, deadline - time.monotonic()))
         outcome: Outcome | None = None
@@ -183,10 +176,7 @@ class ServiceClient:
 
     def _object(self, method: str, path: str, content: bytes | None, seconds: float) -> dict[str, Any]:
         with self._response(method, path, content, seconds) as response:
-            value = _json_of(b"".join(self._chunks(response)))
-        if not isinstance(value, dict):
-            raise BrokenResponseError("it does not answer as a service of bigcodeflow does")
-        return value
+            return _object_of(b"".join(self._chunks(response)))
 
     @contextmanager
     def _response(self, method: str, path: str, content: bytes | None, seconds: float) -> Iterator[httpx2.Response]:
@@ -195,7 +185,7 @@ class ServiceClient:
         headers = {"Content-Type": "application/json"} if content else {}
         with self._lock:
             if self._closing:
-                raise CallRefusedError("it is not asked any more, as the run ends")
+                raise HostRefusedError("it is not asked any more, as the run ends")
             self._open_calls += 1
         try:
             with self._client.stream(method, path, content=content, headers=headers, timeout=timeout) as response:
@@ -222,29 +212,30 @@ class ServiceClient:
             if time.monotonic() > deadline:
                 raise DeadlinePassedError("it did not end the item in time")
             if self._closing:
-                raise CallRefusedError("it is not asked any more, as the run ends")
+                raise HostRefusedError("it is not asked any more, as the run ends")
 
-    def _status_error(self, response: httpx2.Response) -> ServiceCallError:
+    def _status_error(self, response: httpx2.Response) -> ExecutionError:
         """Return the error that a status other than 200 means."""
         status = response.status_code
         try:
-            value = _json_of(b"".join(self._chunks(response)))
-        except (ServiceCallError, httpx2.HTTPError):
-            value = None  # the answer is not from a service
-        details = value.get("detail") if isinstance(value, dict) else None
+            details = _object_of(b"".join(self._chunks(response))).get("detail")
+        except (HostLostError, HostRefusedError, httpx2.HTTPError):
+            details = None  # the answer is not from a service
         details = [str(line) for line in details] if isinstance(details, list) else []
         after_seconds = _retry_after(response.headers.get("retry-after", ""))
         reason = f"it answers {status} {response.reason_phrase}".strip()
         reason = ": ".join(filter(None, (reason, "; ".join(details))))[:500]
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             return ServiceBusyError(reason, after_seconds)
-        if status in _UNREACHABLE:
+        if status == HTTPStatus.GATEWAY_TIMEOUT:
+            return NotJudgedError(reason, after_seconds)
+        if status in {HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE}:
             return ServiceUnreachableError(reason, after_seconds)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:
             return BrokenResponseError(reason, after_seconds)
         if status == HTTPStatus.UNAUTHORIZED:
             return KeyRejectedError(reason)
-        return CallRefusedError(reason) if details and status != HTTPStatus.NOT_FOUND else NotAServiceError(reason)
+        return HostRefusedError(reason) if details and status != HTTPStatus.NOT_FOUND else NotAServiceError(reason)
 
 
 def _space_of_hub(name: str, address: str) -> tuple[str, str]:
@@ -273,8 +264,8 @@ def _retry_after(header: str) -> float | None:
 
 
 def _outcome_of(line: bytes) -> Outcome:
-    value = _json_of(line)
-    if not isinstance(value, dict) or value.get("id") != _ITEM:
+    value = _object_of(line)
+    if value.get("id") != _ITEM:
         raise BrokenResponseError("it answers something else than it was asked")
     try:
         return protocol.parse_outcome(value.get("outcome"))
@@ -282,8 +273,11 @@ def _outcome_of(line: bytes) -> Outcome:
         raise BrokenResponseError(str(error)) from None
 
 
-def _json_of(text: bytes) -> Any:
+def _object_of(text: bytes) -> dict[str, Any]:
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         raise BrokenResponseError(f"it answers {text[:80]!r}, which is no JSON") from None
+    if not isinstance(value, dict):
+        raise BrokenResponseError("it does not answer as a service of bigcodeflow does")
+    return value

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
-from tenacity import RetryCallState, Retrying, before_sleep_log, retry_if_exception_type, wait_fixed
+from tenacity import wait_fixed
 
 from bigcodeflow.config import ServiceConfig, Split, Subset
 from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError, error_message
+from bigcodeflow.execution.remote.backend import Patience, repeated
 from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
 from bigcodeflow.store import write_atomically
 
@@ -31,8 +32,6 @@ from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 from gradio_client.exceptions import AppError, AuthenticationError  # type: ignore[import-untyped]
 from gradio_client.utils import QueueError, TooManyRequestsError  # type: ignore[import-untyped]
 from huggingface_hub.errors import HfHubHTTPError
-
-logger = logging.getLogger(__name__)
 
 _ENDPOINT = "/predict"
 _MAX_LOSSES = 3
@@ -112,22 +111,14 @@ def results_of_space(
 
 def _ask_with_retries(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tuple[Any, Any]:
     """Return the space's answer; retry a lost space a few times, and a busy space until the deadline."""
-    deadline, losses = time.monotonic() + service.timeout_seconds, 0
-
-    def gives_up(state: RetryCallState) -> bool:
-        nonlocal losses
-        losses += not isinstance(state.outcome and state.outcome.exception(), SpaceBusyError)
-        return losses >= _MAX_LOSSES or time.monotonic() + state.upcoming_sleep > deadline
-
-    repeat = Retrying(
-        retry=retry_if_exception_type(HostLostError),
-        wait=wait_fixed(_SECONDS_BETWEEN_ATTEMPTS),
-        stop=gives_up,
-        before_sleep=before_sleep_log(logger, logging.WARNING),
-        reraise=True,
-    )
+    deadline = time.monotonic() + service.timeout_seconds
     try:
-        return repeat(lambda: _ask(service, samples, question, deadline))
+        return repeated(
+            lambda: _ask(service, samples, question, deadline),
+            stop=Patience(deadline, _MAX_LOSSES, lambda error: not isinstance(error, SpaceBusyError)),
+            wait=wait_fixed(_SECONDS_BETWEEN_ATTEMPTS),
+            level=logging.WARNING,
+        )
     except HostRefusedError as error:
         raise ExecutionError(str(error)) from error
     except HostLostError as error:

@@ -305,21 +305,13 @@ def item_fields(item: WorkItem, *, name: str, key: str = "") -> dict[str, Any]:
 
 def work_item_of(item: Item, default_seconds: float) -> WorkItem:
     """Return the work item that a client's item describes; take the fields for its verdict as the client sent them."""
+    sent = {field: getattr(item, field) for field in _SENT}
+    sent |= {"preload": tuple(item.preload or ()), "zygote": tuple(item.zygote or ())}
     return WorkItem(
         verdict_key="",
-        program=item.program,
-        test=item.test,
         expected_tests=tuple(item.expected_tests or ()),
-        time_seconds=item.time_seconds or default_seconds,
         missing_imports=frozenset(item.task_modules or ()),
-        expected_memory_mib=item.expected_memory_mib,
-        long_after_seconds=item.long_after_seconds,
-        preload=tuple(item.preload or ()),
-        zygote=tuple(item.zygote or ()),
-        stop_after=item.stop_after,
-        separate=item.separate,
-        fail_fast=item.fail_fast,
-        from_memory=item.from_memory,
+        **sent | {"time_seconds": item.time_seconds or default_seconds},
     )
 
 

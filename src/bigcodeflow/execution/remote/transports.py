@@ -25,11 +25,16 @@ _PREPARE_SECONDS = 1800.0
 
 
 class HostLostError(ExecutionError):
-    """A host cannot be reached, or was lost; another host may do the same work."""
+    """A host or service cannot be reached, has no room, or was lost; another attempt may succeed."""
+
+    def __init__(self, message: str, after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.after_seconds = after_seconds
+        """The service's Retry-After, if it sent one."""
 
 
 class HostRefusedError(ExecutionError):
-    """A host that will not do this work, however often it is asked."""
+    """A host or service that will not do this work, however often it is asked."""
 
 
 class Transport(Protocol):
