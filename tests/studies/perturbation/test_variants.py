@@ -9,10 +9,10 @@ import pytest
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.source_text import UnsafeError
 from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.studies.perturbation.data import other_data
 from bigcodeflow.studies.perturbation.docstrings import reworded
-from bigcodeflow.studies.perturbation.edits import UnsafeError
 from bigcodeflow.studies.perturbation.literals import other_literals
 from bigcodeflow.studies.perturbation.task_texts import TEXTS, TaskTexts
 from bigcodeflow.studies.perturbation.variants import KINDS, checked_kinds, original_of, variants_of

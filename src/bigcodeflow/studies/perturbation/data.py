@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from bigcodeflow.studies.perturbation.edits import Edit, Source, UnsafeError, Visitor, edited, tree_of
+from bigcodeflow.core.source_text import Edit, SourceText, UnsafeError, called_name, edited
 from bigcodeflow.studies.perturbation.literals import OPTIONS, some
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts
 
@@ -19,6 +19,8 @@ _PATH = re.compile(r"[\\/]")
 _NO_DATA = frozenset({"msg", "delta", "places", "rtol", "atol", "tol", "decimal", "err_msg", "timeout"})
 #: Number of arguments of an assertion before its message, if it is not two.
 _COMPARED = dict.fromkeys(("assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone"), 1)
+#: Source of literals by their places.
+_Places = dict[tuple[int, int], str]
 
 
 def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
@@ -31,17 +33,17 @@ def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     Raises:
         UnsafeError: the test has no word and no number that prompt and solution lack.
     """
-    tree, source = tree_of(texts.test), Source(texts.test)
+    source = SourceText(texts.test)
     finder = _Data(source, texts.entry_point)
-    finder.visit(tree)
+    finder.visit(source.tree)
     described = texts.complete_prompt + texts.instruct_prompt + texts.canonical_solution
-    if words := some(_free_words(finder, tree, described.lower()), chance):
-        chosen = {one: _like(one, chance, texts.test) for one in words}
-        return replace(texts, test=edited(texts.test, _replaced(finder.texts, chosen)))
-    if numbers := some(_free_numbers(finder, described), chance):
-        chosen = {one: _larger(one, chance) for one in numbers}
-        return replace(texts, test=edited(texts.test, _replaced(finder.numbers, chosen)))
-    raise UnsafeError("no word and no number is data of the test alone")
+    if words := some(_free_words(finder, source.tree, described.lower()), chance):
+        places, chosen = finder.texts, {one: _like(one, chance, texts.test) for one in words}
+    elif numbers := some(_free_numbers(finder, described), chance):
+        places, chosen = finder.numbers, {one: _larger(one, chance) for one in numbers}
+    else:
+        raise UnsafeError("no word and no number is data of the test alone")
+    return replace(texts, test=edited(texts.test, _replaced(places, chosen)))
 
 
 def _free_words(finder: "_Data", tree: ast.Module, described: str) -> list[str]:
@@ -64,37 +66,31 @@ def _free_numbers(finder: "_Data", described: str) -> list[str]:
     return sorted(one for one in numbers if not re.search(rf"(?<![\w.]){re.escape(one)}(?!\w|\.\d)", described))
 
 
-def _replaced(places: Mapping[int, str], chosen: Mapping[str, str]) -> list[Edit]:
+def _replaced(places: _Places, chosen: Mapping[str, str]) -> list[Edit]:
     words = "|".join(sorted(map(re.escape, chosen), key=len, reverse=True))
     pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)")
-    return [
-        Edit(start, start + len(text), pattern.sub(lambda match: chosen[match[0]], text))
-        for start, text in places.items()
-        if pattern.search(text)
-    ]
+    return [Edit(*place, pattern.sub(lambda match: chosen[match[0]], text)) for place, text in places.items()]
 
 
-class _Data(Visitor):
+class _Data(ast.NodeVisitor):
     """Collect literals that are data, with their places: no docstrings, no messages, and no names to patch."""
 
-    def __init__(self, source: Source, entry_point: str) -> None:
-        super().__init__(source)
-        self._entry_point, self._expected = entry_point, False
-        self.texts: dict[int, str] = {}
-        """Source of string literals, by the place where they begin."""
-        self.numbers: dict[int, str] = {}
+    def __init__(self, source: SourceText, entry_point: str) -> None:
+        self._source, self._entry_point, self._expected = source, entry_point, False
+        self.texts: _Places = {}
+        self.numbers: _Places = {}
         self.inputs: set[str] = set()
         """Source of numbers that occur outside of expected values."""
 
-    def visit_Expr(self, node: ast.Expr) -> None:  # noqa: N802
+    def visit_Expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):
             self.generic_visit(node)
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:  # noqa: N802
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """Skip f-strings, which stay as they are."""
 
-    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
-        called = str(getattr(node.func, "attr", getattr(node.func, "id", "")))
+    def visit_Call(self, node: ast.Call) -> None:
+        called = called_name(node)
         data, compared = node.args, _COMPARED.get(called, 2)
         if "patch" in ast.unparse(node.func):
             data = node.args[1:]
@@ -104,7 +100,7 @@ class _Data(Visitor):
         expected = called != self._entry_point and (self._expected or called.startswith("assert"))
         self._visit_all((node.func, *data, *named), expected=expected)
 
-    def visit_Assign(self, node: ast.Assign) -> None:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> None:
         names = (str(getattr(target, "id", "")) for target in node.targets)
         self._visit_all([node.value], expected=self._expected or any("expect" in name for name in names))
 
@@ -114,12 +110,12 @@ class _Data(Visitor):
             self.visit(node)
         self._expected = outer
 
-    def visit_Constant(self, node: ast.Constant) -> None:  # noqa: N802
-        segment = self.source.segment(node)
+    def visit_Constant(self, node: ast.Constant) -> None:
+        place, segment = self._source.span(node), self._source.segment(node)
         if isinstance(node.value, str) and not _PATH.search(segment):
-            self.texts[self.source.start(node)] = segment
+            self.texts[place] = segment
         elif type(node.value) in (int, float):
-            self.numbers[self.source.start(node)] = segment
+            self.numbers[place] = segment
             self.inputs |= set() if self._expected else {segment}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from bigcodeflow.studies.perturbation.edits import Edit, UnsafeError
+from bigcodeflow.core.source_text import Edit, UnsafeError
 from bigcodeflow.studies.perturbation.prose import HEADING
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts, split_edits
 
@@ -65,7 +65,7 @@ def reworded(texts: TaskTexts, chance: random.Random) -> TaskTexts:
         UnsafeError: nothing in it can be reordered or reworded.
     """
     begin, end = texts.program.docstring
-    docstring = _reworded_docstring(texts.program.text[begin:end], chance)
+    docstring = _reworded_docstring(texts.program.slice(begin, end), chance)
     prompt, solution = split_edits(texts, [Edit(begin, end, docstring)])
     instruction = _reworded_instruction(texts.instruct_prompt, chance)
     if prompt == texts.complete_prompt:

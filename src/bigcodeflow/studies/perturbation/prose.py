@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from bigcodeflow.studies.perturbation.edits import UnsafeError
+from bigcodeflow.core.source_text import UnsafeError
 
 #: Line that begins a section of a docstring: its heading, and the text after the colon.
 HEADING = re.compile(

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import VARIANT_SEPARATOR
+from bigcodeflow.core.source_text import UnsafeError
 from bigcodeflow.datasets.sources import SourceRow
 from bigcodeflow.datasets.tasks import validate
 from bigcodeflow.studies.perturbation.data import other_data
 from bigcodeflow.studies.perturbation.docstrings import reworded
-from bigcodeflow.studies.perturbation.edits import UnsafeError
 from bigcodeflow.studies.perturbation.literals import other_literals
 from bigcodeflow.studies.perturbation.renaming import renamed_function, renamed_parameters
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts
