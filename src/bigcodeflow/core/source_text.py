@@ -87,6 +87,12 @@ class SourceText:
             raise UnsafeError(f"{name} is spelled in another way")
         return Edit(start, end, new_name)
 
+    def keeping_lines(self, edit: Edit) -> Edit:
+        """Return the edit with as many line ends as it replaces, added within its brackets if it has such around it."""
+        lines = "\n" * (self.content.count(b"\n", edit.start, edit.end) - edit.text.count("\n"))
+        is_enclosed = edit.text.startswith("(")
+        return edit._replace(text=f"{edit.text[:-1]}{lines})" if is_enclosed else f"{edit.text}{lines}")
+
     def uses(self, nodes: Iterable[ast.AST], name: str) -> Iterator[ast.Name]:
         """Yield the places in nodes of a function's body that mean its variable of one name.
 
