@@ -32,7 +32,7 @@ from bigcodeflow.studies.audit.recording import (
     recorded_program,
     recordings,
 )
-from bigcodeflow.studies.audit.study import Reproduction, mutation_rows
+from bigcodeflow.studies.audit.study import Reproduction, mutation_findings
 from bigcodeflow.studies.audit.tables import OneTask, shown, tables
 from tests.conftest import Command
 from tests.report.conftest import RecordedStore, failing_test
@@ -177,9 +177,13 @@ def test_a_function_that_draws_without_a_seed_gets_one(capfd: pytest.CaptureFixt
 
 def counted_rows(statuses: Sequence[str], recorded: Sequence[Recording | None] = ()) -> list[dict[str, Any]]:
     mutants = [mutant(line) for line in range(2, 2 + len(statuses))]
-    reproduction = Reproduction("starter", AuditConfig())
-    made, outcomes = {"a": Mutants(tuple(mutants), 3, 40)}, {"a": list(zip(mutants, statuses, strict=True))}
-    return mutation_rows([{"task_id": "a"}], made, outcomes, {"a": recorded}, reproduction)
+    return rows_of(list(zip(mutants, statuses, strict=True)), recorded)
+
+
+def rows_of(outcomes: Sequence[tuple[Mutant, str]], recorded: Sequence[Recording | None] = ()) -> list[dict[str, Any]]:
+    made = Mutants(tuple(one for one, _ in outcomes), 3, 40)
+    command = Reproduction("starter", AuditConfig()).of("a")
+    return [one._asdict() for one in mutation_findings("a", made, outcomes, recorded, command)]
 
 
 def test_a_timeout_is_noticed_and_an_infrastructure_error_is_nothing() -> None:
@@ -205,19 +209,14 @@ def test_another_draw_may_be_distributed_alike() -> None:
     """With a fixed seed a function that draws more or fewer values gives others, right as it may be."""
     own = recording("1")
     drawing = mutant()._replace(program="\nreturn random.choice(x[1:])")
-    given = {"a": [(drawing, "pass")]}
-    recorded = {"a": [own, own, recording("2")]}
-    made = {"a": Mutants((drawing,), 0, 1)}
-    rows = mutation_rows([{"task_id": "a"}], made, given, recorded, Reproduction("starter", AuditConfig()))
+    rows = rows_of([(drawing, "pass")], [own, own, recording("2")])
     assert [row["kind"] for row in rows] == [COUNTED, UNDECIDED]
     assert "distributed alike" in rows[1]["text"]
 
 
 def test_mutants_apart_are_in_no_count() -> None:
     """Whether a test notices the text of a log is no part of the score."""
-    given = [(mutant(2, "logs"), "pass"), (mutant(3), "fail")]
-    made = {"a": Mutants(tuple(one for one, _ in given), 0, 2)}
-    (row,) = mutation_rows([{"task_id": "a"}], made, {"a": given}, {}, Reproduction("starter", AuditConfig()))
+    (row,) = rows_of([(mutant(2, "logs"), "pass"), (mutant(3), "fail")])
     assert (row["killed"], row["survived"], row["apart"]) == (1, 0, 1)
 
 
