@@ -25,6 +25,7 @@ from bigcodeflow.studies.audit.recording import (
     NOT_COMPARABLE,
     NOT_EXECUTED,
     RESULT_DIFFERS,
+    Call,
     Recording,
     draws_at_random,
     effect_of,
@@ -39,7 +40,7 @@ from tests.report.conftest import RecordedStore, failing_test
 
 
 def recording(*texts: str, lines: Sequence[int] = (2, 3), loaded: bool = True) -> Recording:
-    return Recording(texts, texts, frozenset(lines), loaded)
+    return Recording(tuple(Call(text, text) for text in texts), frozenset(lines), loaded)
 
 
 def mutant(line: int = 2, apart: str = "") -> Mutant:
@@ -71,11 +72,8 @@ def test_evidence_shows_where_results_differ() -> None:
     """Long results are shown around the first difference."""
     text = effect_of((2, 2), (recording("a" * 500 + "x"), recording("a" * 500 + "x")), recording("a" * 500 + "y")).text
     assert text.endswith("aaaaay instead of …aaaaaaaaaaaaaaax")
-    cut = (
-        Recording(("1",), ("a" * 100,), frozenset(), is_loaded=True),
-        Recording(("2",), ("a" * 100,), frozenset(), is_loaded=True),
-    )
-    assert "begins alike: aaaa" in effect_of((2, 2), (cut[0], cut[0]), cut[1]).text
+    own, other = (Recording((Call(digest, "a" * 100),), frozenset(), is_loaded=True) for digest in "12")
+    assert "begins alike: aaaa" in effect_of((2, 2), (own, own), other).text
 
 
 def test_a_program_records_its_calls_without_changing_them(capfd: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +94,7 @@ def test_a_program_records_its_calls_without_changing_them(capfd: pytest.Capture
     found = read_recording(f"noise\n{capfd.readouterr().out}@recorded-call@ broken")
     assert found.is_loaded
     assert found.digests[0] == found.digests[1] != found.digests[2]
-    assert found.texts[2] == "raises ValueError: 7"
+    assert found.calls[2].text == "raises ValueError: 7"
     assert found.lines == {3, 4, 5, 6}
 
 
@@ -143,7 +141,7 @@ def test_an_exception_below_the_references_own_is_no_other_result() -> None:
     """Tests tell exceptions by assertRaises, which takes derived classes."""
 
     def raising(*classes: str) -> Recording:
-        return Recording(classes[:1], classes[:1], frozenset({2}), is_loaded=True, classes=(classes,))
+        return Recording((Call(classes[0], classes[0], classes),), frozenset({2}), is_loaded=True)
 
     own, derived = raising("ValueError", "Exception"), raising("LinAlgError", "ValueError", "Exception")
     assert effect_of((2, 2), (own, own), derived).kind == NO_EFFECT

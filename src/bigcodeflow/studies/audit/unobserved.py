@@ -7,6 +7,8 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
+from bigcodeflow.core.source_text import called_name
+
 MESSAGES, LOGS, PLOTS, SEEDS, CLEANUP = "messages", "logs", "plot appearance", "random seeds", "clean-up"
 
 _LOG_OBJECTS = frozenset({"logging", "logger", "log", "warnings"})
@@ -48,22 +50,24 @@ def _roots(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             yield node, reason
         case ast.Raise(exc=ast.Call(args=arguments, keywords=keywords)):
             yield from ((one, MESSAGES) for one in (*arguments, *keywords))
-        case ast.Call(func=function, keywords=keywords):
-            if _name(function) in _SEED_CALLS:
+        case ast.Call():
+            name, owner = called_name(node), _owner(node.func)
+            if name in _SEED_CALLS:
                 yield node, SEEDS
-            for keyword in keywords:
+            is_of_plots = name in _PLOT_CALLS or _DRAWS.fullmatch(name) or _PLOT_OWNERS.fullmatch(owner)
+            for keyword in node.keywords:
                 if keyword.arg in _SEED_KEYWORDS:
                     yield keyword, SEEDS
-                elif keyword.arg in _PLOT_KEYWORDS and _is_of_plots(function):
+                elif keyword.arg in _PLOT_KEYWORDS and is_of_plots:
                     yield keyword, PLOTS
                 elif keyword.arg in _NEUTRAL_KEYWORDS:
                     yield keyword, CLEANUP
-            if _name(function) == "print" or _owner(function) in _LOG_OBJECTS:
+            if name == "print" or owner in _LOG_OBJECTS:
                 yield node, LOGS
 
 
 def _of_call(call: ast.Call) -> str:
-    name, owner = _name(call.func), _owner(call.func)
+    name, owner = called_name(call), _owner(call.func)
     if name == "print" or owner in _LOG_OBJECTS:
         return LOGS
     if name in _CLEANUP_CALLS:
@@ -73,15 +77,6 @@ def _of_call(call: ast.Call) -> str:
     if name in _PLOT_CALLS and (_PLOT_OWNERS.fullmatch(owner) or name.startswith("set_")):
         return PLOTS
     return ""
-
-
-def _is_of_plots(function: ast.expr) -> bool:
-    name = _name(function)
-    return bool(name in _PLOT_CALLS or _DRAWS.fullmatch(name) or _PLOT_OWNERS.fullmatch(_owner(function)))
-
-
-def _name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _owner(function: ast.expr) -> str:

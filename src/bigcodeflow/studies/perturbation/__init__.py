@@ -6,7 +6,6 @@ A model that has memorized a task's text scores lower on variants of it; a model
 from pydantic import Field, field_validator
 
 from bigcodeflow.config import RunConfig, SamplesConfig
-from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import PERTURBATION
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.studies.perturbation.variants import checked_kinds
@@ -33,10 +32,7 @@ class PerturbationConfig(SettingsModel):
     @field_validator("kinds")
     @classmethod
     def _kinds_are_known(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
-        try:
-            return checked_kinds(kinds)
-        except ConfigError as error:
-            raise ValueError(str(error).removeprefix("kinds: ")) from None
+        return checked_kinds(kinds)
 
 
 class Perturbation(Study[PerturbationConfig]):

@@ -84,7 +84,9 @@ def _reworded_docstring(text: str, chance: random.Random) -> str:
         if lines and lines[-1].strip():
             lines.append("")
         lines += _reworded_section(section, chance)
-    return "\n".join(lines if closing is None else [*_without_blank_end(lines), closing])
+    while closing is not None and lines and not lines[-1].strip():
+        lines.pop()
+    return "\n".join(lines if closing is None else [*lines, closing])
 
 
 def _sections(text: str) -> list[_Section]:
@@ -129,12 +131,6 @@ def _with_phrases(line: str) -> str:
     for pattern, replacement in _PHRASES:
         line = re.sub(pattern, replacement, line)
     return line
-
-
-def _without_blank_end(lines: list[str]) -> list[str]:
-    while lines and not lines[-1].strip():
-        lines = lines[:-1]
-    return lines
 
 
 def _reworded_instruction(text: str, chance: random.Random) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from bigcodeflow.core.source_text import UnsafeError
-from bigcodeflow.studies.perturbation.task_texts import TaskTexts
+from bigcodeflow.studies.perturbation.task_texts import Program, TaskTexts
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_ ][A-Za-z0-9]+){0,3}")
 _NUMBER = re.compile(r"[1-9]\d+")
@@ -115,7 +115,8 @@ def _is_free(text: str) -> bool:
 
 def _shared_numbers(texts: TaskTexts) -> list[str]:
     """Return numbers of two or more digits in the signature or the constants before it that both prompts repeat."""
-    constants = (node.value for node in ast.walk(texts.stub.tree) if isinstance(node, ast.Constant))
+    stub = Program(f"{texts.code_prompt}\n    pass\n", texts.entry_point)
+    constants = (node.value for node in ast.walk(stub.tree) if isinstance(node, ast.Constant))
     numbers = {str(value) for value in constants if type(value) is int and _NUMBER.fullmatch(str(value))}
     prompts = (texts.complete_prompt, texts.instruct_prompt)
 

@@ -52,11 +52,6 @@ class TaskTexts:
         """Prompt and solution joined to one program."""
         return Program(self.complete_prompt + self.canonical_solution, self.entry_point)
 
-    @cached_property
-    def stub(self) -> "Program":
-        """Program of code_prompt with the body ``pass``, as the original has it."""
-        return Program(f"{self.code_prompt}\n    pass\n", self.entry_point)
-
 
 class Program(SourceText):
     """Parsed program, with the requested function; raises UnsafeError if it is not defined exactly once."""
@@ -120,12 +115,9 @@ def changed_doc_struct(text: str, prose: Callable[[str], str]) -> str:
         return text
     changed = {}
     for name, lines in parts.items():
-        known = isinstance(lines, list) and all(isinstance(line, str) and "\n" not in line for line in lines)
-        changed[name] = _changed_lines(name, lines, prose) if known and lines else lines
+        changed[name] = lines
+        if isinstance(lines, list) and all(isinstance(line, str) and "\n" not in line for line in lines) and lines:
+            # As a section with a heading, so that parameters are recognized.
+            heading = "Parameters:" if name == "params" else "Text:"
+            changed[name] = prose("\n".join([heading, *lines])).split("\n")[1:]
     return json.dumps(changed)
-
-
-def _changed_lines(name: str, lines: list[str], prose: Callable[[str], str]) -> list[str]:
-    """Change the lines as a separate section, so that parameters are recognized."""
-    heading = "Parameters:" if name == "params" else "Text:"
-    return prose("\n".join([heading, *lines])).split("\n")[1:]

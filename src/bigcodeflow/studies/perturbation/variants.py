@@ -5,7 +5,6 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import VARIANT_SEPARATOR
 from bigcodeflow.core.source_text import UnsafeError
 from bigcodeflow.datasets.sources import SourceRow
@@ -58,16 +57,16 @@ def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     """Return kinds and combinations such as 'function+docstring', each once, with its parts in the order of KINDS.
 
     Raises:
-        ConfigError: a kind is unknown, or none is given.
+        ValueError: a kind is unknown, or none is given.
     """
     found = list[str]()
     for kind in kinds:
         parts = kind.split("+")
         if unknown := [part for part in parts if part not in KINDS]:
-            raise ConfigError(f"kinds: {unknown[0]!r} is not one of {', '.join(KINDS)}; join several as function+data")
+            raise ValueError(f"{unknown[0]!r} is not one of {', '.join(KINDS)}; join several as function+data")
         found.append("+".join(one for one in KINDS if one in parts))
     if not found:
-        raise ConfigError(f"kinds: none is given: name some of {', '.join(KINDS)}")
+        raise ValueError(f"none is given: name some of {', '.join(KINDS)}")
     return tuple(dict.fromkeys(found))
 
 
