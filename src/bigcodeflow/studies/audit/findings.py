@@ -49,12 +49,6 @@ class Finding(NamedTuple):
     possible: int | None = None
 
 
-def score_of(row: Mapping[str, Any]) -> float | None:
-    """Return a task's killed mutants as a share of killed and surviving ones; None if there are no such mutants."""
-    total = row["killed"] + row["survived"]
-    return row["killed"] / total if total else None
-
-
 def contradiction_findings(
     tasks: pa.Table, truths: pa.Table, run: ResolvedRun, listener: Listener, command: Callable[[str], str]
 ) -> list[Finding]:

@@ -34,11 +34,8 @@ class Variant(NamedTuple):
     """One variant of a task, not yet executed."""
 
     task_id: str
-    """Id of the original, then the kind and the number, as in BigCodeBench/12~function.1."""
-    original_task_id: str
+    """Id of the original, then the kind and the number from 1, as in BigCodeBench/12~function.1."""
     kind: str
-    number: int
-    """1-based number within task and kind."""
     texts: TaskTexts
 
 
@@ -86,9 +83,7 @@ def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int)
         if (text := changed.every_text()) in seen:
             continue
         seen.add(text)
-        yield Variant(
-            f"{original.task_id}{VARIANT_SEPARATOR}{kind}.{len(seen)}", original.task_id, kind, len(seen), changed
-        )
+        yield Variant(f"{original.task_id}{VARIANT_SEPARATOR}{kind}.{len(seen)}", kind, changed)
         if len(seen) == wanted:
             return
 
