@@ -61,7 +61,7 @@ def contradiction_findings(
         store=run.store,
         progress=listener.begin("contradictions"),
     )
-    found = {}
+    found = dict[tuple[str, str, int], Finding]()
     for task_id, one in sorted(rows, key=lambda row: (row[0], row[1]["line"], row[1]["after"])):
         test, line, before, after = (one[name] for name in ("test", "line", "before", "after"))
         # Keep literals only: an altered expression may have the same value, as a frame of one row in reverse order.

@@ -130,7 +130,9 @@ class _Audit:
         self._inputs += [refs[name] for name in ("ground_truth", "execution") if name in refs]
         return refs
 
-    def _execute(self, name: str, programs: Mapping[str, Sequence[str]], extra: Sequence[str] = ()) -> list[Task]:
+    def _execute(
+        self, name: str, programs: Mapping[str, Sequence[str]], extra: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
         """Execute programs by task id and return their verdicts; every task needs at least one program."""
         pairs = ((task_id, program) for task_id, of_task in programs.items() for program in of_task)
         settings = audit_settings(self._config, sample_file(self._store, name, pairs), extra)

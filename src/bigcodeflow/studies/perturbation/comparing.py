@@ -122,7 +122,7 @@ def _passes(store: Store, runs: Sequence[JudgedRun], variant: str) -> list[dict[
     judged = [{row["variant"] for row in rows} for rows in tables]
     shared = sorted(judged[0].intersection(*judged))
     remedy = f"choose --variant {shared[0]}" if shared else "judge both in one of them, with execution.variants"
-    found = []
+    found = list[dict[str, list[bool]]]()
     for run, has, rows in zip(runs, judged, tables, strict=True):
         if variant not in has:
             known = ", ".join(sorted(has)) or "none"

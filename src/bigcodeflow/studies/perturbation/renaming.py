@@ -77,7 +77,7 @@ def parameter_edits(program: Program, names: Mapping[str, str]) -> list[Edit]:
     edits = keyword_edits(program, program.function.name, names)
     for argument in program.parameters:
         if (old := argument.arg) in names:
-            places = [argument, *program.uses(program.function.body, old)]
+            places: list[ast.arg | ast.Name] = [argument, *program.uses(program.function.body, old)]
             edits += [program.renamed(program.span(place)[0], old, names[old]) for place in places]
     return edits
 
@@ -99,7 +99,7 @@ def keyword_edits(source: SourceText, entry_point: str, names: Mapping[str, str]
             hands_on |= is_own or keyword.arg is None
     if hands_on:
         nodes = list(ast.walk(source.tree))
-        mentioned = {node.arg for node in nodes if isinstance(node, ast.keyword)}
+        mentioned: set[object] = {node.arg for node in nodes if isinstance(node, ast.keyword)}
         mentioned |= {node.value for node in nodes if isinstance(node, ast.Constant)}
         if held := sorted(name for name in names if name in mentioned):
             raise UnsafeError(f"{held[0]} may be handed on in a mapping")
