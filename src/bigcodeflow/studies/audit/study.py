@@ -4,7 +4,6 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,8 +44,6 @@ Task = Mapping[str, Any]
 _FAST = ("execution.limits.time_policy=scaled", "execution.fail_fast=true")
 #: Effects that show that a test is too weak; any other survivor may be equivalent.
 _EVIDENT = frozenset({RESULT_DIFFERS, NOT_EXECUTED, NOT_CALLED})
-
-
 #: Mutant and the status of its verdict.
 Outcome = tuple[Mutant, str]
 
@@ -91,6 +88,7 @@ class _Audit:
     def __init__(self, config: AuditConfig, listener: Listener) -> None:
         self._config, self._listener, self._store = config, listener, open_store(config.store)
         self._settings = audit_settings(config)
+        self._command = Reproduction(self._settings.dataset.source, config).of
         self._runs = disputed.named_runs(config.store, config.runs)  # fail before anything is executed
         self._inputs: list[ArtifactRef] = []
         refs = self._perform(self._settings, "ground_truth")
@@ -100,7 +98,7 @@ class _Audit:
         self._truths = self._store.read(refs["ground_truth"])
 
     def publish(self) -> ArtifactRef:
-        command, run = self._reproduction.of, Resolver()(self._settings)
+        command, run = self._command, Resolver()(self._settings)
         findings = [
             *self._mutation(),
             *execution_findings(self._tasks, self._truths, run, command),
@@ -120,10 +118,6 @@ class _Audit:
         source = Path(self._settings.dataset.source).name
         title = f"{len(self._tasks):,} tasks of {source}, {self._config.environment}"
         return publish_study(self._store, "audit", key, rows, title=title, settings=settings, inputs=self._inputs)
-
-    @cached_property
-    def _reproduction(self) -> Reproduction:
-        return Reproduction(self._settings.dataset.source, self._config)
 
     def _perform(self, settings: RunConfig, target: str = "execution") -> dict[str, ArtifactRef]:
         refs = perform_up_to(target, settings, self._listener)
@@ -152,8 +146,7 @@ class _Audit:
         outcomes = {name: _outcomes(mutants.chosen, statuses[name]) for name, mutants in made.items()}
         recorded = self._recorded({name: survivors_of(pairs) for name, pairs in outcomes.items()})
         for name, mutants in made.items():
-            command = self._reproduction.of(name)
-            yield from mutation_findings(name, mutants, outcomes[name], recorded.get(name, ()), command)
+            yield from mutation_findings(name, mutants, outcomes[name], recorded.get(name, ()), self._command(name))
 
     def _mutants(self, task: Task) -> Mutants:
         first, most, seed = task["complete_prompt"].count("\n") + 1, self._config.mutants, self._config.seed
