@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.source_text import SourceText, UnsafeError, edited
-from bigcodeflow.studies.perturbation.prose import Literals, renamed_prose
+from bigcodeflow.studies.perturbation.prose import renamed_prose
 from bigcodeflow.studies.perturbation.renaming import (
     keyword_edits,
     parameter_edits,
@@ -169,7 +169,7 @@ def test_prose_keeps_words_that_are_no_parameter() -> None:
     def code(lines: str) -> str:
         return edited(lines, keyword_edits(SourceText(lines), "task_func", names))
 
-    changed = renamed_prose(text, names, code, Literals(frozenset({"max_size"}), frozenset({"max_size", "row_count"})))
+    changed = renamed_prose(text, names, code, {"max_size", "row_count is 0"})
     assert "Reads data by `D` in a R loop, if 'data' is not empty." in changed
     assert "- D (list): The data to read.\n    R (int): Number of rows." in changed
     assert "data: all of it, \"max_size is wrong\" where {M} is exceeded, 'row_count is 0'" in changed
