@@ -43,7 +43,7 @@ def recording(*texts: str, lines: Sequence[int] = (2, 3), loaded: bool = True) -
     return Recording(tuple(Call(text, text) for text in texts), frozenset(lines), loaded)
 
 
-def mutant(line: int = 2, apart: str = "") -> Mutant:
+def mutant(line: int = 2, *, apart: bool = False) -> Mutant:
     return Mutant(line, "constant", "1", "2", apart, f"program {line}", (line, line))
 
 
@@ -214,7 +214,7 @@ def test_another_draw_may_be_distributed_alike() -> None:
 
 def test_mutants_apart_are_in_no_count() -> None:
     """Whether a test notices the text of a log is no part of the score."""
-    (row,) = rows_of([(mutant(2, "logs"), "pass"), (mutant(3), "fail")])
+    (row,) = rows_of([(mutant(2, apart=True), "pass"), (mutant(3), "fail")])
     assert (row["killed"], row["survived"], row["apart"]) == (1, 0, 1)
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.source_text import UnsafeError, edited
 from bigcodeflow.studies.audit.operators import Program, changes_of
-from bigcodeflow.studies.audit.unobserved import reason_apart
+from bigcodeflow.studies.audit.unobserved import unobserved_nodes
 
 
 class Mutant(NamedTuple):
@@ -27,8 +27,8 @@ class Mutant(NamedTuple):
     """Kind of change, see `operators`."""
     before: str
     after: str
-    apart: str
-    """Reason why tests are not expected to observe the change, such as 'plot appearance'; empty if they are."""
+    apart: bool
+    """True if tests are not expected to observe the change."""
     program: str
     statement: tuple[int, int]
     """First and last line of the changed statement; for a compound statement, of its head."""
@@ -69,7 +69,7 @@ def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, se
         text = Program(program)
     except UnsafeError:
         return NONE
-    apart, statements = reason_apart(text.tree), _statements(text.tree)
+    apart, statements = unobserved_nodes(text.tree), _statements(text.tree)
     known, equivalent, found = {_meaning(program)}, 0, []
     changes = changes_of(text, first_line, entry_point)
     for change in sorted(changes, key=lambda one: (one.edit.start, one.edit.end, one.operator, one.edit.text)):
@@ -82,7 +82,7 @@ def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, se
             continue
         known.add(meaning)
         own = max((one for one in statements if one[0] <= change.line <= one[1]), default=(change.line, change.line))
-        given = change.line, change.operator, change.before, change.edit.text, apart(change.node)
+        given = change.line, change.operator, change.before, change.edit.text, id(change.node) in apart
         found.append(Mutant(*given, mutated, own))
     return Mutants(tuple(_spread(found, most, f"{seed} {program}")), equivalent, len(found))
 
@@ -93,7 +93,7 @@ def _spread(found: Sequence[Mutant], most: int, seed: str) -> list[Mutant]:
     order = random.Random(digest)  # noqa: S311 -- repeatable, no secret
     groups: dict[tuple[bool, str], list[Mutant]] = defaultdict(list)
     for one in found:
-        groups[bool(one.apart), one.operator].append(one)
+        groups[one.apart, one.operator].append(one)
     for group in groups.values():
         order.shuffle(group)
     chosen: list[Mutant] = []
