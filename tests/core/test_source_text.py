@@ -37,4 +37,4 @@ def test_an_edit_can_keep_the_number_of_lines(after: str, expected: str) -> None
 def test_a_text_that_does_not_parse_is_refused() -> None:
     """Nothing is known about the places in it."""
     with pytest.raises(UnsafeError, match="it cannot be parsed"):
-        SourceText("x = (")
+        SourceText("x = (").tree  # noqa: B018

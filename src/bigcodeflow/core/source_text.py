@@ -7,6 +7,7 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from bigcodeflow.core import untrusted_text
@@ -49,19 +50,19 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 
 class SourceText:
-    """Text with its syntax tree and the positions of nodes, also of those within f-strings.
-
-    Raises:
-        UnsafeError: the parser refuses the text.
-    """
+    """Text with its syntax tree and the positions of nodes, also of those within f-strings."""
 
     def __init__(self, text: str) -> None:
+        self.text, self.content = text, text.encode("utf-8", "surrogatepass")
+        self._starts = [0, *(found.end() for found in _LINE_END.finditer(self.content))]
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Syntax tree of the text; raises UnsafeError if the parser refuses the text."""
         try:
-            self.tree = untrusted_text.parse(text)
+            return untrusted_text.parse(self.text)
         except untrusted_text.REFUSALS as error:
             raise UnsafeError(f"it cannot be parsed: {error}") from None
-        self.text, self.content = text, text.encode()
-        self._starts = [0, *(found.end() for found in _LINE_END.finditer(self.content))]
 
     def span(self, node: _Place) -> tuple[int, int]:
         """Return the position of a node's first byte and the position after its last byte."""
