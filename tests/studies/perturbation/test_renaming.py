@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.core.source_text import SourceText, UnsafeError, edited
+from bigcodeflow.core.source_text import Edit, SourceText, UnsafeError, edited
 from bigcodeflow.studies.perturbation.prose import renamed_prose
 from bigcodeflow.studies.perturbation.renaming import (
     keyword_edits,
@@ -127,6 +127,20 @@ def test_names_in_an_f_string_are_renamed_where_python_reads_them(parts: list[tu
     program = f"def task_func(a):\n    return f'''{body}''' 'plain {{a}}' \\\n        f'a{{a!a}}'\n"
     expected = ast.dump(ast.parse(program)).replace("id='a'", "id='other'").replace("arg='a'", "arg='other'")
     assert ast.dump(ast.parse(renamed(program, {"a": "other"}))) == expected
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_names_are_found_behind_any_letters_and_line_ends(line_end: str) -> None:
+    """The parser counts lines by every line end, and columns in bytes of UTF-8."""
+    program = f"def task_func(a, ö):{line_end}    return 'é😀', a, 'ü', ö{line_end}"
+    assert renamed(program, {"a": "x", "ö": "é"}) == program.replace("a,", "x,").replace("ö", "é")
+
+
+def test_edits_may_be_repeated_and_must_not_overlap() -> None:
+    """In any order."""
+    assert edited("a + b", [Edit(4, 5, "z"), Edit(0, 1, "xy"), Edit(4, 5, "z")]) == "xy + z"
+    with pytest.raises(UnsafeError, match="two edits overlap at byte 3"):
+        edited("a + b", [Edit(0, 4, ""), Edit(3, 5, "")])
 
 
 def test_calls_are_renamed_wherever_they_name_a_parameter() -> None:
