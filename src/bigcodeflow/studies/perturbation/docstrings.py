@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -78,9 +77,11 @@ def _reworded_docstring(text: str, chance: random.Random) -> str:
     # The blank last line belongs to the docstring's end, whichever section is last.
     last = sections[-1].lines if sections else description.lines
     closing = last.pop() if len(last) > 1 and not last[-1].strip() else None
-    sections = _other_order(sections, chance)
+    order = sections.copy()
+    while len(sections) > 1 and order == sections:
+        chance.shuffle(order)
     lines = _reworded_description(description.lines)
-    for section in sections:
+    for section in order:
         if lines and lines[-1].strip():
             lines.append("")
         lines += _reworded_section(section, chance)
@@ -97,14 +98,6 @@ def _sections(text: str) -> list[_Section]:
             found.append(_Section(match["heading"], []))
         found[-1].lines.append(line)
     return found
-
-
-def _other_order(sections: Sequence[_Section], chance: random.Random) -> list[_Section]:
-    """Return the sections in another order, if there are several."""
-    order = list(sections)
-    while len(sections) > 1 and order == list(sections):
-        chance.shuffle(order)
-    return order
 
 
 def _reworded_description(lines: list[str]) -> list[str]:
