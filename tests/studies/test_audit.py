@@ -25,6 +25,7 @@ from bigcodeflow.studies.audit.recording import (
     NOT_COMPARABLE,
     NOT_EXECUTED,
     RESULT_DIFFERS,
+    Call,
     Recording,
     draws_at_random,
     effect_of,
@@ -32,17 +33,17 @@ from bigcodeflow.studies.audit.recording import (
     recorded_program,
     recordings,
 )
-from bigcodeflow.studies.audit.study import Reproduction, mutation_rows
+from bigcodeflow.studies.audit.study import Reproduction, mutation_findings
 from bigcodeflow.studies.audit.tables import OneTask, shown, tables
 from tests.conftest import Command
 from tests.report.conftest import RecordedStore, failing_test
 
 
 def recording(*texts: str, lines: Sequence[int] = (2, 3), loaded: bool = True) -> Recording:
-    return Recording(texts, texts, frozenset(lines), loaded)
+    return Recording(tuple(Call(text, text) for text in texts), frozenset(lines), loaded)
 
 
-def mutant(line: int = 2, apart: str = "") -> Mutant:
+def mutant(line: int = 2, *, apart: bool = False) -> Mutant:
     return Mutant(line, "constant", "1", "2", apart, f"program {line}", (line, line))
 
 
@@ -71,11 +72,8 @@ def test_evidence_shows_where_results_differ() -> None:
     """Long results are shown around the first difference."""
     text = effect_of((2, 2), (recording("a" * 500 + "x"), recording("a" * 500 + "x")), recording("a" * 500 + "y")).text
     assert text.endswith("aaaaay instead of …aaaaaaaaaaaaaaax")
-    cut = (
-        Recording(("1",), ("a" * 100,), frozenset(), is_loaded=True),
-        Recording(("2",), ("a" * 100,), frozenset(), is_loaded=True),
-    )
-    assert "begins alike: aaaa" in effect_of((2, 2), (cut[0], cut[0]), cut[1]).text
+    own, other = (Recording((Call(digest, "a" * 100),), frozenset(), is_loaded=True) for digest in "12")
+    assert "begins alike: aaaa" in effect_of((2, 2), (own, own), other).text
 
 
 def test_a_program_records_its_calls_without_changing_them(capfd: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +94,7 @@ def test_a_program_records_its_calls_without_changing_them(capfd: pytest.Capture
     found = read_recording(f"noise\n{capfd.readouterr().out}@recorded-call@ broken")
     assert found.is_loaded
     assert found.digests[0] == found.digests[1] != found.digests[2]
-    assert found.texts[2] == "raises ValueError: 7"
+    assert found.calls[2].text == "raises ValueError: 7"
     assert found.lines == {3, 4, 5, 6}
 
 
@@ -143,7 +141,7 @@ def test_an_exception_below_the_references_own_is_no_other_result() -> None:
     """Tests tell exceptions by assertRaises, which takes derived classes."""
 
     def raising(*classes: str) -> Recording:
-        return Recording(classes[:1], classes[:1], frozenset({2}), is_loaded=True, classes=(classes,))
+        return Recording((Call(classes[0], classes[0], classes),), frozenset({2}), is_loaded=True)
 
     own, derived = raising("ValueError", "Exception"), raising("LinAlgError", "ValueError", "Exception")
     assert effect_of((2, 2), (own, own), derived).kind == NO_EFFECT
@@ -177,9 +175,13 @@ def test_a_function_that_draws_without_a_seed_gets_one(capfd: pytest.CaptureFixt
 
 def counted_rows(statuses: Sequence[str], recorded: Sequence[Recording | None] = ()) -> list[dict[str, Any]]:
     mutants = [mutant(line) for line in range(2, 2 + len(statuses))]
-    reproduction = Reproduction("starter", AuditConfig())
-    made, outcomes = {"a": Mutants(tuple(mutants), 3, 40)}, {"a": list(zip(mutants, statuses, strict=True))}
-    return mutation_rows([{"task_id": "a"}], made, outcomes, {"a": recorded}, reproduction)
+    return rows_of(list(zip(mutants, statuses, strict=True)), recorded)
+
+
+def rows_of(outcomes: Sequence[tuple[Mutant, str]], recorded: Sequence[Recording | None] = ()) -> list[dict[str, Any]]:
+    made = Mutants(tuple(one for one, _ in outcomes), 3, 40)
+    command = Reproduction("starter", AuditConfig()).of("a")
+    return [one._asdict() for one in mutation_findings("a", made, outcomes, recorded, command)]
 
 
 def test_a_timeout_is_noticed_and_an_infrastructure_error_is_nothing() -> None:
@@ -205,19 +207,14 @@ def test_another_draw_may_be_distributed_alike() -> None:
     """With a fixed seed a function that draws more or fewer values gives others, right as it may be."""
     own = recording("1")
     drawing = mutant()._replace(program="\nreturn random.choice(x[1:])")
-    given = {"a": [(drawing, "pass")]}
-    recorded = {"a": [own, own, recording("2")]}
-    made = {"a": Mutants((drawing,), 0, 1)}
-    rows = mutation_rows([{"task_id": "a"}], made, given, recorded, Reproduction("starter", AuditConfig()))
+    rows = rows_of([(drawing, "pass")], [own, own, recording("2")])
     assert [row["kind"] for row in rows] == [COUNTED, UNDECIDED]
     assert "distributed alike" in rows[1]["text"]
 
 
 def test_mutants_apart_are_in_no_count() -> None:
     """Whether a test notices the text of a log is no part of the score."""
-    given = [(mutant(2, "logs"), "pass"), (mutant(3), "fail")]
-    made = {"a": Mutants(tuple(one for one, _ in given), 0, 2)}
-    (row,) = mutation_rows([{"task_id": "a"}], made, {"a": given}, {}, Reproduction("starter", AuditConfig()))
+    (row,) = rows_of([(mutant(2, apart=True), "pass"), (mutant(3), "fail")])
     assert (row["killed"], row["survived"], row["apart"]) == (1, 0, 1)
 
 

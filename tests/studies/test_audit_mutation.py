@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.studies.audit.mutation import Mutants, mutants_of
-from bigcodeflow.studies.audit.unobserved import LOGS, MESSAGES, PLOTS, SEEDS
 
 
 def made(body: str, *, parameters: str = "x", most: int = 500, seed: int = 0) -> Mutants:
@@ -85,23 +84,24 @@ def test_changes_that_end_every_call_are_not_made() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
+    "body",
     [
-        ("print('done')", LOGS),
-        ("logging.info('x %s', x)", LOGS),
-        ("raise ValueError('text')", MESSAGES),
-        ("ax.set_title('title')", PLOTS),
-        ("plt.figure(figsize=(1, 2))", PLOTS),
-        ("return x.plot(title='t')", PLOTS),
-        ("random.seed(3)", SEEDS),
-        ("f(x, random_state=3)", SEEDS),
+        "print('done')",
+        "logging.info('x %s', x)",
+        "raise ValueError('text')",
+        "ax.set_title('title')",
+        "plt.figure(figsize=(1, 2))",
+        "return x.plot(title='t')",
+        "random.seed(3)",
+        "f(x, random_state=3)",
+        "x.close(timeout=3)",
     ],
 )
-def test_what_tests_do_not_observe_is_set_apart(body: str, reason: str) -> None:
-    """A test that lets the text of a log pass is not too weak."""
+def test_what_tests_do_not_observe_is_set_apart(body: str) -> None:
+    """A test that lets the text of a log pass is not too weak; nor do tests see messages, looks, seeds, clean-up."""
     constants = [one for one in made(body).chosen if one.operator == "constant"]
     assert constants
-    assert {one.apart for one in constants} == {reason}
+    assert all(one.apart for one in constants)
 
 
 def test_the_data_of_a_plot_is_observed() -> None:
@@ -112,8 +112,8 @@ def test_the_data_of_a_plot_is_observed() -> None:
 def test_keywords_of_plots_are_set_apart_of_plots_only() -> None:
     """The alpha of a regression is no transparency."""
     assert not [one for one in made("return Lasso(alpha=3).fit(x)").chosen if one.apart]
-    assert [one for one in made("x.hist(alpha=3)").chosen if one.apart == PLOTS]
-    assert [one for one in made("ax2.step(x, alpha=3)").chosen if one.apart == PLOTS]
+    assert [one for one in made("x.hist(alpha=3)").chosen if one.apart]
+    assert [one for one in made("ax2.step(x, alpha=3)").chosen if one.apart]
 
 
 @pytest.mark.slow

@@ -9,11 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.studies.perturbation.edits import Source, UnsafeError, edited, fields_of, tree_of
-from bigcodeflow.studies.perturbation.prose import Literals, renamed_prose
-from bigcodeflow.studies.perturbation.renaming import renamed_function, renamed_parameters
-from bigcodeflow.studies.perturbation.scopes import function_of, keyword_edits, parameter_edits
-from bigcodeflow.studies.perturbation.task_texts import TaskTexts
+from bigcodeflow.core.source_text import Edit, SourceText, UnsafeError, edited
+from bigcodeflow.studies.perturbation.prose import renamed_prose
+from bigcodeflow.studies.perturbation.renaming import (
+    keyword_edits,
+    parameter_edits,
+    renamed_function,
+    renamed_parameters,
+)
+from bigcodeflow.studies.perturbation.task_texts import Program, TaskTexts
 
 #: Uses of the parameters data and n, whole numbers, and of x, whatever the statement before left there.
 STATEMENTS = (
@@ -48,9 +52,7 @@ NAMES = {"data": "given_data", "n": "n_arg"}
 
 
 def renamed(program: str, names: Mapping[str, str] = NAMES) -> str:
-    tree, source = tree_of(program), Source(program)
-    edits = parameter_edits(source, function_of(tree, "task_func"), names)
-    return edited(program, [*edits, *keyword_edits(source, tree, "task_func", names)])
+    return edited(program, parameter_edits(Program(program, "task_func"), names))
 
 
 def outcome(program: str, data: int, **named: int) -> object:
@@ -119,24 +121,26 @@ _EXPRESSIONS = st.sampled_from(
         st.tuples(st.sampled_from(["", "t {{x}} ", "é "]), _EXPRESSIONS, st.sampled_from(["", "!r", ":>{w}", ":%H:%M"]))
     )
 )
-def test_fields_of_an_f_string_are_those_that_python_reads(parts: list[tuple[str, str, str]]) -> None:
-    """Conversions and format specs are no part of an expression, the fields within a spec are."""
-    body = "".join(f"{text}{{{expression}{rest}}}" for text, expression, rest in parts)
-    literals = f"f'''{body}''' 'plain {{no}}'  # {{no}}\n f''"
-    tree = ast.parse(f"({literals})", mode="eval")
-    expected = sorted(ast.dump(node.value) for node in outer_fields(tree.body))
-    found = sorted(ast.dump(ast.parse(f"({field.text})", mode="eval").body) for field in fields_of(literals))
-    assert found == expected
+def test_names_in_an_f_string_are_renamed_where_python_reads_them(parts: list[tuple[str, str, str]]) -> None:
+    """In fields and in those of format specs; conversions, specs and text keep their letters."""
+    body = "".join(f"a {text}{{{expression}{rest}}}" for text, expression, rest in parts)
+    program = f"def task_func(a):\n    return f'''{body}''' 'plain {{a}}' \\\n        f'a{{a!a}}'\n"
+    expected = ast.dump(ast.parse(program)).replace("id='a'", "id='other'").replace("arg='a'", "arg='other'")
+    assert ast.dump(ast.parse(renamed(program, {"a": "other"}))) == expected
 
 
-def outer_fields(node: ast.AST) -> list[ast.FormattedValue]:
-    """Fields, and those of their specs; not those of f-strings within an expression."""
-    found = []
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FormattedValue):
-            found.append(child)
-            found += outer_fields(child.format_spec) if child.format_spec else []
-    return found
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_names_are_found_behind_any_letters_and_line_ends(line_end: str) -> None:
+    """The parser counts lines by every line end, and columns in bytes of UTF-8."""
+    program = f"def task_func(a, ö):{line_end}    return 'é😀', a, 'ü', ö{line_end}"
+    assert renamed(program, {"a": "x", "ö": "é"}) == program.replace("a,", "x,").replace("ö", "é")
+
+
+def test_edits_may_be_repeated_and_must_not_overlap() -> None:
+    """In any order."""
+    assert edited("a + b", [Edit(4, 5, "z"), Edit(0, 1, "xy"), Edit(4, 5, "z")]) == "xy + z"
+    with pytest.raises(UnsafeError, match="two edits overlap at byte 3"):
+        edited("a + b", [Edit(0, 4, ""), Edit(3, 5, "")])
 
 
 def test_calls_are_renamed_wherever_they_name_a_parameter() -> None:
@@ -151,13 +155,13 @@ task_func(**{'data': 7})
 elsewhere(data=8)
 print(f"{task_func(data=9)}")
 """
-    changed = edited(test, keyword_edits(Source(test), tree_of(test), "task_func", {"data": "input_data"}))
+    changed = edited(test, keyword_edits(SourceText(test), "task_func", {"data": "input_data"}))
     assert changed.count("input_data") == 7
     assert "elsewhere(data=8)" in changed
     test = "given = {'data': 1}\ntask_func(size=1, **given)"
     with pytest.raises(UnsafeError, match="data may be handed on in a mapping"):
-        keyword_edits(Source(test), tree_of(test), "task_func", {"data": "d"})
-    assert keyword_edits(Source(test), tree_of(test), "task_func", {"rows": "r"}) == []
+        keyword_edits(SourceText(test), "task_func", {"data": "d"})
+    assert keyword_edits(SourceText(test), "task_func", {"rows": "r"}) == []
 
 
 def test_prose_keeps_words_that_are_no_parameter() -> None:
@@ -177,9 +181,9 @@ def test_prose_keeps_words_that_are_no_parameter() -> None:
     names = {"data": "D", "row_count": "R", "max_size": "M"}
 
     def code(lines: str) -> str:
-        return edited(lines, keyword_edits(Source(lines), tree_of(lines), "task_func", names))
+        return edited(lines, keyword_edits(SourceText(lines), "task_func", names))
 
-    changed = renamed_prose(text, names, code, Literals(frozenset({"max_size"}), frozenset({"max_size", "row_count"})))
+    changed = renamed_prose(text, names, code, {"max_size", "row_count is 0"})
     assert "Reads data by `D` in a R loop, if 'data' is not empty." in changed
     assert "- D (list): The data to read.\n    R (int): Number of rows." in changed
     assert "data: all of it, \"max_size is wrong\" where {M} is exceeded, 'row_count is 0'" in changed

@@ -9,10 +9,12 @@ import pytest
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.settings import validated
+from bigcodeflow.core.source_text import UnsafeError
 from bigcodeflow.datasets import load_tasks, resolve
+from bigcodeflow.studies.perturbation import PerturbationConfig
 from bigcodeflow.studies.perturbation.data import other_data
 from bigcodeflow.studies.perturbation.docstrings import reworded
-from bigcodeflow.studies.perturbation.edits import UnsafeError
 from bigcodeflow.studies.perturbation.literals import other_literals
 from bigcodeflow.studies.perturbation.task_texts import TEXTS, TaskTexts
 from bigcodeflow.studies.perturbation.variants import KINDS, checked_kinds, original_of, variants_of
@@ -59,7 +61,7 @@ def test_kinds_can_be_joined(tasks: list[dict[str, Any]]) -> None:
     assert "task_func" not in variant.texts.every_text()
     assert variant.texts.complete_prompt.count("\n") >= tasks[0]["complete_prompt"].count("\n") - 2
     with pytest.raises(ConfigError, match="kinds: 'prompt' is not one of function, parameters"):
-        checked_kinds(["function+prompt"])
+        validated(PerturbationConfig, {"kinds": ["function+prompt"]}, "command line")
 
 
 def test_a_docstring_says_the_same_in_another_order(tasks: list[dict[str, Any]]) -> None:

@@ -8,13 +8,14 @@ import ast
 import hashlib
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bigcodeflow.core import untrusted_text
-from bigcodeflow.studies.audit.operators import Change, changes_of
-from bigcodeflow.studies.audit.unobserved import reason_apart
+from bigcodeflow.core.source_text import UnsafeError, edited
+from bigcodeflow.studies.audit.operators import Program, changes_of
+from bigcodeflow.studies.audit.unobserved import unobserved_nodes
 
 
 class Mutant(NamedTuple):
@@ -26,8 +27,8 @@ class Mutant(NamedTuple):
     """Kind of change, see `operators`."""
     before: str
     after: str
-    apart: str
-    """Reason why tests are not expected to observe the change, such as 'plot appearance'; empty if they are."""
+    apart: bool
+    """True if tests are not expected to observe the change."""
     program: str
     statement: tuple[int, int]
     """First and last line of the changed statement; for a compound statement, of its head."""
@@ -50,6 +51,7 @@ class Mutants(NamedTuple):
 
 
 NONE = Mutants((), 0, 0)
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @untrusted_text.with_fallback(lambda *_, **__: NONE)
@@ -63,13 +65,15 @@ def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, se
         most: maximum number of mutants.
         seed: decides which mutants are chosen.
     """
-    tree = _tree(program)
-    if tree is None:
+    try:
+        text = Program(program)
+    except UnsafeError:
         return NONE
-    apart, statements = reason_apart(tree), _statements(tree)
+    apart, statements = unobserved_nodes(text.tree), _statements(text.tree)
     known, equivalent, found = {_meaning(program)}, 0, []
-    for change in _ordered(changes_of(tree, program, first_line, entry_point)):
-        mutated = change.applied(program)
+    changes = changes_of(text, first_line, entry_point)
+    for change in sorted(changes, key=lambda one: (one.edit.start, one.edit.end, one.operator, one.edit.text)):
+        mutated = edited(program, [text.keeping_lines(change.edit)])
         meaning = _meaning(mutated)
         if meaning is None:
             continue
@@ -78,13 +82,9 @@ def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, se
             continue
         known.add(meaning)
         own = max((one for one in statements if one[0] <= change.line <= one[1]), default=(change.line, change.line))
-        reason = apart(change.node)
-        found.append(Mutant(change.line, change.operator, change.before, change.after, reason, mutated, own))
+        given = change.line, change.operator, change.before, change.edit.text, id(change.node) in apart
+        found.append(Mutant(*given, mutated, own))
     return Mutants(tuple(_spread(found, most, f"{seed} {program}")), equivalent, len(found))
-
-
-def _ordered(changes: Iterator[Change]) -> list[Change]:
-    return sorted(changes, key=lambda one: (one.start, one.end, one.operator, one.after))
 
 
 def _spread(found: Sequence[Mutant], most: int, seed: str) -> list[Mutant]:
@@ -93,7 +93,7 @@ def _spread(found: Sequence[Mutant], most: int, seed: str) -> list[Mutant]:
     order = random.Random(digest)  # noqa: S311 -- repeatable, no secret
     groups: dict[tuple[bool, str], list[Mutant]] = defaultdict(list)
     for one in found:
-        groups[bool(one.apart), one.operator].append(one)
+        groups[one.apart, one.operator].append(one)
     for group in groups.values():
         order.shuffle(group)
     chosen: list[Mutant] = []
@@ -114,43 +114,20 @@ def _statements(tree: ast.Module) -> list[tuple[int, int]]:
     return found
 
 
-def _tree(text: str) -> ast.Module | None:
-    try:
-        return untrusted_text.parse(text)
-    except untrusted_text.REFUSALS:
-        return None
-
-
-def _meaning(program: str) -> Any:
+def _meaning(program: str) -> CodeType | None:
     """Return a value that is equal for programs of equal bytecode; None if the text does not compile."""
-    tree = _tree(program)
-    if tree is None:
-        return None
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and body:
-            match body[0]:
-                case ast.Expr(value=ast.Constant(value=str())):
-                    body[0] = ast.copy_location(ast.Pass(), body[0])
     try:
+        tree = untrusted_text.parse(program)
+        for node in ast.walk(tree):
+            if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+                node.body[0] = ast.copy_location(ast.Pass(), node.body[0])
         with untrusted_text.parser():
-            return _code(compile(tree, "<program>", "exec", dont_inherit=True))
+            return _without_places(compile(tree, "<program>", "exec", dont_inherit=True))
     except untrusted_text.REFUSALS:
         return None
 
 
-def _code(code: CodeType) -> tuple[Any, ...]:
-    """Return the content of a code object without its positions in the text."""
-    constants = tuple(_code(one) if isinstance(one, CodeType) else _constant(one) for one in code.co_consts)
-    arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    return (code.co_code, constants, arguments, names, getattr(code, "co_exceptiontable", b""))
-
-
-def _constant(value: object) -> object:
-    """Return a key that separates constants which compare equal: 1, 1.0 and True, or 0.0 and -0.0."""
-    if isinstance(value, tuple):
-        return "tuple", tuple(map(_constant, value))
-    if isinstance(value, frozenset):
-        return "frozenset", tuple(sorted(map(repr, value)))
-    return type(value).__name__, repr(value)
+def _without_places(code: CodeType) -> CodeType:
+    """Return a code object that says nothing of lines; comparing two tells 1, 1.0 and True apart, or 0.0 and -0.0."""
+    constants = tuple(_without_places(one) if isinstance(one, CodeType) else one for one in code.co_consts)
+    return code.replace(co_consts=constants, co_firstlineno=1, co_linetable=b"")

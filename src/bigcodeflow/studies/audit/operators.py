@@ -1,26 +1,16 @@
 """Mutation operators: small faults that are put into a program, each in one place of its text."""
 
 import ast
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from bigcodeflow.core.source_text import Edit, SourceText, called_name
+
+#: Symbols of comparisons, each with those that replace it.
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
-    ast.Eq: ("!=",),
-    ast.NotEq: ("==",),
-    ast.Lt: ("<=", ">="),
-    ast.LtE: ("<", ">"),
-    ast.Gt: (">=", "<="),
-    ast.GtE: (">", "<"),
-    ast.In: ("not in",),
-    ast.NotIn: ("in",),
-    ast.Is: ("is not",),
-    ast.IsNot: ("is",),
-}
-_BOUNDARIES = {("<", "<="), ("<=", "<"), (">", ">="), (">=", ">")}
-_SYMBOLS: dict[type[ast.AST], str] = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in",
-    ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
+    ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="), ast.Lt: ("<", "<=", ">="), ast.LtE: ("<=", "<", ">"),
+    ast.Gt: (">", ">=", "<="), ast.GtE: (">=", ">", "<"), ast.In: ("in", "not in"), ast.NotIn: ("not in", "in"),
+    ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"),
 }  # fmt: skip
 _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.Mod: "*", ast.Pow: "*",
@@ -55,62 +45,33 @@ _EXCEPTIONS = {"ValueError": "KeyError", "TypeError": "ValueError"}
 
 
 class Change(NamedTuple):
-    """Replacement for a segment of a program; offsets are bytes of its UTF-8 text."""
+    """Replacement for a segment of a program."""
 
-    start: int
-    end: int
+    edit: Edit
     line: int
     """1-based line where the segment begins."""
     operator: str
     before: str
-    after: str
     node: ast.AST
     """Changed node of the syntax tree."""
 
-    def applied(self, program: str) -> str:
-        """Return the program with the change; the number of lines stays the same."""
-        content = program.encode()
-        lines = "\n" * (content.count(b"\n", self.start, self.end) - self.after.count("\n"))
-        after = f"{self.after[:-1]}{lines})" if self.after.startswith("(") else f"{self.after}{lines}"
-        return (content[: self.start] + after.encode() + content[self.end :]).decode()
 
+class Program(SourceText):
+    """Text of a program and what the operators ask about its nodes."""
 
-class Text:
-    """Text of a program and the byte offsets of its nodes; Python counts columns in bytes."""
-
-    def __init__(self, program: str, tree: ast.Module) -> None:
-        self._bytes = program.encode()
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        nodes = list(ast.walk(self.tree))
         #: Ids of conditions, which are negated as a whole.
-        self.tests = {id(node.test) for node in ast.walk(tree) if isinstance(node, ast.If | ast.IfExp | ast.While)}
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        self.tests = {id(node.test) for node in nodes if isinstance(node, ast.If | ast.IfExp | ast.While)}
         #: Ids of calls that are statements; the operator "statement left out" removes these.
-        self.statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        self.statements = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
         self._modules = {(one.asname or one.name).partition(".")[0] for node in imports for one in node.names}
-        self._starts = [0]
-        for line in self._bytes.splitlines(keepends=True):
-            self._starts.append(self._starts[-1] + len(line))
-
-    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> tuple[int, int]:
-        """Return the offsets of a node's first byte and of the byte after its last."""
-        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end_column
-
-    def of(self, node: ast.expr | ast.stmt | ast.keyword) -> str:
-        """Return the source text of a node."""
-        start, end = self.span(node)
-        return self._bytes[start:end].decode()
-
-    def slice(self, start: int, end: int) -> str:
-        """Return the text between two byte offsets."""
-        return self._bytes[start:end].decode()
 
     def is_value(self, node: ast.expr) -> bool:
         """Tell if a node may hold data, because it is not an imported name."""
         return not (isinstance(node, ast.Name) and node.id in self._modules)
-
-    def line(self, position: int) -> int:
-        """Return the 1-based number of the line that contains a byte."""
-        return bisect_right(self._starts, position)
 
     def change(self, node: ast.expr | ast.stmt, operator: str, after: str) -> Change:
         """Return the change that replaces a node."""
@@ -118,13 +79,12 @@ class Text:
 
     def between(self, start: int, end: int, operator: str, after: str, node: ast.AST) -> Change:
         """Return the change that replaces a segment, which belongs to `node`."""
-        return Change(start, end, self.line(start), operator, self.slice(start, end), after, node)
+        return Change(Edit(start, end, after), self.line(start), operator, self.slice(start, end), node)
 
 
-def changes_of(tree: ast.Module, program: str, first_line: int, entry_point: str) -> Iterator[Change]:
+def changes_of(text: Program, first_line: int, entry_point: str) -> Iterator[Change]:
     """Yield every change of the code from `first_line` on, and of the defaults of the entry point."""
-    text = Text(program, tree)
-    for node in _nodes(tree):
+    for node in _nodes(text.tree):
         place = node.target if isinstance(node, ast.comprehension) else node
         if getattr(place, "lineno", 0) >= first_line:
             yield from (change for make in _OPERATORS for change in make(node, text))
@@ -135,7 +95,7 @@ def changes_of(tree: ast.Module, program: str, first_line: int, entry_point: str
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes except docstrings and the inside of f-strings, whose positions Python 3.11 does not give."""
+    """Yield all nodes except docstrings and the inside of f-strings, which cannot hold every quote."""
     for child in ast.iter_child_nodes(tree):
         is_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
         if not is_text:
@@ -144,51 +104,50 @@ def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
             yield from _nodes(child)
 
 
-def _comparisons(node: ast.AST, text: Text) -> Iterator[Change]:
+def _comparisons(node: ast.AST, text: Program) -> Iterator[Change]:
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            own = _SYMBOLS[type(operator)]
-            for other in _COMPARISONS[type(operator)]:
-                kind = "comparison boundary" if (own, other) in _BOUNDARIES else "comparison"
-                yield text.change(node, kind, f"(({text.of(left)}) {other} ({text.of(right)}))")
+            own, *others = _COMPARISONS[type(operator)]
+            for other in others:
+                kind = "comparison boundary" if own.strip("=") == other.strip("=") else "comparison"
+                yield text.change(node, kind, f"(({text.segment(left)}) {other} ({text.segment(right)}))")
 
 
-def _arithmetic(node: ast.AST, text: Text) -> Iterator[Change]:
+def _arithmetic(node: ast.AST, text: Program) -> Iterator[Change]:
     match node:
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _ARITHMETIC:
             other = _ARITHMETIC[type(operator)]
             if not (isinstance(operator, ast.Mod) and isinstance(left, ast.Constant | ast.JoinedStr)):
-                yield text.change(node, "arithmetic operator", f"(({text.of(left)}) {other} ({text.of(right)}))")
+                yield text.change(
+                    node, "arithmetic operator", f"(({text.segment(left)}) {other} ({text.segment(right)}))"
+                )
         case ast.AugAssign(target=target, op=operator, value=value) if type(operator) in _ASSIGNED:
             other = _ASSIGNED[type(operator)]
-            yield text.change(node, "arithmetic operator", f"{text.of(target)} {other} {text.of(value)}")
+            yield text.change(node, "arithmetic operator", f"{text.segment(target)} {other} {text.segment(value)}")
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            yield text.change(node, "arithmetic operator", f"({text.of(operand)})")
+            yield text.change(node, "arithmetic operator", f"({text.segment(operand)})")
 
 
-def _conditions(node: ast.AST, text: Text) -> Iterator[Change]:
+def _conditions(node: ast.AST, text: Program) -> Iterator[Change]:
     match node:
         case ast.BoolOp(op=operator, values=values):
-            word = "or" if isinstance(operator, ast.And) else "and"
-            yield text.change(
-                node, "boolean operator", "(" + f" {word} ".join(f"({text.of(one)})" for one in values) + ")"
-            )
-            for value in values:
-                rest = [one for one in values if one is not value]
-                own = "and" if isinstance(operator, ast.And) else "or"
-                parts = f" {own} ".join(f"({text.of(one)})" for one in rest)
-                yield text.change(node, "condition left out", f"({parts})")
+            own, other = ("and", "or") if isinstance(operator, ast.And) else ("or", "and")
+            parts = [f"({text.segment(one)})" for one in values]
+            yield text.change(node, "boolean operator", f"({f' {other} '.join(parts)})")
+            for place in range(len(parts)):
+                rest = f" {own} ".join(parts[:place] + parts[place + 1 :])
+                yield text.change(node, "condition left out", f"({rest})")
         case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
-            yield text.change(test, "negated condition", f"(not ({text.of(test)}))")
+            yield text.change(test, "negated condition", f"(not ({text.segment(test)}))")
         case ast.comprehension(ifs=conditions):
             for one in conditions:
-                yield text.change(one, "negated condition", f"(not ({text.of(one)}))")
+                yield text.change(one, "negated condition", f"(not ({text.segment(one)}))")
                 yield text.change(one, "condition left out", "(True)")
         case ast.UnaryOp(op=ast.Not(), operand=operand) if id(node) not in text.tests:
-            yield text.change(node, "negated condition", f"(bool({text.of(operand)}))")
+            yield text.change(node, "negated condition", f"(bool({text.segment(operand)}))")
 
 
-def _constants(node: ast.AST, text: Text) -> Iterator[Change]:
+def _constants(node: ast.AST, text: Program) -> Iterator[Change]:
     match node:
         case ast.Constant(value=bool(value)):
             yield text.change(node, "constant", str(not value))
@@ -203,10 +162,13 @@ def _constants(node: ast.AST, text: Text) -> Iterator[Change]:
             if value:
                 yield text.change(node, "constant", "''")
         case ast.JoinedStr():
-            yield text.change(node, "constant", f"({text.of(node)} 'q')")
+            yield text.change(node, "constant", f"({text.segment(node)} 'q')")
 
 
-def _statements(node: ast.AST, text: Text) -> Iterator[Change]:
+def _statements(node: ast.AST, text: Program) -> Iterator[Change]:
+    match node:
+        case ast.Raise(exc=ast.Call(func=ast.Name(id=name) as function)):
+            yield text.change(function, "other exception", _EXCEPTIONS.get(name, "ValueError"))
     match node:
         case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Raise() | ast.Continue() | ast.Break():
             yield text.change(node, "statement left out", "pass")
@@ -219,17 +181,17 @@ def _statements(node: ast.AST, text: Text) -> Iterator[Change]:
             yield from _returns(value, text)
 
 
-def _returns(value: ast.expr, text: Text) -> Iterator[Change]:
+def _returns(value: ast.expr, text: Program) -> Iterator[Change]:
     match value:
         case ast.Constant(value=None | bool()):
             return
         case ast.Tuple(elts=[first, second, *rest]):
-            swapped = ", ".join(text.of(one) for one in (second, first, *rest))
+            swapped = ", ".join(text.segment(one) for one in (second, first, *rest))
             yield text.change(value, "return value", f"({swapped})")
     yield text.change(value, "return value", "(None)")
 
 
-def _calls(node: ast.AST, text: Text) -> Iterator[Change]:
+def _calls(node: ast.AST, text: Program) -> Iterator[Change]:
     if not isinstance(node, ast.Call):
         return
     yield from _arguments(node, text)
@@ -242,21 +204,20 @@ def _calls(node: ast.AST, text: Text) -> Iterator[Change]:
     if id(node) in text.statements:
         return
     if isinstance(node.func, ast.Attribute) and text.is_value(node.func.value):
-        yield text.change(node, "call left out", f"({text.of(node.func.value)})")
+        yield text.change(node, "call left out", f"({text.segment(node.func.value)})")
     given = (one for one in node.args if not isinstance(one, ast.Starred | ast.GeneratorExp | ast.Constant))
     for argument in list(given)[:1]:
-        yield text.change(node, "call left out", f"({text.of(argument)})")
+        yield text.change(node, "call left out", f"({text.segment(argument)})")
 
 
-def _arguments(node: ast.Call, text: Text) -> Iterator[Change]:
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+def _arguments(node: ast.Call, text: Program) -> Iterator[Change]:
     match node.args:
         case [first, second, *_] if not isinstance(first, ast.Starred) and not (
-            isinstance(second, ast.Starred) or name in _NOT_SWAPPED
+            isinstance(second, ast.Starred) or called_name(node) in _NOT_SWAPPED
         ):
             (start, first_end), (second_start, end) = text.span(first), text.span(second)
             between = text.slice(first_end, second_start)
-            swapped = f"{text.of(second)}{between}{text.of(first)}"
+            swapped = f"{text.segment(second)}{between}{text.segment(first)}"
             yield text.between(start, end, "swapped arguments", swapped, node)
     parts: list[ast.expr | ast.keyword] = sorted([*node.args, *node.keywords], key=text.span)
     for keyword in node.keywords:
@@ -272,18 +233,12 @@ def _arguments(node: ast.Call, text: Text) -> Iterator[Change]:
         yield text.between(start, end, "keyword argument left out", lines, keyword)
 
 
-def _exceptions(node: ast.AST, text: Text) -> Iterator[Change]:
-    match node:
-        case ast.Raise(exc=ast.Call(func=ast.Name(id=name) as function)):
-            yield text.change(function, "other exception", _EXCEPTIONS.get(name, "ValueError"))
-
-
-def _loops(node: ast.AST, text: Text) -> Iterator[Change]:
+def _loops(node: ast.AST, text: Program) -> Iterator[Change]:
     match node:
         case ast.For(iter=ast.expr() as source) | ast.comprehension(iter=ast.expr() as source, is_async=0):
-            yield text.change(source, "first iteration left out", f"(list({text.of(source)})[1:])")
+            yield text.change(source, "first iteration left out", f"(list({text.segment(source)})[1:])")
 
 
-_OPERATORS: Sequence[Callable[[ast.AST, Text], Iterator[Change]]] = (
-    _comparisons, _arithmetic, _conditions, _constants, _statements, _calls, _exceptions, _loops,
+_OPERATORS: Sequence[Callable[[ast.AST, Program], Iterator[Change]]] = (
+    _comparisons, _arithmetic, _conditions, _constants, _statements, _calls, _loops,
 )  # fmt: skip

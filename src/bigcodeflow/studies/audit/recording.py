@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,24 +27,30 @@ _SEEDS = re.compile(r"seed\(|random_state|RandomState|default_rng|SystemRandom|\
 _UNTOLD = "?"
 
 
+class Call(NamedTuple):
+    """Recorded call of the function."""
+
+    digest: str
+    text: str
+    classes: tuple[str, ...] = ()
+    """Class of the raised exception and its base classes; empty if the call returned."""
+
+
 class Recording(NamedTuple):
     """Recorded calls of one execution, in order."""
 
-    digests: tuple[str, ...]
-    texts: tuple[str, ...]
+    calls: tuple[Call, ...]
     lines: frozenset[int]
     """1-based lines of the program that were executed; empty without tracing."""
     is_loaded: bool
     """True if the function was defined and could be called."""
     is_seeded: bool = False
     """True if each call drew from generators with a fixed seed."""
-    classes: tuple[tuple[str, ...], ...] = ()
-    """For each call, the class of the raised exception and its base classes; empty if the call returned."""
 
     @property
-    def is_whole(self) -> bool:
-        """True if every result could be represented and none was left out."""
-        return 0 < len(self.digests) < _MOST_CALLS and not any(_UNTOLD in text for text in self.texts)
+    def digests(self) -> list[str]:
+        """Digests of the results."""
+        return [call.digest for call in self.calls]
 
 
 def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: bool = False) -> str:
@@ -77,7 +84,7 @@ def _defined_at(program: str, entry_point: str) -> int:
 
 def read_recording(stdout: str) -> Recording:
     """Read the recording from the output of an execution; skip lines that are not records."""
-    digests, texts, classes, lines, is_loaded, is_seeded = [], [], [], set[int](), False, False
+    calls, lines, is_loaded, is_seeded = [], set[int](), False, False
     for line in stdout.splitlines():
         _, marked, content = line.partition(_PREFIX)
         with suppress(ValueError, RecursionError):
@@ -87,10 +94,8 @@ def read_recording(stdout: str) -> Recording:
                 case [-1, str(), str(), [int() as reached]]:
                     lines.add(reached)
                 case [int(), str() as digest, str() as text, list() as raised]:
-                    digests.append(digest)
-                    texts.append(text)
-                    classes.append(tuple(map(str, raised)))
-    return Recording(tuple(digests), tuple(texts), frozenset(lines), is_loaded, is_seeded, tuple(classes))
+                    calls.append(Call(digest, text, tuple(map(str, raised))))
+    return Recording(tuple(calls), frozenset(lines), is_loaded, is_seeded)
 
 
 class Effect(NamedTuple):
@@ -111,11 +116,11 @@ def effect_of(statement: tuple[int, int], own: Sequence[Recording], mutant: Reco
     first, second = own
     if not first.is_loaded or not second.is_loaded:  # also if more was printed than is kept
         return Effect(NOT_COMPARABLE, "the reference's calls could not be recorded from the first one on")
-    if not first.digests and not second.digests:
+    if not first.calls and not second.calls:
         return Effect(NOT_CALLED, "the test never calls the function")
     if first.lines and not any(statement[0] <= line <= statement[1] for line in first.lines):
         return Effect(NOT_EXECUTED, "no test executes this line")
-    if not first.digests or mutant is None or not mutant.is_loaded or not mutant.digests:
+    if not first.calls or mutant is None or not mutant.is_loaded or not mutant.calls:
         return Effect(NOT_COMPARABLE, "results of the calls could not be recorded")
     if first.digests != second.digests:
         return Effect(NOT_COMPARABLE, "the reference itself gives other results each time")
@@ -124,29 +129,23 @@ def effect_of(statement: tuple[int, int], own: Sequence[Recording], mutant: Reco
 
 def _of_results(own: Recording, mutant: Recording) -> Effect:
     """Compare the results call by call: return the first difference, or that no effect was seen."""
-    pairs = zip(own.digests, mutant.digests, own.texts, mutant.texts, strict=False)
-    for number, (before, after, text, other) in enumerate(pairs, start=1):
-        if _is_raised_alike(number - 1, own, mutant):
-            continue
-        if before != after and not (text.startswith(_UNTOLD) or other.startswith(_UNTOLD)):
-            seeded = ", with a fixed seed," if own.is_seeded else ""
-            return Effect(RESULT_DIFFERS, f"call {number} of the test{seeded} gives {_from_difference(other, text)}")
-    if len(own.digests) != len(mutant.digests):
-        return Effect(RESULT_DIFFERS, f"the test calls {len(mutant.digests)} times instead of {len(own.digests)}")
-    whole = "" if own.is_whole else ", as far as they can be told"
-    return Effect(NO_EFFECT, f"all {len(own.digests)} calls give the same results{whole}")
-
-
-def _is_raised_alike(place: int, own: Recording, mutant: Recording) -> bool:
-    """Tell if the mutant raises the reference's exception class or a subclass, which assertRaises accepts."""
-    classes, others = own.classes[place : place + 1], mutant.classes[place : place + 1]
-    return any(mine and mine[0] in other for mine, other in zip(classes, others, strict=False))
+    for number, (before, after) in enumerate(zip(own.calls, mutant.calls, strict=False), start=1):
+        # assertRaises accepts subclasses of the reference's exception.
+        is_raised_alike = any(one in after.classes for one in before.classes[:1])
+        is_told = not (before.text.startswith(_UNTOLD) or after.text.startswith(_UNTOLD))
+        if before.digest != after.digest and is_told and not is_raised_alike:
+            which = f"call {number} of the test{', with a fixed seed,' if own.is_seeded else ''}"
+            return Effect(RESULT_DIFFERS, f"{which} gives {_from_difference(after.text, before.text)}")
+    if len(own.calls) != len(mutant.calls):
+        return Effect(RESULT_DIFFERS, f"the test calls {len(mutant.calls)} times instead of {len(own.calls)}")
+    is_whole = len(own.calls) < _MOST_CALLS and not any(_UNTOLD in call.text for call in own.calls)
+    limits = "" if is_whole else ", as far as they can be told"
+    return Effect(NO_EFFECT, f"all {len(own.calls)} calls give the same results{limits}")
 
 
 def _from_difference(other: str, text: str, width: int = 60) -> str:
     """Return both texts from shortly before the first difference."""
-    places = (place for place, pair in enumerate(zip(other, text, strict=False)) if pair[0] != pair[1])
-    same = next(places, min(len(other), len(text)))
+    same = len(commonprefix([other, text]))  # noqa: RUF071 -- of characters
     if other[same : same + 1] == text[same : same + 1]:  # both were cut before they differ
         return f"another result, which begins alike: {text[:width]}…"
     start = max(0, same - 15)
@@ -156,8 +155,6 @@ def _from_difference(other: str, text: str, width: int = 60) -> str:
 
 def recordings(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Recording]:
     """Read passing rows by (task_id, sample_index); failing ones, as under a fixed seed, end before the last call."""
-    found = {}
-    for row in rows:
-        if row["status"] == "pass":
-            found[row["task_id"], row["sample_index"]] = read_recording(row["stdout"])
-    return found
+    return {
+        (row["task_id"], row["sample_index"]): read_recording(row["stdout"]) for row in rows if row["status"] == "pass"
+    }

@@ -4,11 +4,8 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import pyarrow as pa
 
 from bigcodeflow import environments
 from bigcodeflow.config import RunConfig, load_settings
@@ -23,13 +20,11 @@ from bigcodeflow.studies.audit.findings import (
     TOO_WEAK,
     UNDECIDED,
     Finding,
-    MutantCounts,
-    contradiction_finding,
+    contradiction_findings,
     errata_findings,
     execution_findings,
-    undetected,
 )
-from bigcodeflow.studies.audit.mutation import Mutant, Mutants, mutants_of
+from bigcodeflow.studies.audit.mutation import NONE, Mutant, Mutants, mutants_of
 from bigcodeflow.studies.audit.recording import (
     NOT_CALLED,
     NOT_EXECUTED,
@@ -49,7 +44,8 @@ Task = Mapping[str, Any]
 _FAST = ("execution.limits.time_policy=scaled", "execution.fail_fast=true")
 #: Effects that show that a test is too weak; any other survivor may be equivalent.
 _EVIDENT = frozenset({RESULT_DIFFERS, NOT_EXECUTED, NOT_CALLED})
-Outcomes = Mapping[str, Sequence[tuple[Mutant, str]]]
+#: Mutant and the status of its verdict.
+Outcome = tuple[Mutant, str]
 
 
 class Reproduction(NamedTuple):
@@ -92,6 +88,7 @@ class _Audit:
     def __init__(self, config: AuditConfig, listener: Listener) -> None:
         self._config, self._listener, self._store = config, listener, open_store(config.store)
         self._settings = audit_settings(config)
+        self._command = Reproduction(self._settings.dataset.source, config).of
         self._runs = disputed.named_runs(config.store, config.runs)  # fail before anything is executed
         self._inputs: list[ArtifactRef] = []
         refs = self._perform(self._settings, "ground_truth")
@@ -101,18 +98,18 @@ class _Audit:
         self._truths = self._store.read(refs["ground_truth"])
 
     def publish(self) -> ArtifactRef:
-        survivors = self._mutation()
-        command = self._reproduction.of
-        sha = Resolver()(self._settings).contents["environment"].value.environment_sha
+        command, run = self._command, Resolver()(self._settings)
         findings = [
-            *self._contradictions(),
-            *execution_findings(self._tasks, self._truths, self._store, sha, command),
+            *self._mutation(),
+            *execution_findings(self._tasks, self._truths, run, command),
             *disputed.findings(self._runs, self._tasks, command),
             *errata_findings(self._tasks),
         ]
-        rows = [*survivors, *(one._asdict() | dict.fromkeys(MutantCounts._fields) for one in findings)]
+        if self._config.contradictions:
+            findings += contradiction_findings(self._task_table, self._truths, run, self._listener, command)
         order = {task["task_id"]: number for number, task in enumerate(self._tasks)}
-        rows.sort(key=lambda row: (order[row["task_id"]], row["method"], row["line"] or 0, row["before"], row["after"]))
+        findings.sort(key=lambda one: (order[one.task_id], one.method, one.line or 0, one.before, one.after))
+        rows = [one._asdict() for one in findings]
         settings = {"seed": self._config.seed, "mutants": self._config.mutants, "dataset": self._dataset.key}
         content = json.dumps(rows, sort_keys=True, default=str)
         settings |= {"rows": hashlib.sha256(content.encode()).hexdigest()}
@@ -122,77 +119,64 @@ class _Audit:
         title = f"{len(self._tasks):,} tasks of {source}, {self._config.environment}"
         return publish_study(self._store, "audit", key, rows, title=title, settings=settings, inputs=self._inputs)
 
-    @cached_property
-    def _reproduction(self) -> Reproduction:
-        return Reproduction(self._settings.dataset.source, self._config)
-
     def _perform(self, settings: RunConfig, target: str = "execution") -> dict[str, ArtifactRef]:
         refs = perform_up_to(target, settings, self._listener)
         self._inputs += [refs[name] for name in ("ground_truth", "execution") if name in refs]
         return refs
 
-    def _execute(self, name: str, programs: Sequence[tuple[str, str]], extra: Sequence[str] = ()) -> pa.Table:
-        """Execute (task id, program) pairs and return their verdicts; every task needs at least one program."""
-        settings = audit_settings(self._config, sample_file(self._store, name, programs), extra)
-        return self._store.read(self._perform(settings)["execution"])
+    def _execute(
+        self, name: str, programs: Mapping[str, Sequence[str]], extra: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Execute programs by task id and return their verdicts; every task needs at least one program."""
+        pairs = ((task_id, program) for task_id, of_task in programs.items() for program in of_task)
+        settings = audit_settings(self._config, sample_file(self._store, name, pairs), extra)
+        columns = ["task_id", "sample_index", "status", "stdout"]
+        return self._store.read(self._perform(settings)["execution"], columns).to_pylist()
 
-    def _mutation(self) -> list[dict[str, Any]]:
-        """Return a row for each surviving mutant, and a row of counts for each task that can be judged."""
+    def _mutation(self) -> Iterator[Finding]:
+        """Yield the findings of mutants, for each task that can be judged."""
         truths = self._truths.select(["task_id", "status"]).to_pylist()
         passing = {row["task_id"] for row in truths if row["status"] == "pass"}
-        tasks = [task for task in self._tasks if task["task_id"] in passing]
-        made = {task["task_id"]: self._mutants(task) for task in tasks}
-        programs = []
-        for task in self._tasks:
-            mutants = made[task["task_id"]].chosen if task["task_id"] in made else ()
-            programs += [(task["task_id"], text) for text in (reference(task), *(one.program for one in mutants))]
-        verdicts = self._execute("mutants", programs, _FAST)
-        statuses = {
-            (row["task_id"], row["sample_index"]): row["status"]
-            for row in verdicts.select(["task_id", "sample_index", "status"]).to_pylist()
-        }
-        outcomes = {task_id: _outcomes(task_id, mutants.chosen, statuses) for task_id, mutants in made.items()}
-        lived = {
-            task_id: [one for one, status in pairs if status == "pass" and not one.apart]
-            for task_id, pairs in outcomes.items()
-        }
-        effects = self._recorded(lived)
-        return mutation_rows(tasks, made, outcomes, effects, self._reproduction)
+        own = {task["task_id"]: reference(task) for task in self._tasks}
+        made = {task["task_id"]: self._mutants(task) for task in self._tasks if task["task_id"] in passing}
+        programs = {name: [text, *(one.program for one in made.get(name, NONE).chosen)] for name, text in own.items()}
+        statuses: dict[str, dict[int, str]] = {name: {} for name in own}
+        for row in self._execute("mutants", programs, _FAST):
+            statuses[row["task_id"]][row["sample_index"]] = row["status"]
+        outcomes = {name: _outcomes(mutants.chosen, statuses[name]) for name, mutants in made.items()}
+        recorded = self._recorded({name: survivors_of(pairs) for name, pairs in outcomes.items()})
+        for name, mutants in made.items():
+            yield from mutation_findings(name, mutants, outcomes[name], recorded.get(name, ()), self._command(name))
 
     def _mutants(self, task: Task) -> Mutants:
         first, most, seed = task["complete_prompt"].count("\n") + 1, self._config.mutants, self._config.seed
         return mutants_of(reference(task), first, task["entry_point"], most=most, seed=seed)
 
-    def _recorded(self, lived: Mapping[str, Sequence[Mutant]]) -> dict[str, list[Any]]:
+    def _recorded(self, survivors: Mapping[str, Sequence[Mutant]]) -> dict[str, list[Recording | None]]:
         """Return recordings by task with survivors: two of the reference, then each survivor's; None if it failed."""
-        programs = []
+        programs = {}
         for task in self._tasks:
-            own, name = reference(task), task["entry_point"]
+            own, name, mutants = reference(task), task["entry_point"], survivors.get(task["task_id"], ())
             texts = [recorded_program(own, name, trace=True), recorded_program(own, name, number=1)]
-            texts += [recorded_program(one.program, name) for one in lived.get(task["task_id"], ())]
-            programs += [(task["task_id"], text) for text in (texts if lived.get(task["task_id"]) else [own])]
-        found = recordings(self._execute("recorded", programs).to_pylist())
+            texts += [recorded_program(one.program, name) for one in mutants]
+            programs[task["task_id"]] = texts if mutants else [own]
+        found = recordings(self._execute("recorded", programs))
         return {
             task_id: [found.get((task_id, number)) for number in range(len(mutants) + 2)]
-            for task_id, mutants in lived.items()
+            for task_id, mutants in survivors.items()
             if mutants
         }
 
-    def _contradictions(self) -> list[Finding]:
-        if not self._config.contradictions:
-            return []
-        run = Resolver()(self._settings)
-        rows = undetected(self._task_table, self._truths, run, self._store, self._listener)
-        return [contradiction_finding(task_id, one, self._reproduction.of(task_id)) for task_id, one in rows]
 
-
-def _outcomes(
-    task_id: str, mutants: Sequence[Mutant], statuses: Mapping[tuple[str, int], str]
-) -> list[tuple[Mutant, str]]:
+def _outcomes(mutants: Sequence[Mutant], statuses: Mapping[int, str]) -> list[Outcome]:
     """Pair each mutant with its status, or with infra_error if the reference failed in the same run."""
-    if statuses[task_id, 0] != "pass":
-        return [(one, "infra_error") for one in mutants]
-    return [(one, statuses[task_id, number]) for number, one in enumerate(mutants, start=1)]
+    failed = statuses[0] != "pass"
+    return [(one, "infra_error" if failed else statuses[number]) for number, one in enumerate(mutants, start=1)]
+
+
+def survivors_of(outcomes: Sequence[Outcome]) -> list[Mutant]:
+    """Return the mutants that the test should have noticed."""
+    return [one for one, status in outcomes if status == "pass" and not one.apart]
 
 
 def reference(task: Task) -> str:
@@ -200,67 +184,52 @@ def reference(task: Task) -> str:
     return str(task["complete_prompt"] + task["canonical_solution"])
 
 
-def mutation_rows(
-    tasks: Sequence[Mapping[str, Any]],
-    made: Mapping[str, Mutants],
-    outcomes: Outcomes,
-    recorded: Mapping[str, Sequence[Recording | None]],
-    reproduction: Reproduction,
-) -> list[dict[str, Any]]:
-    """Return a row of counts for each task, and a row for each survivor; those in a line that never runs share one.
+def mutation_findings(
+    task_id: str, mutants: Mutants, outcomes: Sequence[Outcome], recorded: Sequence[Recording | None], command: str
+) -> Iterator[Finding]:
+    """Yield a task's counts, then a finding for each survivor; those in a line that never runs share one.
 
     Args:
-        tasks: rows of TASKS whose ground truth passes.
-        made: mutants by task id.
-        outcomes: each chosen mutant with the status of its verdict, by task id.
-        recorded: the reference's two recordings and one of each survivor, by task id.
-        reproduction: gives the command that reproduces a finding.
+        task_id: the task, whose ground truth passes.
+        mutants: its mutants.
+        outcomes: each chosen mutant with the status of its verdict.
+        recorded: the reference's two recordings and one of each survivor.
+        command: shows the findings again.
     """
-    rows = []
-    for task in tasks:
-        task_id = task["task_id"]
-        survivors = [one for one, status in outcomes[task_id] if status == "pass" and not one.apart]
-        counts = _counts(made[task_id], outcomes[task_id])
-        total = counts.killed + counts.survived
-        text = f"the test notices {counts.killed} of {total} mutants" if total else "no mutant could be judged"
-        command = reproduction.of(task_id)
-        counted = Finding(task_id, MUTATION, COUNTED, text, command=command)
-        rows.append(counted._asdict() | counts._asdict())
-        findings = _findings(task_id, survivors, recorded.get(task_id, ()), command)
-        rows += [one._asdict() | dict.fromkeys(MutantCounts._fields) for one in findings]
-    return rows
-
-
-def _counts(mutants: Mutants, outcomes: Sequence[tuple[Mutant, str]]) -> MutantCounts:
     statuses = [status for one, status in outcomes if not one.apart]
     survived, unjudged = statuses.count("pass"), statuses.count("infra_error")
-    return MutantCounts(
-        killed=len(statuses) - survived - unjudged,
+    total = len(statuses) - unjudged
+    yield Finding(
+        task_id,
+        MUTATION,
+        COUNTED,
+        f"the test notices {total - survived} of {total} mutants" if total else "no mutant could be judged",
+        command=command,
+        killed=total - survived,
         survived=survived,
         apart=len(outcomes) - len(statuses),
         equivalent=mutants.equivalent,
         unjudged=unjudged,
         possible=mutants.possible,
     )
-
-
-def _findings(
-    task_id: str, survivors: Sequence[Mutant], recorded: Sequence[Recording | None], command: str
-) -> Iterator[Finding]:
-    if len(recorded) < 2 or recorded[0] is None or recorded[1] is None:  # noqa: PLR2004 -- the reference's two
-        effects = [Effect("", "the reference could not be recorded")] * len(survivors)
-    else:
-        own = recorded[0], recorded[1]
-        effects = [effect_of(one.statement, own, found) for one, found in zip(survivors, recorded[2:], strict=True)]
-    told: set[tuple[str, int]] = set()
-    for mutant, effect in zip(survivors, effects, strict=True):
+    seen: set[tuple[str, int]] = set()
+    for mutant, effect in _effects(survivors_of(outcomes), recorded):
         place = effect.kind, 0 if effect.kind == NOT_CALLED else mutant.statement[0]
-        if place in told:
+        if place in seen:
             continue
         if effect.kind in (NOT_CALLED, NOT_EXECUTED):
-            told.add(place)
+            seen.add(place)
         text = f"no test notices: {mutant.operator} in line {mutant.line}; {effect.text}"
         kind = TOO_WEAK if effect.kind in _EVIDENT else UNDECIDED
         if effect.kind == RESULT_DIFFERS and draws(mutant.statement_text):
             kind, text = UNDECIDED, f"{text}; what is drawn at random may be distributed alike"
         yield Finding(task_id, MUTATION, kind, text, mutant.line, mutant.operator, mutant.before, mutant.after, command)
+
+
+def _effects(survivors: Sequence[Mutant], recorded: Sequence[Recording | None]) -> Iterator[tuple[Mutant, Effect]]:
+    match recorded:
+        case [Recording() as first, Recording() as second, *others]:
+            for one, found in zip(survivors, others, strict=True):
+                yield one, effect_of(one.statement, (first, second), found)
+        case _:
+            yield from ((one, Effect("", "the reference could not be recorded")) for one in survivors)

@@ -11,7 +11,7 @@ from bigcodeflow.core.table import Column, Table
 from bigcodeflow.results.formatting import percent_range
 from bigcodeflow.results.statistics import estimate
 from bigcodeflow.store import Store
-from bigcodeflow.studies.audit.findings import COUNTED, UNDECIDED, score_of
+from bigcodeflow.studies.audit.findings import COUNTED, UNDECIDED
 from bigcodeflow.studies.records import StudyRecord, recorded_studies
 
 Row = Mapping[str, Any]
@@ -45,42 +45,47 @@ def tables(rows: pa.Table) -> list[Table]:
     findings = [row for row in found if row["kind"] not in (COUNTED, UNDECIDED)]
     undecided = [row for row in found if row["kind"] == UNDECIDED]
     return [
-        figures(found),
+        _figures(found),
         _weakest(counted),
         _listed(findings, "Findings"),
         _listed(undecided, "Undecided: mutants that may be equivalent, tests that models fail alike"),
     ]
 
 
-def figures(rows: Sequence[Row]) -> Table:
+def _figures(rows: Sequence[Row]) -> Table:
     """Count findings and tasks by kind, and add a note on the mutation score of all tasks."""
-    counted = [row for row in rows if row["kind"] == COUNTED]
-    kinds = Counter(row["kind"] for row in rows if row["kind"] != COUNTED)
-    tasks = {kind: len({row["task_id"] for row in rows if row["kind"] == kind}) for kind in kinds}
+    found = [row for row in rows if row["kind"] != COUNTED]
+    kinds = Counter(row["kind"] for row in found)
+    tasks = Counter(kind for kind, _ in {(row["kind"], row["task_id"]) for row in found})
     cells = [(kind, count, tasks[kind]) for kind, count in kinds.most_common()]
     columns = ("kind", Column("findings", "right"), Column("tasks", "right"))
-    return Table.of(columns, cells, title="Findings by kind", notes=[_score_note(counted)])
+    notes = [_score_note([row for row in rows if row["kind"] == COUNTED])]
+    return Table.of(columns, cells, title="Findings by kind", notes=notes)
+
+
+def _scored(counted: Sequence[Row]) -> list[tuple[float, Row]]:
+    """Return rows of counts with their killed mutants as a share of killed and surviving ones, if there are such."""
+    pairs = ((row["killed"], row["killed"] + row["survived"], row) for row in counted)
+    return [(killed / total, row) for killed, total, row in pairs if total]
 
 
 def _score_note(counted: Sequence[Row]) -> str:
     """Describe the mutation score, with equal weight for each task, and the counts of all mutants."""
-    scores = [score for row in counted if (score := score_of(row)) is not None]
-    found = estimate(scores)
-    killed, survived = (sum(row[name] for row in counted) for name in ("killed", "survived"))
-    apart, equivalent = (sum(row[name] for row in counted) for name in ("apart", "equivalent"))
-    if not scores or found.interval is None:
+    found = estimate([score for score, _ in _scored(counted)])
+    names = ("killed", "survived", "apart", "equivalent")
+    killed, survived, apart, equivalent = (sum(row[name] for row in counted) for name in names)
+    if found.interval is None:
         return "No mutant could be judged."
-    interval = percent_range(found.interval)
     return (
-        f"Mutation score: {100 * found.value:.1f} % ({interval}) as the mean of {len(scores):,} tasks; {killed:,} of "
-        f"{killed + survived:,} mutants are noticed. Not counted: {apart:,} mutants of code that tests do not observe. "
+        f"Mutation score: {100 * found.value:.1f} % ({percent_range(found.interval)}) as the mean of "
+        f"{found.n_tasks:,} tasks; {killed:,} of {killed + survived:,} mutants are noticed. "
+        f"Not counted: {apart:,} mutants of code that tests do not observe. "
         f"Before mutants were drawn, {equivalent:,} changes were left out that mean the same."
     )
 
 
 def _weakest(counted: Sequence[Row]) -> Table:
-    scored = [(score_of(row), row) for row in counted]
-    ordered = sorted(((score, row) for score, row in scored if score is not None), key=lambda one: one[0])
+    ordered = sorted(_scored(counted), key=lambda one: one[0])
     share = Column("mutation score", "right", format=lambda value: f"{100 * value:.0f} %")
     names = ("killed", "survived", "apart", "equivalent", "unjudged")
     columns: Sequence[str | Column] = ("task", share, *(Column(name, "right") for name in names))

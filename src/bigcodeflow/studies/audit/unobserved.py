@@ -5,9 +5,9 @@ A change there does not show how thorough a test is, even if the test notices it
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-MESSAGES, LOGS, PLOTS, SEEDS, CLEANUP = "messages", "logs", "plot appearance", "random seeds", "clean-up"
+from bigcodeflow.core.source_text import called_name
 
 _LOG_OBJECTS = frozenset({"logging", "logger", "log", "warnings"})
 _PLOT_CALLS = frozenset(
@@ -26,62 +26,36 @@ _PLOT_KEYWORDS = frozenset(
     xlabel ylabel legend grid rot""".split()  # noqa: SIM905 -- as above
 )
 _SEED_CALLS = frozenset({"seed", "default_rng", "RandomState", "manual_seed", "set_seed"})
-_SEED_KEYWORDS = frozenset({"random_state", "seed"})
 _CLEANUP_CALLS = frozenset({"close", "flush", "terminate", "shutdown", "clf", "cla", "disconnect"})
-_NEUTRAL_KEYWORDS = frozenset({"timeout", "encoding", "newline", "verbose", "n_jobs", "flush"})
+_NEUTRAL_KEYWORDS = frozenset({"random_state", "seed", "timeout", "encoding", "newline", "verbose", "n_jobs", "flush"})
 
 
-def reason_apart(tree: ast.Module) -> Callable[[ast.AST], str]:
-    """Return a function that gives the reason why tests need not observe a node of the tree; empty if they should."""
-    reasons: dict[int, str] = {}
-    for node in ast.walk(tree):
-        for root, reason in _roots(node):
-            for part in ast.walk(root):
-                reasons.setdefault(id(part), reason)
-    return lambda node: reasons.get(id(node), "")
+def unobserved_nodes(tree: ast.Module) -> set[int]:
+    """Return the ids of the nodes of a tree that tests need not observe."""
+    return {id(part) for node in ast.walk(tree) for root in _roots(node) for part in ast.walk(root)}
 
 
-def _roots(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Yield the subtrees at a node that tests need not observe, each with its reason."""
+def _roots(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the subtrees at a node that tests need not observe."""
     match node:
-        case ast.Expr(value=ast.Call() as call) if reason := _of_call(call):
-            yield node, reason
+        case ast.Expr(value=ast.Call() as call) if _is_unobserved(call):
+            yield node
         case ast.Raise(exc=ast.Call(args=arguments, keywords=keywords)):
-            yield from ((one, MESSAGES) for one in (*arguments, *keywords))
-        case ast.Call(func=function, keywords=keywords):
-            if _name(function) in _SEED_CALLS:
-                yield node, SEEDS
-            for keyword in keywords:
-                if keyword.arg in _SEED_KEYWORDS:
-                    yield keyword, SEEDS
-                elif keyword.arg in _PLOT_KEYWORDS and _is_of_plots(function):
-                    yield keyword, PLOTS
-                elif keyword.arg in _NEUTRAL_KEYWORDS:
-                    yield keyword, CLEANUP
-            if _name(function) == "print" or _owner(function) in _LOG_OBJECTS:
-                yield node, LOGS
+            yield from (*arguments, *keywords)
+        case ast.Call(keywords=keywords):
+            name, owner = called_name(node), _owner(node.func)
+            if name in _SEED_CALLS or name == "print" or owner in _LOG_OBJECTS:
+                yield node
+            is_of_plots = name in _PLOT_CALLS or _DRAWS.fullmatch(name) or _PLOT_OWNERS.fullmatch(owner)
+            unobserved = _NEUTRAL_KEYWORDS | (_PLOT_KEYWORDS if is_of_plots else frozenset())
+            yield from (keyword for keyword in keywords if keyword.arg in unobserved)
 
 
-def _of_call(call: ast.Call) -> str:
-    name, owner = _name(call.func), _owner(call.func)
-    if name == "print" or owner in _LOG_OBJECTS:
-        return LOGS
-    if name in _CLEANUP_CALLS:
-        return CLEANUP
-    if name in _SEED_CALLS:
-        return SEEDS
-    if name in _PLOT_CALLS and (_PLOT_OWNERS.fullmatch(owner) or name.startswith("set_")):
-        return PLOTS
-    return ""
-
-
-def _is_of_plots(function: ast.expr) -> bool:
-    name = _name(function)
-    return bool(name in _PLOT_CALLS or _DRAWS.fullmatch(name) or _PLOT_OWNERS.fullmatch(_owner(function)))
-
-
-def _name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+def _is_unobserved(call: ast.Call) -> bool:
+    """Tell if tests need not observe a statement that is a call."""
+    name, owner = called_name(call), _owner(call.func)
+    is_of_plots = name in _PLOT_CALLS and bool(_PLOT_OWNERS.fullmatch(owner) or name.startswith("set_"))
+    return name == "print" or owner in _LOG_OBJECTS or name in _CLEANUP_CALLS | _SEED_CALLS or is_of_plots
 
 
 def _owner(function: ast.expr) -> str:

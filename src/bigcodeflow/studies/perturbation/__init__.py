@@ -3,10 +3,11 @@
 A model that has memorized a task's text scores lower on variants of it; a model that solves tasks does not.
 """
 
-from pydantic import Field, field_validator
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from bigcodeflow.config import RunConfig, SamplesConfig
-from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import PERTURBATION
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.studies.perturbation.variants import checked_kinds
@@ -22,21 +23,13 @@ class PerturbationConfig(SettingsModel):
 
     run: RunConfig = RunConfig(samples=SamplesConfig(source="oracle"))
     """The run on the original tasks: which tasks, which model, where it is executed."""
-    kinds: tuple[str, ...] = DEFAULT_KINDS
+    kinds: Annotated[tuple[str, ...], AfterValidator(checked_kinds)] = DEFAULT_KINDS
     """What is changed: function, parameters, literals, docstring, data, or several of them joined, as in
     'function+docstring'. Each makes variants of its own."""
     seed: int = Field(default=0, ge=0)
     """The same seed gives the same variants."""
     per_task: int = Field(default=1, ge=1, le=20)
     """Variants of each task and kind, as far as there are so many."""
-
-    @field_validator("kinds")
-    @classmethod
-    def _kinds_are_known(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
-        try:
-            return checked_kinds(kinds)
-        except ConfigError as error:
-            raise ValueError(str(error).removeprefix("kinds: ")) from None
 
 
 class Perturbation(Study[PerturbationConfig]):

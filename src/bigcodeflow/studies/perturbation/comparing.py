@@ -1,7 +1,7 @@
 """Compare a run on original tasks with a run on their variants, task by task; settings of the second run."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,13 +29,6 @@ class JudgedRun(NamedTuple):
     """Name of the run in messages."""
     model: str
     execution: ArtifactRef
-
-
-class Counts(NamedTuple):
-    """Numbers of samples of one task, without infrastructure errors."""
-
-    judged: int
-    passed: int
 
 
 def judged_run(store: Store, run: RecordedRun) -> JudgedRun:
@@ -78,71 +71,68 @@ def compare_runs(
     Raises:
         ArtifactError: the second run has no variant of a task of the first, or a run has no verdicts of ``variant``.
     """
-    settings = {"variant": variant}
-    inputs = [original.execution, perturbed.execution]
-    key = artifact_key(STUDY, VERSION, settings, [one.key for one in inputs])
-    found = store.find(STUDY, key)
-    if found is not None:
-        return found
-    _require_judged(store, (original, perturbed), variant)
-    before = _counts(store, original, variant)
-    after = _counts(store, perturbed, variant)
-    rows = list(_rows(original.model, before, after))
-    if not rows:
+    settings, inputs = {"variant": variant}, [original.execution, perturbed.execution]
+    return publish_study(
+        store,
+        STUDY,
+        artifact_key(STUDY, VERSION, settings, [one.key for one in inputs]),
+        _rows(store, original, perturbed, variant),
+        title=f"{original.model}, {variant}",
+        models=[original.model],
+        settings=settings,
+        inputs=inputs,
+    )
+
+
+def _rows(store: Store, original: JudgedRun, perturbed: JudgedRun, variant: str) -> Iterator[dict[str, Any]]:
+    """Yield a row for each kind and task with judged samples in both runs."""
+    before, after = _passes(store, (original, perturbed), variant)
+    variants = defaultdict[tuple[str, str], dict[str, list[bool]]](dict)
+    for task_id, passes in after.items():
+        of_task, kind = original_of(task_id)
+        if kind and of_task in before:
+            variants[kind, of_task][task_id] = passes
+    if not variants:
         raise ArtifactError(
             f"{perturbed.name}: has no judged variant of a task of {original.name}: judge a dataset that "
             "`bigcodeflow perturb write` made of its tasks"
         )
-    title = f"{original.model}, {variant}"
-    return publish_study(
-        store, STUDY, key, rows, title=title, models=[original.model], settings=settings, inputs=inputs
-    )
-
-
-def _require_judged(store: Store, runs: Sequence[JudgedRun], variant: str) -> None:
-    """Refuse a variant, raw or calibrated, of which one of the runs has no verdicts."""
-    judged = [{row["variant"] for row in store.read(run.execution, ["variant"]).to_pylist()} for run in runs]
-    shared = sorted(judged[0].intersection(*judged))
-    remedy = f"choose --variant {shared[0]}" if shared else "judge both in one of them, with execution.variants"
-    for run, has in zip(runs, judged, strict=True):
-        if variant not in has:
-            known = ", ".join(sorted(has)) or "none"
-            raise ArtifactError(f"{run.name}: has no verdicts of {variant} solutions; it has: {known}: {remedy}")
-
-
-def _counts(store: Store, run: JudgedRun, variant: str) -> dict[str, Counts]:
-    """Count judged and passed samples by task id."""
-    counted = defaultdict[str, list[bool]](list)
-    for row in store.read(run.execution, ["task_id", "variant", "status"]).to_pylist():
-        if row["variant"] == variant and row["status"] != "infra_error":
-            counted[row["task_id"]].append(row["status"] == "pass")
-    return {task_id: Counts(len(passed), sum(passed)) for task_id, passed in counted.items()}
-
-
-def _rows(model: str, before: Mapping[str, Counts], after: Mapping[str, Counts]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each kind and task with judged samples in both runs."""
-    variants = defaultdict[tuple[str, str], dict[str, Counts]](dict)
-    for task_id, counts in after.items():
-        original, kind = original_of(task_id)
-        if kind and original in before:
-            variants[kind, original][task_id] = counts
     places = {task_id: place for place, task_id in enumerate(before)}
     for kind, task_id in sorted(variants, key=lambda one: (kind_order(one[0]), places[one[1]])):
-        of_task = variants[kind, task_id]
-        shares = {name: one.passed / one.judged for name, one in of_task.items()}
+        passed, changed = before[task_id], variants[kind, task_id]
+        shares = {name: sum(passes) / len(passes) for name, passes in changed.items()}
         yield {
-            "model": model,
+            "model": original.model,
             "kind": kind,
             "task_id": task_id,
-            "original_samples": before[task_id].judged,
-            "original_passed": before[task_id].passed,
-            "variants": len(of_task),
-            "perturbed_samples": sum(one.judged for one in of_task.values()),
-            "perturbed_passed": sum(one.passed for one in of_task.values()),
-            "original_share": before[task_id].passed / before[task_id].judged,
+            "original_samples": len(passed),
+            "original_passed": sum(passed),
+            "variants": len(changed),
+            "perturbed_samples": sum(map(len, changed.values())),
+            "perturbed_passed": sum(map(sum, changed.values())),
+            "original_share": sum(passed) / len(passed),
             "perturbed_share": sum(shares.values()) / len(shares),
             "failed_variants": sorted(name for name, share in shares.items() if share < 1),
         }
+
+
+def _passes(store: Store, runs: Sequence[JudgedRun], variant: str) -> list[dict[str, list[bool]]]:
+    """Tell for each run which judged samples passed, by task id; refuse a variant of which one run has no verdicts."""
+    tables = [store.read(run.execution, ["task_id", "variant", "status"]).to_pylist() for run in runs]
+    judged = [{row["variant"] for row in rows} for rows in tables]
+    shared = sorted(judged[0].intersection(*judged))
+    remedy = f"choose --variant {shared[0]}" if shared else "judge both in one of them, with execution.variants"
+    found = list[dict[str, list[bool]]]()
+    for run, has, rows in zip(runs, judged, tables, strict=True):
+        if variant not in has:
+            known = ", ".join(sorted(has)) or "none"
+            raise ArtifactError(f"{run.name}: has no verdicts of {variant} solutions; it has: {known}: {remedy}")
+        passes = defaultdict[str, list[bool]](list)
+        for row in rows:
+            if row["variant"] == variant and row["status"] != "infra_error":
+                passes[row["task_id"]].append(row["status"] == "pass")
+        found.append(passes)
+    return found
 
 
 def require_answers(run: RunConfig) -> None:

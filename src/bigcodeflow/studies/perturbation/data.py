@@ -3,10 +3,10 @@
 import ast
 import random
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from bigcodeflow.studies.perturbation.edits import Edit, Source, UnsafeError, Visitor, edited, tree_of
+from bigcodeflow.core.source_text import Edit, SourceText, UnsafeError, called_name, edited
 from bigcodeflow.studies.perturbation.literals import OPTIONS, some
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts
 
@@ -19,6 +19,7 @@ _PATH = re.compile(r"[\\/]")
 _NO_DATA = frozenset({"msg", "delta", "places", "rtol", "atol", "tol", "decimal", "err_msg", "timeout"})
 #: Number of arguments of an assertion before its message, if it is not two.
 _COMPARED = dict.fromkeys(("assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone"), 1)
+_Place = tuple[int, int]
 
 
 def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
@@ -31,23 +32,29 @@ def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     Raises:
         UnsafeError: the test has no word and no number that prompt and solution lack.
     """
-    tree, source = tree_of(texts.test), Source(texts.test)
-    finder = _Data(source, texts.entry_point)
-    finder.visit(tree)
+    source = SourceText(texts.test)
+    strings, numbers, inputs = dict[_Place, str](), dict[_Place, str](), set[str]()
+    for node, is_expected in _data(source.tree, texts.entry_point):
+        segment = source.segment(node)
+        if isinstance(node.value, str) and not _PATH.search(segment):
+            strings[source.span(node)] = segment
+        elif type(node.value) in (int, float):
+            numbers[source.span(node)] = segment
+            inputs |= set() if is_expected else {segment}
     described = texts.complete_prompt + texts.instruct_prompt + texts.canonical_solution
-    if words := some(_free_words(finder, tree, described.lower()), chance):
-        chosen = {one: _like(one, chance, texts.test) for one in words}
-        return replace(texts, test=edited(texts.test, _replaced(finder.texts, chosen)))
-    if numbers := some(_free_numbers(finder, described), chance):
-        chosen = {one: _larger(one, chance) for one in numbers}
-        return replace(texts, test=edited(texts.test, _replaced(finder.numbers, chosen)))
-    raise UnsafeError("no word and no number is data of the test alone")
+    if words := some(_free_words(strings.values(), source.tree, described.lower()), chance):
+        places, chosen = strings, {one: _like(one, chance, texts.test) for one in words}
+    elif free := some(_free_numbers(inputs, described), chance):
+        places, chosen = numbers, {one: _larger(one, chance) for one in free}
+    else:
+        raise UnsafeError("no word and no number is data of the test alone")
+    return replace(texts, test=edited(texts.test, _replaced(places, chosen)))
 
 
-def _free_words(finder: "_Data", tree: ast.Module, described: str) -> list[str]:
+def _free_words(strings: Iterable[str], tree: ast.Module, described: str) -> list[str]:
     """Return words of the test's strings that prompt and solution do not have, in any case."""
     names = {getattr(node, "id", getattr(node, "attr", getattr(node, "arg", None))) for node in ast.walk(tree)}
-    words = {match[0] for text in finder.texts.values() for match in re.finditer(r"(?<!\w)[A-Za-z]+(?!\w)", text)}
+    words = {match[0] for text in strings for match in re.finditer(r"(?<!\w)[A-Za-z]+(?!\w)", text)}
     return sorted(
         one
         for one in words
@@ -58,69 +65,43 @@ def _free_words(finder: "_Data", tree: ast.Module, described: str) -> list[str]:
     )
 
 
-def _free_numbers(finder: "_Data", described: str) -> list[str]:
+def _free_numbers(inputs: Iterable[str], described: str) -> list[str]:
     """Return input numbers of two or more digits, or with a fraction, that prompt and solution do not have."""
-    numbers = {text for text in finder.inputs if _NUMBER.fullmatch(text)}
+    numbers = {text for text in inputs if _NUMBER.fullmatch(text)}
     return sorted(one for one in numbers if not re.search(rf"(?<![\w.]){re.escape(one)}(?!\w|\.\d)", described))
 
 
-def _replaced(places: Mapping[int, str], chosen: Mapping[str, str]) -> list[Edit]:
+def _replaced(places: Mapping[_Place, str], chosen: Mapping[str, str]) -> list[Edit]:
     words = "|".join(sorted(map(re.escape, chosen), key=len, reverse=True))
     pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)")
-    return [
-        Edit(start, start + len(text), pattern.sub(lambda match: chosen[match[0]], text))
-        for start, text in places.items()
-        if pattern.search(text)
-    ]
+    return [Edit(*place, pattern.sub(lambda match: chosen[match[0]], text)) for place, text in places.items()]
 
 
-class _Data(Visitor):
-    """Collect literals that are data, with their places: no docstrings, no messages, and no names to patch."""
+def _data(node: ast.AST, entry_point: str, *, expected: bool = False) -> Iterator[tuple[ast.Constant, bool]]:
+    """Yield literals that are data, and whether they are expected values.
 
-    def __init__(self, source: Source, entry_point: str) -> None:
-        super().__init__(source)
-        self._entry_point, self._expected = entry_point, False
-        self.texts: dict[int, str] = {}
-        """Source of string literals, by the place where they begin."""
-        self.numbers: dict[int, str] = {}
-        self.inputs: set[str] = set()
-        """Source of numbers that occur outside of expected values."""
-
-    def visit_Expr(self, node: ast.Expr) -> None:  # noqa: N802
-        if not isinstance(node.value, ast.Constant):
-            self.generic_visit(node)
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:  # noqa: N802
-        """Skip f-strings, which stay as they are."""
-
-    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
-        called = str(getattr(node.func, "attr", getattr(node.func, "id", "")))
-        data, compared = node.args, _COMPARED.get(called, 2)
-        if "patch" in ast.unparse(node.func):
-            data = node.args[1:]
-        elif called.startswith("assert"):  # an assertion's message is not data
-            data = [*node.args[:compared], *(one for one in node.args[compared:] if not _is_text(one))]
-        named = (keyword.value for keyword in node.keywords if keyword.arg not in _NO_DATA)
-        expected = called != self._entry_point and (self._expected or called.startswith("assert"))
-        self._visit_all((node.func, *data, *named), expected=expected)
-
-    def visit_Assign(self, node: ast.Assign) -> None:  # noqa: N802
-        names = (str(getattr(target, "id", "")) for target in node.targets)
-        self._visit_all([node.value], expected=self._expected or any("expect" in name for name in names))
-
-    def _visit_all(self, nodes: Iterable[ast.AST], *, expected: bool) -> None:
-        outer, self._expected = self._expected, expected
-        for node in nodes:
-            self.visit(node)
-        self._expected = outer
-
-    def visit_Constant(self, node: ast.Constant) -> None:  # noqa: N802
-        segment = self.source.segment(node)
-        if isinstance(node.value, str) and not _PATH.search(segment):
-            self.texts[self.source.start(node)] = segment
-        elif type(node.value) in (int, float):
-            self.numbers[self.source.start(node)] = segment
-            self.inputs |= set() if self._expected else {segment}
+    Docstrings, messages, names to patch and f-strings are no data.
+    """
+    parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    match node:
+        case ast.Expr(value=ast.Constant()) | ast.JoinedStr():
+            return
+        case ast.Constant():
+            yield node, expected
+        case ast.Assign(targets=targets, value=value):
+            parts = [value]
+            expected = expected or any("expect" in str(getattr(target, "id", "")) for target in targets)
+        case ast.Call(func=function, args=arguments, keywords=keywords):
+            called = called_name(node)
+            data, compared = arguments, _COMPARED.get(called, 2)
+            if "patch" in ast.unparse(function):
+                data = arguments[1:]
+            elif called.startswith("assert"):  # an assertion's message is not data
+                data = [*arguments[:compared], *(one for one in arguments[compared:] if not _is_text(one))]
+            parts = (function, *data, *(keyword.value for keyword in keywords if keyword.arg not in _NO_DATA))
+            expected = called != entry_point and (expected or called.startswith("assert"))
+    for part in parts:
+        yield from _data(part, entry_point, expected=expected)
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -2,11 +2,10 @@
 
 import random
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from bigcodeflow.studies.perturbation.edits import Edit, UnsafeError
+from bigcodeflow.core.source_text import Edit, UnsafeError
 from bigcodeflow.studies.perturbation.prose import HEADING
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts, split_edits
 
@@ -65,7 +64,7 @@ def reworded(texts: TaskTexts, chance: random.Random) -> TaskTexts:
         UnsafeError: nothing in it can be reordered or reworded.
     """
     begin, end = texts.program.docstring
-    docstring = _reworded_docstring(texts.program.text[begin:end], chance)
+    docstring = _reworded_docstring(texts.program.slice(begin, end), chance)
     prompt, solution = split_edits(texts, [Edit(begin, end, docstring)])
     instruction = _reworded_instruction(texts.instruct_prompt, chance)
     if prompt == texts.complete_prompt:
@@ -78,13 +77,17 @@ def _reworded_docstring(text: str, chance: random.Random) -> str:
     # The blank last line belongs to the docstring's end, whichever section is last.
     last = sections[-1].lines if sections else description.lines
     closing = last.pop() if len(last) > 1 and not last[-1].strip() else None
-    sections = _other_order(sections, chance)
+    order = sections.copy()
+    while len(sections) > 1 and order == sections:
+        chance.shuffle(order)
     lines = _reworded_description(description.lines)
-    for section in sections:
+    for section in order:
         if lines and lines[-1].strip():
             lines.append("")
         lines += _reworded_section(section, chance)
-    return "\n".join(lines if closing is None else [*_without_blank_end(lines), closing])
+    while closing is not None and lines and not lines[-1].strip():
+        lines.pop()
+    return "\n".join(lines if closing is None else [*lines, closing])
 
 
 def _sections(text: str) -> list[_Section]:
@@ -95,14 +98,6 @@ def _sections(text: str) -> list[_Section]:
             found.append(_Section(match["heading"], []))
         found[-1].lines.append(line)
     return found
-
-
-def _other_order(sections: Sequence[_Section], chance: random.Random) -> list[_Section]:
-    """Return the sections in another order, if there are several."""
-    order = list(sections)
-    while len(sections) > 1 and order == list(sections):
-        chance.shuffle(order)
-    return order
 
 
 def _reworded_description(lines: list[str]) -> list[str]:
@@ -129,12 +124,6 @@ def _with_phrases(line: str) -> str:
     for pattern, replacement in _PHRASES:
         line = re.sub(pattern, replacement, line)
     return line
-
-
-def _without_blank_end(lines: list[str]) -> list[str]:
-    while lines and not lines[-1].strip():
-        lines = lines[:-1]
-    return lines
 
 
 def _reworded_instruction(text: str, chance: random.Random) -> str:

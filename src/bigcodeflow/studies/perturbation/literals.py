@@ -5,11 +5,10 @@ import codecs
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
-from bigcodeflow.studies.perturbation.edits import UnsafeError
-from bigcodeflow.studies.perturbation.task_texts import TEXTS, TaskTexts
+from bigcodeflow.core.source_text import UnsafeError
+from bigcodeflow.studies.perturbation.task_texts import Program, TaskTexts
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_ ][A-Za-z0-9]+){0,3}")
 _NUMBER = re.compile(r"[1-9]\d+")
@@ -59,11 +58,7 @@ def other_literals(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     if not found:
         raise UnsafeError("no literal is shared by prompt and program alone")
     words = "|".join(sorted(map(re.escape, found), key=len, reverse=True))
-    pattern = re.compile(rf"(?<![\w.])(?:{words})(?![\w]|\.\d)")
-    changed = {
-        name: pattern.sub(lambda match: found[match[0]], getattr(texts, name)) for name in (*TEXTS, "doc_struct")
-    }
-    return replace(texts, **changed)
+    return texts.substituted(rf"(?<![\w.])(?:{words})(?![\w]|\.\d)", found)
 
 
 def some(options: Sequence[str], chance: random.Random) -> list[str]:
@@ -120,7 +115,8 @@ def _is_free(text: str) -> bool:
 
 def _shared_numbers(texts: TaskTexts) -> list[str]:
     """Return numbers of two or more digits in the signature or the constants before it that both prompts repeat."""
-    constants = (node.value for node in ast.walk(texts.stub.tree) if isinstance(node, ast.Constant))
+    stub = Program(f"{texts.code_prompt}\n    pass\n", texts.entry_point)
+    constants = (node.value for node in ast.walk(stub.tree) if isinstance(node, ast.Constant))
     numbers = {str(value) for value in constants if type(value) is int and _NUMBER.fullmatch(str(value))}
     prompts = (texts.complete_prompt, texts.instruct_prompt)
 

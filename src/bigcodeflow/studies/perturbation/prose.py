@@ -2,11 +2,10 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import groupby
-from typing import NamedTuple
 
-from bigcodeflow.studies.perturbation.edits import UnsafeError
+from bigcodeflow.core.source_text import UnsafeError
 
 #: Line that begins a section of a docstring: its heading, and the text after the colon.
 HEADING = re.compile(
@@ -21,15 +20,6 @@ _QUOTED = re.compile(r"""("[^"]*"|'[^']*')""")
 Renamed = Callable[[str], str]
 
 
-class Literals(NamedTuple):
-    """String literals of solution and test, which a docstring may have to repeat unchanged."""
-
-    whole: frozenset[str]
-    """Whole literals, such as keys and names of columns."""
-    words: frozenset[str]
-    """Single words in literals, also those of messages."""
-
-
 def is_distinctive(name: str) -> bool:
     """Tell if a word of prose with this spelling can only be the name."""
     return "_" in name.strip("_") or any(character.isdigit() for character in name)
@@ -40,15 +30,16 @@ def word(name: str) -> str:
     return rf"(?<![\w.]){re.escape(name)}(?!\w)"
 
 
-def renamed_prose(text: str, names: Mapping[str, str], code: Renamed, literals: Literals) -> str:
+def renamed_prose(text: str, names: Mapping[str, str], code: Renamed, literals: Collection[str]) -> str:
     """Return a docstring or prompt with new names of parameters; keep other words with the same spelling.
 
     Args:
         names: new name by old name.
         code: renames in a piece of code, such as the lines of an example.
-        literals: messages and keys whose words must stay.
+        literals: string literals of solution and test, such as keys and messages, which must stay.
     """
     lines, section = list[str](), ""
+    quoted = {one for literal in literals for one in re.findall(r"\w+", literal)}
     for is_example, group in groupby(text.split("\n"), key=lambda line: bool(_EXAMPLE.fullmatch(line))):
         if is_example:
             lines += _renamed_examples(list(group), code)
@@ -56,19 +47,21 @@ def renamed_prose(text: str, names: Mapping[str, str], code: Renamed, literals: 
         for line in group:
             if match := HEADING.fullmatch(line):
                 section = match["heading"]
-            lines.append(_renamed_line(line, names, literals, listed=section in _PARAMETERS))
+            lines.append(_renamed_line(line, names, literals, quoted, listed=section in _PARAMETERS))
     return "\n".join(lines)
 
 
-def _renamed_line(line: str, names: Mapping[str, str], literals: Literals, *, listed: bool) -> str:
+def _renamed_line(
+    line: str, names: Mapping[str, str], literals: Collection[str], quoted: Collection[str], *, listed: bool
+) -> str:
     for name, new_name in names.items():
         plain = re.escape(name)
         clear = [rf"`{plain}`", rf"\{{{plain}(?=[}}.\[!:])", rf"(?<![\w.]){plain}(?= ?\([\w\[\], .|]+\)\s*:)"]
         if listed:
             clear.append(rf"^\s*(?:[-*]\s*)?{plain}(?=\s*[(:]|\s+-)")
-        if is_distinctive(name) and name not in literals.words:
+        if is_distinctive(name) and name not in quoted:
             clear = [word(name)]
-        elif is_distinctive(name) and name not in literals.whole:  # a message names it, which a docstring quotes
+        elif is_distinctive(name) and name not in literals:  # a message names it, which a docstring quotes
             parts = _QUOTED.split(line)
             line = "".join(re.sub(word(name), new_name, part) if not n % 2 else part for n, part in enumerate(parts))
         line = _replaced(line, "|".join(clear), name, new_name)
@@ -106,17 +99,15 @@ def _statements(lines: list[str]) -> Iterator[list[str]]:
     yield statement
 
 
-def literals_of(*trees: ast.AST) -> Literals:
+def literals_of(*trees: ast.AST) -> set[str]:
     """Return the string literals of programs, without docstrings."""
-    whole, words = set[str](), set[str]()
+    found = set[str]()
     for tree in trees:
         docstrings = {
             id(node.body[0].value)
             for node in ast.walk(tree)
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and isinstance(node.body[0], ast.Expr)
         }
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-                whole.add(node.value)
-                words.update(re.findall(r"\w+", node.value))
-    return Literals(frozenset(whole), frozenset(words))
+        strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings)
+        found |= {node.value for node in strings if isinstance(node.value, str)}
+    return found

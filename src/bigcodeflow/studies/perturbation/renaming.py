@@ -1,15 +1,15 @@
 """Variants with another name for the function, or other names for its parameters."""
 
+import ast
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
-from bigcodeflow.studies.perturbation.edits import Edit, Source, UnsafeError, edited, tree_of
+from bigcodeflow.core.source_text import Edit, SourceText, UnsafeError, edited
 from bigcodeflow.studies.perturbation.prose import is_distinctive, literals_of, renamed_prose, word
-from bigcodeflow.studies.perturbation.scopes import keyword_edits, parameter_edits, parameters_of
 from bigcodeflow.studies.perturbation.task_texts import (
-    TEXTS,
     Program,
     TaskTexts,
     changed_doc_struct,
@@ -34,10 +34,7 @@ def renamed_function(texts: TaskTexts, chance: random.Random) -> TaskTexts:
         raise UnsafeError(f"{old} is an ordinary word, and may mean something else")
     names = [f"{verb}_{noun}" for verb in _VERBS for noun in _NOUNS]
     new = _unused(texts, chance.sample(names, len(names)))
-    changed = {
-        name: re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, getattr(texts, name)) for name in (*TEXTS, "doc_struct")
-    }
-    return replace(texts, entry_point=new, **changed)
+    return replace(texts.substituted(rf"(?<!\w){re.escape(old)}(?!\w)", {old: new}), entry_point=new)
 
 
 def renamed_parameters(texts: TaskTexts, chance: random.Random) -> TaskTexts:
@@ -49,54 +46,88 @@ def renamed_parameters(texts: TaskTexts, chance: random.Random) -> TaskTexts:
     names = _new_names(texts, chance)
     if not names:
         raise UnsafeError("no parameter can be renamed")
-    literals = literals_of(texts.program.tree, tree_of(texts.test))
+    program, literals = texts.program, literals_of(texts.program.tree, SourceText(texts.test).tree)
 
     def code(text: str) -> str:
-        tree, source = tree_of(text), Source(text)
-        return edited(text, keyword_edits(source, tree, texts.entry_point, names))
+        return edited(text, keyword_edits(SourceText(text), texts.entry_point, names))
 
     def prose(text: str) -> str:
         return renamed_prose(text, names, code, literals)
 
-    begin, end = texts.program.docstring
-    edits = [Edit(begin, end, prose(texts.program.text[begin:end])), *_program_edits(texts.program, texts, names)]
+    def stub(text: str) -> str:
+        whole = Program(f"{text}\n    pass\n", texts.entry_point)
+        return edited(whole.text, parameter_edits(whole, names)).removesuffix("\n    pass\n")
+
+    begin, end = program.docstring
+    edits = [Edit(begin, end, prose(program.slice(begin, end))), *parameter_edits(program, names)]
     prompt, solution = split_edits(texts, edits)
     return replace(
         texts,
         complete_prompt=prompt,
         canonical_solution=solution,
-        code_prompt=_renamed_stub(texts.code_prompt, texts, names),
-        instruct_prompt=changed_instruction(
-            texts.instruct_prompt, prose=prose, code=lambda text: _renamed_stub(text, texts, names)
-        ),
+        code_prompt=stub(texts.code_prompt),
+        instruct_prompt=changed_instruction(texts.instruct_prompt, prose=prose, code=stub),
         test=code(texts.test),
         doc_struct=changed_doc_struct(texts.doc_struct, prose),
     )
 
 
-def _program_edits(program: Program, texts: TaskTexts, names: Mapping[str, str]) -> list[Edit]:
-    return [
-        *parameter_edits(program.source, program.function, names),
-        *keyword_edits(program.source, program.tree, texts.entry_point, names),
-    ]
+def parameter_edits(program: Program, names: Mapping[str, str]) -> list[Edit]:
+    """Return edits that rename parameters in a function and its calls; ``names`` maps old to new names."""
+    edits = keyword_edits(program, program.function.name, names)
+    for argument in program.parameters:
+        if (old := argument.arg) in names:
+            places: list[ast.arg | ast.Name] = [argument, *program.uses(program.function.body, old)]
+            edits += [program.renamed(program.span(place)[0], old, names[old]) for place in places]
+    return edits
 
 
-def _renamed_stub(text: str, texts: TaskTexts, names: Mapping[str, str]) -> str:
-    """Rename parameters in a signature without a body."""
-    program = Program(f"{text}\n    pass\n", texts.entry_point)
-    return edited(program.text, _program_edits(program, texts, names)).removesuffix("\n    pass\n")
+def keyword_edits(source: SourceText, entry_point: str, names: Mapping[str, str]) -> list[Edit]:
+    """Return edits that rename keyword arguments in calls of the entry point, also in calls through another function.
+
+    Raises:
+        UnsafeError: a call passes a mapping of arguments that is made elsewhere and may contain one of the names.
+    """
+    places, hands_on = list[tuple[int, Any]](), False
+    for keyword, is_own in _keywords(source.tree, entry_point):
+        if keyword.arg in names or keyword.arg not in (None, "kwargs", "kwds"):
+            places.append((source.span(keyword)[0], keyword.arg))
+        elif isinstance(keyword.value, ast.Dict) and None not in keyword.value.keys:
+            keys = [key for key in keyword.value.keys if isinstance(key, ast.Constant)]
+            places += [(source.span(key)[0] + 1, key.value) for key in keys]
+        else:
+            hands_on |= is_own or keyword.arg is None
+    if hands_on:
+        nodes = list(ast.walk(source.tree))
+        mentioned: set[object] = {node.arg for node in nodes if isinstance(node, ast.keyword)}
+        mentioned |= {node.value for node in nodes if isinstance(node, ast.Constant)}
+        if held := sorted(name for name in names if name in mentioned):
+            raise UnsafeError(f"{held[0]} may be handed on in a mapping")
+    return [source.renamed(start, name, names[name]) for start, name in places if name in names]
+
+
+def _keywords(tree: ast.Module, entry_point: str) -> Iterator[tuple[ast.keyword, bool]]:
+    """Yield the keyword arguments of calls that call the entry point (True) or receive it as an argument (False)."""
+
+    def is_entry_point(node: ast.expr) -> bool:
+        return entry_point in (getattr(node, "id", None), getattr(node, "attr", None))
+
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "target")]
+        if is_entry_point(call.func) or any(map(is_entry_point, given)):
+            yield from ((keyword, is_entry_point(call.func)) for keyword in call.keywords)
 
 
 def _new_names(texts: TaskTexts, chance: random.Random) -> dict[str, str]:
     """Return new names by old names, for the parameters of which every use is known."""
-    found, test = dict[str, str](), tree_of(texts.test)
-    for argument in parameters_of(texts.program.function):
+    found, test = dict[str, str](), SourceText(texts.test)
+    for argument in texts.program.parameters:
         old = argument.arg
         names = [form.format(old.strip("_")) for form in chance.sample(_FORMS, len(_FORMS))]
         new = _unused(texts, [name for name in names if name not in found.values()])
         try:
-            _program_edits(texts.program, texts, {old: new})
-            keyword_edits(Source(texts.test), test, texts.entry_point, {old: new})
+            parameter_edits(texts.program, {old: new})
+            keyword_edits(test, texts.entry_point, {old: new})
         except UnsafeError:
             continue
         found[old] = new

@@ -4,15 +4,14 @@ import ast
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Self
 
-from bigcodeflow.studies.perturbation.edits import Edit, Source, UnsafeError, edited, tree_of
-from bigcodeflow.studies.perturbation.scopes import Function, function_of
+from bigcodeflow.core.source_text import Edit, Function, SourceText, UnsafeError, edited
 
 #: Columns of a task that hold programs or prose.
-TEXTS = ("code_prompt", "complete_prompt", "instruct_prompt", "canonical_solution", "test")
+TEXTS = ("code_prompt", "complete_prompt", "instruct_prompt", "canonical_solution", "test", "doc_struct")
 _FENCE = re.compile(r"```(?:python)?\n(.*?)\n?```", re.DOTALL)
 
 
@@ -36,33 +35,43 @@ class TaskTexts:
 
     def columns(self) -> dict[str, str]:
         """Return the texts by column."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return asdict(self)
 
     def every_text(self) -> str:
         """Return all texts joined, to search for a word."""
-        return "\n".join([*(getattr(self, name) for name in TEXTS), self.doc_struct])
+        return "\n".join(getattr(self, name) for name in TEXTS)
+
+    def substituted(self, pattern: str, new_words: Mapping[str, str]) -> Self:
+        """Return the task with what a pattern matches in its texts replaced by other words."""
+        found = re.compile(pattern)
+        texts = {name: found.sub(lambda match: new_words[match[0]], getattr(self, name)) for name in TEXTS}
+        return replace(self, **texts)
 
     @cached_property
     def program(self) -> "Program":
         """Prompt and solution joined to one program."""
         return Program(self.complete_prompt + self.canonical_solution, self.entry_point)
 
-    @cached_property
-    def stub(self) -> "Program":
-        """Program of code_prompt with the body ``pass``, as the original has it."""
-        return Program(f"{self.code_prompt}\n    pass\n", self.entry_point)
 
-
-class Program:
-    """Parsed program, with the requested function."""
+class Program(SourceText):
+    """Parsed program, with the requested function; raises UnsafeError if it is not defined exactly once."""
 
     def __init__(self, text: str, entry_point: str) -> None:
-        self.text, self.tree, self.source = text, tree_of(text), Source(text)
-        self.function: Function = function_of(self.tree, entry_point)
+        super().__init__(text)
+        found = [node for node in self.tree.body if isinstance(node, Function) and node.name == entry_point]
+        if len(found) != 1:
+            raise UnsafeError(f"{entry_point} is defined {len(found)} times")
+        self.function = found[0]
+
+    @property
+    def parameters(self) -> list[ast.arg]:
+        """Parameters of the function in order, without ``*args`` and ``**kwargs``."""
+        arguments = self.function.args
+        return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
     @cached_property
     def docstring(self) -> tuple[int, int]:
-        """Start and end of the docstring's content in the text.
+        """Start and end of the docstring's content.
 
         Raises:
             UnsafeError: the function has no docstring, or not one literal in three quotes.
@@ -70,17 +79,16 @@ class Program:
         first = self.function.body[0]
         if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
             raise UnsafeError("the function has no docstring")
-        text = self.source.segment(first.value)
-        match = re.fullmatch(r"(?s)([rR]?)(\"\"\"|''')(.*)\2", text)
+        match = re.fullmatch(r"(?s)([rR]?)(\"\"\"|''').*\2", self.segment(first.value))
         if match is None:
             raise UnsafeError("the docstring is not one literal in three quotes")
-        begin = self.source.start(first.value) + match.start(3)
-        return begin, begin + len(match[3])
+        begin, end = self.span(first.value)
+        return begin + match.end(2), end - len(match[2])
 
 
 def split_edits(texts: TaskTexts, edits: list[Edit]) -> tuple[str, str]:
     """Return prompt and solution after edits of the program that they form together."""
-    length = len(texts.complete_prompt)
+    length = len(texts.complete_prompt.encode())
     if any(edit.start < length < edit.end for edit in edits):
         raise UnsafeError("an edit reaches from the prompt into the solution")
     before = [edit for edit in edits if edit.start < length]
@@ -107,12 +115,9 @@ def changed_doc_struct(text: str, prose: Callable[[str], str]) -> str:
         return text
     changed = {}
     for name, lines in parts.items():
-        known = isinstance(lines, list) and all(isinstance(line, str) and "\n" not in line for line in lines)
-        changed[name] = _changed_lines(name, lines, prose) if known and lines else lines
+        changed[name] = lines
+        if isinstance(lines, list) and all(isinstance(line, str) and "\n" not in line for line in lines) and lines:
+            # As a section with a heading, so that parameters are recognized.
+            heading = "Parameters:" if name == "params" else "Text:"
+            changed[name] = prose("\n".join([heading, *lines])).split("\n")[1:]
     return json.dumps(changed)
-
-
-def _changed_lines(name: str, lines: list[str], prose: Callable[[str], str]) -> list[str]:
-    """Change the lines as a separate section, so that parameters are recognized."""
-    heading = "Parameters:" if name == "params" else "Text:"
-    return prose("\n".join([heading, *lines])).split("\n")[1:]

@@ -5,13 +5,12 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import VARIANT_SEPARATOR
+from bigcodeflow.core.source_text import UnsafeError
 from bigcodeflow.datasets.sources import SourceRow
 from bigcodeflow.datasets.tasks import validate
 from bigcodeflow.studies.perturbation.data import other_data
 from bigcodeflow.studies.perturbation.docstrings import reworded
-from bigcodeflow.studies.perturbation.edits import UnsafeError
 from bigcodeflow.studies.perturbation.literals import other_literals
 from bigcodeflow.studies.perturbation.renaming import renamed_function, renamed_parameters
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts
@@ -35,11 +34,8 @@ class Variant(NamedTuple):
     """One variant of a task, not yet executed."""
 
     task_id: str
-    """Id of the original, then the kind and the number, as in BigCodeBench/12~function.1."""
-    original_task_id: str
+    """Id of the original, then the kind and the number from 1, as in BigCodeBench/12~function.1."""
     kind: str
-    number: int
-    """1-based number within task and kind."""
     texts: TaskTexts
 
 
@@ -58,16 +54,16 @@ def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     """Return kinds and combinations such as 'function+docstring', each once, with its parts in the order of KINDS.
 
     Raises:
-        ConfigError: a kind is unknown, or none is given.
+        ValueError: a kind is unknown, or none is given.
     """
     found = list[str]()
     for kind in kinds:
         parts = kind.split("+")
         if unknown := [part for part in parts if part not in KINDS]:
-            raise ConfigError(f"kinds: {unknown[0]!r} is not one of {', '.join(KINDS)}; join several as function+data")
+            raise ValueError(f"{unknown[0]!r} is not one of {', '.join(KINDS)}; join several as function+data")
         found.append("+".join(one for one in KINDS if one in parts))
     if not found:
-        raise ConfigError(f"kinds: none is given: name some of {', '.join(KINDS)}")
+        raise ValueError(f"none is given: name some of {', '.join(KINDS)}")
     return tuple(dict.fromkeys(found))
 
 
@@ -87,9 +83,7 @@ def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int)
         if (text := changed.every_text()) in seen:
             continue
         seen.add(text)
-        yield Variant(
-            f"{original.task_id}{VARIANT_SEPARATOR}{kind}.{len(seen)}", original.task_id, kind, len(seen), changed
-        )
+        yield Variant(f"{original.task_id}{VARIANT_SEPARATOR}{kind}.{len(seen)}", kind, changed)
         if len(seen) == wanted:
             return
 

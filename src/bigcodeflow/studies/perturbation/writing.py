@@ -1,7 +1,9 @@
 """Make variants of a dataset's tasks, execute them with reference solution and stub, and write them to a file."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,7 @@ _TYPES = {
 }
 SCHEMA = pa.schema([pa.field(name, kind) for name, kind in _TYPES.items()])
 _SUFFIXES = (".parquet", ".jsonl")
+Row = Mapping[str, Any]
 
 
 class KindYield(NamedTuple):
@@ -49,7 +52,7 @@ class Perturbed(NamedTuple):
 
     path: Path
     """File in the store."""
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Row]
     """Rows of SCHEMA, in the order of the original tasks."""
     yields: Sequence[KindYield]
 
@@ -70,28 +73,27 @@ def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
         DatasetError: the tasks cannot be read, or no variant is valid.
     """
     run, store = config.run, open_store(config.run.store)
-    resolved = datasets.resolve(run.dataset)
-    tasks = datasets.load_tasks(run.dataset, resolved).to_pylist()
-    made = list[Variant]()
-    progress = listener.begin("variants")
+    tasks = datasets.load_tasks(run.dataset, datasets.resolve(run.dataset)).to_pylist()
+    made, progress = list[Row](), listener.begin("variants")
     for number, task in enumerate(tasks, start=1):
         for kind in config.kinds:
-            made += variants_of(task, kind, seed=config.seed, per_task=config.per_task)
+            variants = variants_of(task, kind, seed=config.seed, per_task=config.per_task)
+            made += (_row(variant, task) for variant in variants)
         progress(number, len(tasks), f"{len(made):,} variants")
     if not made:
         raise DatasetError(f"{run.dataset.source}: no task has a variant of {', '.join(config.kinds)}: add kinds")
-    rows = {variant.task_id: row for variant, row in zip(made, _rows(made, tasks), strict=True)}
-    candidates = _stored(store, "candidates", rows.values())
-    valid = valid_variants(run, candidates, listener)
-    kept = list(_first(made, valid, config.per_task))
+    valid = valid_variants(run, _stored(store, "candidates", made), listener)
+    held = groupby((row for row in made if row["task_id"] in valid), key=_task_and_kind)
+    kept = [row for _, rows in held for row in islice(rows, config.per_task)]
     if not kept:
         raise DatasetError(
             f"{run.dataset.source}: of {len(made):,} variants none holds in environment {run.execution.environment}: "
             "check it with `bigcodeflow env check`"
         )
-    path = _stored(store, "variants", [rows[variant.task_id] for variant in kept])
-    yields = [_yield_of(kind, len(tasks), made, kept) for kind in config.kinds]
-    return Perturbed(path, [rows[variant.task_id] for variant in kept], yields)
+    with_variants, with_kept = (Counter(kind for _, kind in set(map(_task_and_kind, rows))) for rows in (made, kept))
+    n_kept = Counter(row["perturbation"] for row in kept)
+    yields = [KindYield(kind, len(tasks), with_variants[kind], with_kept[kind], n_kept[kind]) for kind in config.kinds]
+    return Perturbed(_stored(store, "variants", kept), kept, yields)
 
 
 def valid_variants(run: RunConfig, candidates: Path, listener: Listener) -> frozenset[str]:
@@ -137,36 +139,20 @@ def write_dataset(perturbed: Perturbed, out: str) -> Path:
     return write_atomically(path, "".join(json.dumps(row) + "\n" for row in perturbed.rows).encode())
 
 
-def _rows(variants: Iterable[Variant], tasks: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    by_id = {task["task_id"]: task for task in tasks}
-    for variant in variants:
-        task = by_id[variant.original_task_id]
-        given = {name: task[name] for name in ("hard", *_LISTS)}
-        yield {
-            **variant.texts.columns(),
-            **given,
-            "libs": str(task["libs"]),
-            "task_id": variant.task_id,
-            "original_task_id": variant.original_task_id,
-            "perturbation": variant.kind,
-        }
+def _row(variant: Variant, task: Row) -> Row:
+    return {
+        **variant.texts.columns(),
+        **{name: task[name] for name in ("hard", *_LISTS)},
+        "libs": str(task["libs"]),
+        "task_id": variant.task_id,
+        "original_task_id": task["task_id"],
+        "perturbation": variant.kind,
+    }
 
 
-def _stored(store: Store, name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
+def _task_and_kind(row: Row) -> tuple[str, str]:
+    return row["original_task_id"], row["perturbation"]
+
+
+def _stored(store: Store, name: str, rows: Iterable[Row]) -> Path:
     return Path(dataset_file(store, name, parquet_bytes(rows, SCHEMA)))
-
-
-def _first(made: Iterable[Variant], valid: frozenset[str], per_task: int) -> Iterator[Variant]:
-    """Yield the first valid variants of each task and kind, at most ``per_task``."""
-    counts = dict[tuple[str, str], int]()
-    for variant in made:
-        place = variant.original_task_id, variant.kind
-        if variant.task_id in valid and counts.get(place, 0) < per_task:
-            counts[place] = counts.get(place, 0) + 1
-            yield variant
-
-
-def _yield_of(kind: str, n_tasks: int, made: Iterable[Variant], kept: Iterable[Variant]) -> KindYield:
-    of_kind = [one for one in kept if one.kind == kind]
-    made_of = {one.original_task_id for one in made if one.kind == kind}
-    return KindYield(kind, n_tasks, len(made_of), len({one.original_task_id for one in of_kind}), len(of_kind))
