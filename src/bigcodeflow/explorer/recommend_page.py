@@ -7,7 +7,7 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.explorer.pages import AddressError, Page, Visit
 from bigcodeflow.studies.recommend.evidence import Evidence, Selection, read_evidence
 from bigcodeflow.studies.recommend.libraries import names_in, stack_of
-from bigcodeflow.studies.recommend.ranking import Recommendation, Recommender, probability
+from bigcodeflow.studies.recommend.ranking import Recommendation, probability, recommend
 from bigcodeflow.studies.recommend.tables import notes, rank
 
 _SPLITS, _SUBSETS = ("complete", "instruct"), ("full", "hard")
@@ -30,11 +30,12 @@ def recommend_page(visit: Visit) -> Page:
     names = names_in(text)
     selection = Selection(split, subset)
     try:
-        known = _evidence(visit, selection).outcomes.n_tasks_of
+        evidence = _evidence(visit, selection)
+        known = evidence.outcomes.n_tasks_of
         context["offered"] = sorted(known.items(), key=lambda one: (-one[1], one[0]))[:_N_OFFERED]
         if names:
             stack = stack_of(known, names=names)
-            found = _recommender(visit, selection).recommend(stack.libraries)
+            found = recommend(evidence, stack.libraries)
             context |= {"found": found, "rows": _rows(visit, found), "notes": notes(found, stack)}
     except (ArtifactError, ConfigError) as error:
         context["problem"] = str(error).removeprefix("recommend: ").removeprefix("--libraries: ")
@@ -50,21 +51,12 @@ def _one_of(visit: Visit, name: str, values: Sequence[str]) -> str:
 
 
 def _evidence(visit: Visit, selection: Selection) -> Evidence:
-    """Return the evidence, read once per version of the catalog."""
-    kept_as = ("recommend evidence", *selection)
+    """Return the evidence, which keeps its weights; read once per version of the catalog."""
+    kept_as = ("recommend", *selection)
     found: Evidence | None = visit.version.memory.get(kept_as)
     if found is None:
         with visit.version.opened() as connection:
             found = visit.version.memory[kept_as] = read_evidence(connection, selection)
-    return found
-
-
-def _recommender(visit: Visit, selection: Selection) -> Recommender:
-    """Return the fitted recommender, computed once per version of the catalog."""
-    kept_as = ("recommend", *selection)
-    found: Recommender | None = visit.version.memory.get(kept_as)
-    if found is None:
-        found = visit.version.memory[kept_as] = Recommender.of(_evidence(visit, selection))
     return found
 
 

@@ -22,6 +22,8 @@ from bigcodeflow.studies.records import publish_study
 from bigcodeflow.studies.registry import Study
 
 Row = Mapping[str, Any]
+#: Columns of an answer's usage.
+_USAGE = ("prompt_tokens", "completion_tokens", "cost_usd", "latency_seconds")
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ class Chains:
         for sample in self.judged:
             by_task[sample[0]].append(int(sample in passed))
         score, ever = estimate([fmean(one) for one in by_task.values()]), self.passed_by(self.last)
-        latencies = _known(rows, "latency_seconds")
+        known = {name: [row[name] for row in rows if row[name] is not None] for name in _USAGE}
+        latencies = known.pop("latency_seconds")
         return RoundSummary(
             round=number,
             asked=len(rows),
@@ -91,16 +94,13 @@ class Chains:
             pass_at_1=score.value,
             interval=score.interval,
             recall=len(passed) / len(ever) if ever else None,
-            prompt_tokens=_total(rows, "prompt_tokens"),
-            completion_tokens=_total(rows, "completion_tokens"),
-            cost_usd=_total(rows, "cost_usd"),
+            **{name: sum(values) if values else None for name, values in known.items()},
             latency_seconds=fmean(latencies) if latencies else None,
         )
 
 
 #: Raise it when the same rounds give other rows.
 VERSION = 1
-_COPIED = ("task_id", "sample_index", "prompt_tokens", "completion_tokens", "cost_usd", "latency_seconds")
 
 
 def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> ArtifactRef | None:
@@ -136,7 +136,7 @@ def _rows(store: Store, number: int, artifacts: RoundArtifacts, levels: Mapping[
     for sample in store.read(artifacts.generation).to_pylist():
         verdict = verdicts[sample["task_id"], sample["sample_index"]]
         yield {
-            **{name: sample[name] for name in _COPIED},
+            **{name: sample[name] for name in ("task_id", "sample_index", *_USAGE)},
             "round": number,
             "passed": verdict["status"] == "pass",
             "status": verdict["status"],
@@ -156,55 +156,44 @@ class Rounds(Study[SettingsModel]):
     is_of_one_run = True
 
     def tables(self, rows: pa.Table) -> list[Table]:
-        return tables(rows)
-
-
-def tables(rows: pa.Table) -> list[Table]:
-    """Return scores by round, cost by round, feedback by level, and the samples that a later round repaired."""
-    chains = Chains(rows)
-    summaries = chains.summaries()
-    return [_scores(chains, summaries), _costs(summaries), _feedback(chains), _repaired(chains)]
+        """Return scores by round, cost by round, feedback by level, and the samples that a later round repaired."""
+        chains = Chains(rows)
+        summaries = chains.summaries()
+        return [_scores(chains, summaries), _costs(summaries), _feedback(chains), _repaired(chains)]
 
 
 def _scores(chains: Chains, summaries: Sequence[RoundSummary]) -> Table:
-    shown = [
+    rows = [
         (
-            one.round,
-            one.asked,
-            one.repaired,
-            percent(one.repaired / one.asked) if one.asked else "",
-            percent(one.pass_at_1),
-            percent_range(one.interval),
-            "" if one.recall is None else percent(one.recall),
+            *(one.round, one.asked, one.repaired, one.repaired / one.asked if one.asked else None),
+            *(one.pass_at_1, one.interval, one.recall),
         )
         for one in summaries
     ]
-    rank = chains.mean_reciprocal_rank
     notes = ["pass@1 of round 1 is the run's score; later ones are of a model that was told what failed."]
-    if rank is not None:
+    if (rank := chains.mean_reciprocal_rank) is not None:
         notes.append(f"Mean reciprocal rank of the first round that passes: {rank:.3f}.")
     if unjudged := sum(row["status"] == "infra_error" for row in chains.rows):
         notes.append(
             f"{unjudged:,} answers could not be judged: run again to judge them. Those of round 1 are in no score, "
             "later ones count as not passed."
         )
-    headings = ("round", "asked", "passed", "of those asked", "pass@1 up to it", "95 % interval", "recall")
-    return Table.of(numbers(*headings), shown, title="Scores by round", notes=notes)
+    share, passed, recall = (
+        Column(heading, "right", percent) for heading in ("of those asked", "pass@1 up to it", "recall")
+    )
+    interval = Column("95 % interval", "right", percent_range)
+    columns: Sequence[str | Column] = (*numbers("round", "asked", "passed"), share, passed, interval, recall)
+    return Table.of(columns, rows, title="Scores by round", notes=notes)
 
 
 def _costs(summaries: Sequence[RoundSummary]) -> Table:
-    shown = [
-        (
-            one.round,
-            one.prompt_tokens,
-            one.completion_tokens,
-            None if one.cost_usd is None else f"${one.cost_usd:,.4f}",
-            None if one.latency_seconds is None else f"{one.latency_seconds:.2f} s",
-        )
-        for one in summaries
-    ]
-    headings = ("round", "tokens read", "tokens written", "cost", "mean latency")
-    return Table.of(numbers(*headings), shown, title="Cost by round")
+    columns: Sequence[str | Column] = (
+        *numbers("round", "tokens read", "tokens written"),
+        Column("cost", "right", "${:,.4f}".format),
+        Column("mean latency", "right", "{:.2f} s".format),
+    )
+    rows = [[one.round, *(getattr(one, name) for name in _USAGE)] for one in summaries]
+    return Table.of(columns, rows, title="Cost by round")
 
 
 def _feedback(chains: Chains) -> Table:
@@ -214,25 +203,16 @@ def _feedback(chains: Chains) -> Table:
             counts[row["round"], row["feedback"]].append(row)
     shown = [(*kind, len(rows), sum(row["passed"] for row in rows)) for kind, rows in sorted(counts.items())]
     notes = ["A level below the one of the settings was sent where feedback would else have quoted a test."]
-    headings: list[str | Column] = [*numbers("round"), "feedback", *numbers("asked", "passed")]
-    return Table.of(headings, shown, title="Feedback by level", notes=notes)
+    columns: Sequence[str | Column] = (*numbers("round"), "feedback", *numbers("asked", "passed"))
+    return Table.of(columns, shown, title="Feedback by level", notes=notes)
 
 
 def _repaired(chains: Chains) -> Table:
-    found = [(sample, chains.first_pass(sample)) for sample in sorted(chains.samples)]
+    ranks = {sample: chains.first_pass(sample) for sample in sorted(chains.samples)}
     shown = [
         (*sample, rank, " → ".join(str(row["status"]).replace("_", " ") for row in chains.samples[sample]))
-        for sample, rank in found
+        for sample, rank in ranks.items()
         if rank is not None and rank > 1
     ]
-    headings: list[str | Column] = ["task", *numbers("sample", "passed in round"), "statuses"]
-    return Table.of(headings, shown, title="Samples that a further round repaired")
-
-
-def _known(rows: Sequence[Row], column: str) -> list[Any]:
-    return [row[column] for row in rows if row[column] is not None]
-
-
-def _total(rows: Sequence[Row], column: str) -> Any:
-    known = _known(rows, column)
-    return sum(known) if known else None
+    columns: Sequence[str | Column] = ("task", *numbers("sample", "passed in round"), "statuses")
+    return Table.of(columns, shown, title="Samples that a further round repaired")

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
+from bigcodeflow.core.schemas import CONTRADICTED_PREFIX, HUB_COLUMNS
 from bigcodeflow.core.untrusted_text import nodes_of, with_fallback
 from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
 from bigcodeflow.execution.integrity.literals import evaluated
@@ -145,16 +145,19 @@ def contradicted_task(
     """
     block = f"{sentence.strip()}\n\n{shown.strip()}"
     comments = "\n".join(f"# {line}".rstrip() for line in block.splitlines())
-    return {
-        **{name: task[name] for name in ("canonical_solution", "code_prompt", "entry_point")},
-        "task_id": f"{CONTRADICTED_PREFIX}{contradiction.task_id}",
-        "complete_prompt": f"{comments}\n\n{task['complete_prompt'].lstrip()}",
-        "instruct_prompt": f"{task['instruct_prompt'].rstrip()}\n\n{sentence.strip()}\n```python\n{shown.strip()}\n```",
-        "test": shown,
-        "doc_struct": json.dumps({**_parts(task["doc_struct"]), ENTRY: contradiction._asdict()}),
-        "libs": repr(list(task["libs"])),
-        "hard": task["hard"],
-    }
+    return hub_row(
+        task,
+        task_id=f"{CONTRADICTED_PREFIX}{contradiction.task_id}",
+        complete_prompt=f"{comments}\n\n{task['complete_prompt'].lstrip()}",
+        instruct_prompt=f"{task['instruct_prompt'].rstrip()}\n\n{sentence.strip()}\n```python\n{shown.strip()}\n```",
+        test=shown,
+        doc_struct=json.dumps({**_parts(task["doc_struct"]), ENTRY: contradiction._asdict()}),
+    )
+
+
+def hub_row(task: Mapping[str, Any], **changed: str) -> dict[str, Any]:
+    """Return the task, a row of TASKS, as a row in the hub's schema with some texts changed."""
+    return {**{name: task[name] for name in (*HUB_COLUMNS, "hard")}, "libs": repr(list(task["libs"])), **changed}
 
 
 def contradiction_of(task: Mapping[str, Any]) -> Contradiction | None:

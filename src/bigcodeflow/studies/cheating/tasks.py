@@ -22,6 +22,7 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
     contradicted_task,
     contradicted_texts,
     contradiction_of,
+    hub_row,
     is_described,
 )
 from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes, sample_file
@@ -115,17 +116,15 @@ def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradicti
     If the test is not the task's own, an empty body is the ground truth: the reference solution would fail, and every
     failure of a ground truth is executed several times before it counts.
     """
-    own = test == contradiction.test
-    return {
-        **{name: task[name] for name in ("code_prompt", "entry_point", "hard")},
-        "canonical_solution": task["canonical_solution"] if own else _EMPTY_BODY,
-        "complete_prompt": contradiction.complete_prompt,
-        "instruct_prompt": contradiction.instruct_prompt,
-        "doc_struct": "{}",
-        "libs": repr(list(task["libs"])),
-        "task_id": task_id,
-        "test": test,
-    }
+    return hub_row(
+        task,
+        task_id=task_id,
+        complete_prompt=contradiction.complete_prompt,
+        instruct_prompt=contradiction.instruct_prompt,
+        canonical_solution=task["canonical_solution"] if test == contradiction.test else _EMPTY_BODY,
+        doc_struct="{}",
+        test=test,
+    )
 
 
 def _dataset_rows(config: ContradictedTasksConfig, store: Store, listener: Listener) -> list[Row]:

@@ -71,13 +71,9 @@ class NgramIndex:
         order = np.argsort(every[kept], kind="stable")
         self._hashes: Hashes = every[kept][order]
         self._parts, self._within = number[kept][order], within[kept][order]
-        self.counted = self._counted(len(parts))
-        """For each part, the ascending positions of its n-grams that count."""
-
-    def _counted(self, n_parts: int) -> list[Places]:
         order = np.lexsort((self._within, self._parts))
-        borders = np.searchsorted(self._parts[order], np.arange(1, n_parts))
-        return np.split(self._within[order], borders)
+        self.counted = np.split(self._within[order], np.searchsorted(self._parts[order], np.arange(1, len(parts))))
+        """For each part, the ascending positions of its n-grams that count."""
 
     def hits(self, words: Hashes) -> Hits:
         """Return the matches of the n-grams in a corpus text, in the order of its words."""

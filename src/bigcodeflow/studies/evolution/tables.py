@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bigcodeflow.core.table import Table
+from bigcodeflow.core.table import Column, Table
 from bigcodeflow.results.comparison.paired_tests import paired_interval
 from bigcodeflow.results.formatting import numbers, percent, percent_range
 from bigcodeflow.results.statistics import clustered_interval
@@ -42,7 +42,7 @@ def _labels(tasks: Sequence[Row]) -> Table:
     lines = [(label, *_share(counts[label], len(tasks)), meaning) for label, meaning in LABELS.items() if len(tasks)]
     environments = " → ".join((tasks[0]["environment"], tasks[0]["current"])) if tasks else ""
     notes = (f"{len(tasks):,} tasks, {environments}. {_INTERVALS}",)
-    columns = ("label", *numbers("tasks", "share"), "95 % interval", "meaning")
+    columns: Sequence[str | Column] = ("label", *numbers("tasks", "share"), "95 % interval", "meaning")
     return Table.of(columns, lines, title="Tasks under newer libraries", notes=notes)
 
 
@@ -66,7 +66,12 @@ def _scores(runs: Mapping[str, Sequence[Row]]) -> Table:
         "Mean over tasks of the share of samples that pass, in the older and in the newer environment; the difference "
         "in points is paired by task."
     )
-    columns = ("run", "tasks that", *numbers("tasks", "samples", "older", "newer", "difference"), "95 % interval")
+    columns: Sequence[str | Column] = (
+        "run",
+        "tasks that",
+        *numbers("tasks", "samples", "older", "newer", "difference"),
+        "95 % interval",
+    )
     return Table.of(columns, lines, title="Recorded runs in both environments", notes=(note, _INTERVALS))
 
 
@@ -90,9 +95,17 @@ def _outdated(runs: Mapping[str, Sequence[Row]]) -> Table:
             tasks = list(dict.fromkeys(task for task, _ in found))
             examples = ", ".join(tasks[:_MOST_EXAMPLES])
             lines.append((run, name, library, kind, len(found), len(tasks), examples, found[0][1]))
-    headings = ("run", "name", "library", "kind", *numbers("samples", "tasks"), "examples", "evidence")
+    columns: Sequence[str | Column] = (
+        "run",
+        "name",
+        "library",
+        "kind",
+        *numbers("samples", "tasks"),
+        "examples",
+        "evidence",
+    )
     note = "What programs that fail in the newer environment use of libraries and is gone there."
-    return Table.of(headings, lines, title="Outdated calls", notes=(note,))
+    return Table.of(columns, lines, title="Outdated calls", notes=(note,))
 
 
 def _by_library(tasks: Sequence[Row]) -> Table:
@@ -109,7 +122,7 @@ def _by_library(tasks: Sequence[Row]) -> Table:
         for library, rows in sorted(users.items(), key=lambda one: (-responsible[one[0]], -len(one[1]), one[0]))
     ]
     counts = numbers("tasks", "hold", "drift", "dead", "drift or dead")
-    columns = ("library", "version", *counts, "95 % interval", *numbers("responsible"))
+    columns: Sequence[str | Column] = ("library", "version", *counts, "95 % interval", *numbers("responsible"))
     note = (
         "Tasks whose setup, reference solution or test import the library, without those that cannot be judged. A "
         "failing task counts for each of its libraries; the last column counts it once, for the library that its "
@@ -139,5 +152,5 @@ def _causes(tasks: Sequence[Row]) -> Table:
 def _evidence(tasks: Sequence[Row]) -> Table:
     names = ("task_id", "label", "cause", "library", "basis", "place", "evidence")
     failing = [row for label in LABELS for row in tasks if row["label"] == label != "holds"]
-    columns = ("task", "label", "cause", "library", "read from", "place", "evidence")
+    columns: Sequence[str | Column] = ("task", "label", "cause", "library", "read from", "place", "evidence")
     return Table.of(columns, [[row[name] for name in names] for row in failing], title="Tasks that do not hold")
