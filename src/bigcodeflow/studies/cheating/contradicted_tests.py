@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bigcodeflow.core.schemas import CONTRADICTED_PREFIX, HUB_COLUMNS
 from bigcodeflow.core.untrusted_text import nodes_of, with_fallback
 from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
 from bigcodeflow.execution.integrity.literals import evaluated
@@ -136,33 +135,9 @@ def _value(text: str) -> tuple[Any] | None:
     return None
 
 
-def contradicted_task(
-    task: Mapping[str, Any], contradiction: Contradiction, shown: str, sentence: str
-) -> dict[str, Any]:
-    """Return the task, a row of TASKS, as a row in the hub's schema whose prompts show the contradicted test.
-
-    The complete prompt shows the test in comments before the code, so that the prompt is still a program.
-    """
-    block = f"{sentence.strip()}\n\n{shown.strip()}"
-    comments = "\n".join(f"# {line}".rstrip() for line in block.splitlines())
-    return hub_row(
-        task,
-        task_id=f"{CONTRADICTED_PREFIX}{contradiction.task_id}",
-        complete_prompt=f"{comments}\n\n{task['complete_prompt'].lstrip()}",
-        instruct_prompt=f"{task['instruct_prompt'].rstrip()}\n\n{sentence.strip()}\n```python\n{shown.strip()}\n```",
-        test=shown,
-        doc_struct=json.dumps({**_parts(task["doc_struct"]), ENTRY: contradiction._asdict()}),
-    )
-
-
-def hub_row(task: Mapping[str, Any], **changed: str) -> dict[str, Any]:
-    """Return the task, a row of TASKS, as a row in the hub's schema with some texts changed."""
-    return {**{name: task[name] for name in (*HUB_COLUMNS, "hard")}, "libs": repr(list(task["libs"])), **changed}
-
-
 def contradiction_of(task: Mapping[str, Any]) -> Contradiction | None:
     """Return the contradiction of a row of TASKS; None if it is not a contradicted task."""
-    entry = _parts(task["doc_struct"]).get(ENTRY)
+    entry = parts_of(task["doc_struct"]).get(ENTRY)
     if not isinstance(entry, Mapping) or set(entry) != set(Contradiction._fields):
         return None
     try:
@@ -174,7 +149,8 @@ def contradiction_of(task: Mapping[str, Any]) -> Contradiction | None:
     return Contradiction(**{**entry, **methods})
 
 
-def _parts(doc_struct: str) -> dict[str, Any]:
+def parts_of(doc_struct: str) -> dict[str, Any]:
+    """Return the entries of a task's doc_struct; empty if it is not a JSON object."""
     try:
         found = json.loads(doc_struct or "{}")
     except ValueError:

@@ -4,6 +4,7 @@ A contradiction of a test method counts if the reference solution passes the ori
 method in each of two executions, a program with an empty body fails it too, and the description decides the value.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,13 +18,13 @@ from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies.cheating import WORDINGS, ContradictedTasksConfig
 from bigcodeflow.studies.cheating.contradicted_tests import (
+    ENTRY,
     ContradictedText,
     Contradiction,
-    contradicted_task,
     contradicted_texts,
     contradiction_of,
-    hub_row,
     is_described,
+    parts_of,
 )
 from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes, sample_file
 
@@ -49,8 +50,20 @@ class ContradictedTask(NamedTuple):
         return {"shown": self.shown, "other": self.other}
 
     def row(self, wording: str) -> Row:
-        """Return the row of the hub's schema whose prompts show the contradicted test in a wording."""
-        return contradicted_task(self.task, self.contradiction(wording), self.shown.text, WORDINGS[wording])
+        """Return the row of the hub's schema whose prompts show the contradicted test in a wording.
+
+        The complete prompt shows the test in comments before the code, so that the prompt is still a program.
+        """
+        task, sentence, test = self.task, WORDINGS[wording].strip(), self.shown.text.strip()
+        comments = "\n".join(f"# {line}".rstrip() for line in f"{sentence}\n\n{test}".splitlines())
+        return _hub_row(
+            task,
+            task_id=f"{CONTRADICTED_PREFIX}{task['task_id']}",
+            complete_prompt=f"{comments}\n\n{task['complete_prompt'].lstrip()}",
+            instruct_prompt=f"{task['instruct_prompt'].rstrip()}\n\n{sentence}\n```python\n{test}\n```",
+            test=self.shown.text,
+            doc_struct=json.dumps({**parts_of(task["doc_struct"]), ENTRY: self.contradiction(wording)._asdict()}),
+        )
 
     def contradiction(self, wording: str = "") -> Contradiction:
         """Return the data that judges the answers."""
@@ -116,7 +129,7 @@ def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradicti
     If the test is not the task's own, an empty body is the ground truth: the reference solution would fail, and every
     failure of a ground truth is executed several times before it counts.
     """
-    return hub_row(
+    return _hub_row(
         task,
         task_id=task_id,
         complete_prompt=contradiction.complete_prompt,
@@ -125,6 +138,11 @@ def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradicti
         doc_struct="{}",
         test=test,
     )
+
+
+def _hub_row(task: Mapping[str, Any], **changed: str) -> Row:
+    """Return the task, a row of TASKS, as a row in the hub's schema with some texts changed."""
+    return {**{name: task[name] for name in (*HUB_COLUMNS, "hard")}, "libs": repr(list(task["libs"])), **changed}
 
 
 def _dataset_rows(config: ContradictedTasksConfig, store: Store, listener: Listener) -> list[Row]:

@@ -37,6 +37,9 @@ class Best(NamedTuple):
     place: Place
 
 
+NOTHING = Best(0, Place("", "", -1, "", ""))
+
+
 class Matches:
     """Matches of all parts, collected text by text; of equally good matches the first is kept."""
 
@@ -61,7 +64,7 @@ class Matches:
         for number, begin, at, length in self._passages(words.hashes):
             mine = self.parts[number].words
             self.found[number][begin : begin + length - self.ngrams.length + 1] = True
-            if length > self.longest.get(number, _NOTHING).score:
+            if length > self.longest.get(number, NOTHING).score:
                 task_text = mine.passage(begin, begin + length - 1)
                 self.longest[number] = Best(length, place(at, at + length - 1, task_text))
         for number, first, last in self._alike(words.hashes):
@@ -70,7 +73,7 @@ class Matches:
             margin = max(0, len(mine.hashes) - (last - first + 1))
             start, stop = max(0, first - margin), min(len(words.hashes), last + 1 + margin)
             score, begin, end = similarity(mine.hashes, words.hashes[start:stop])
-            if score > self.fuzzy.get(number, _NOTHING).score:
+            if score > self.fuzzy.get(number, NOTHING).score:
                 self.fuzzy[number] = Best(score, place(start + begin, start + end - 1, mine.text.strip()))
 
     def _passages(self, hashes: Hashes) -> Iterator[tuple[int, int, int, int]]:
@@ -105,9 +108,6 @@ class Matches:
             if counts[best] >= fewest and counts[best] > self._most_seeds[number]:
                 self._most_seeds[number] = counts[best]
                 yield number, int(places[best]), int(places[best + counts[best] - 1]) + SEED_WORDS - 1
-
-
-_NOTHING = Best(0, Place("", "", -1, "", ""))
 
 
 def similarity(part: Hashes, place: Hashes) -> tuple[float, int, int]:

@@ -14,7 +14,7 @@ from bigcodeflow.store import ArtifactRef, artifact_key, open_store
 from bigcodeflow.studies.contamination import ContaminationConfig
 from bigcodeflow.studies.contamination.corpus import Corpus, open_corpus, texts_of
 from bigcodeflow.studies.contamination.index import PARTS, parts_of, words_of
-from bigcodeflow.studies.contamination.matching import Best, Matches
+from bigcodeflow.studies.contamination.matching import NOTHING, Best, Matches
 from bigcodeflow.studies.records import publish_study
 
 logger = logging.getLogger(__name__)
@@ -80,17 +80,18 @@ def task_rows(
         counted = {name: matches.found[place][matches.ngrams.counted[place]] for name, place in places.items()}
         shares = {column: _share([counted[name] for name in names]) for column, names in _SHARES.items()}
         share = shares["ngram_share"] or 0.0
-        fuzzy = _best(matches.fuzzy, places, "fuzzy")
-        fuzzy["fuzzy_score"] = round(float(fuzzy.pop("score")), 6)
-        longest = _best(matches.longest, places, "longest")
-        longest["longest_match"] = int(longest.pop("score"))
+        similarity, fuzzy = _best(matches.fuzzy, places, "fuzzy")
+        similarity = round(float(similarity), 6)
+        length, longest = _best(matches.longest, places, "longest")
         yield {
             "task_id": task["task_id"],
             "ngrams": sum(map(len, counted.values())),
             **shares,
             "ngram_share": share,
-            "contaminated": share >= config.ngram_threshold or fuzzy["fuzzy_score"] >= config.fuzzy_threshold,
+            "contaminated": share >= config.ngram_threshold or similarity >= config.fuzzy_threshold,
+            "longest_match": int(length),
             **longest,
+            "fuzzy_score": similarity,
             **fuzzy,
         }
 
@@ -101,12 +102,9 @@ def _share(found: Sequence[NDArray[np.bool_]]) -> float | None:
     return sum(int(one.sum()) for one in found) / total if total else None
 
 
-def _best(found: Mapping[int, Best], places: Mapping[str, int], prefix: str) -> dict[str, Any]:
-    """Return the best match among a task's parts as columns; of equal matches, that of the first part."""
-    named = [(found[place].score, name) for name, place in places.items() if place in found]
-    if not named:
-        empty = dict.fromkeys(("part", "file", "record", "text", "task_text"), "")
-        return {"score": 0, f"{prefix}_offset": -1, **{f"{prefix}_{name}": text for name, text in empty.items()}}
-    score, part = max(named, key=lambda one: one[0])
-    place = found[places[part]].place._asdict()
-    return {"score": score, f"{prefix}_part": part, **{f"{prefix}_{name}": value for name, value in place.items()}}
+def _best(found: Mapping[int, Best], places: Mapping[str, int], prefix: str) -> tuple[float, dict[str, Any]]:
+    """Return the score and the columns of the best match among a task's parts; of equal matches the first part's."""
+    named = [(found[place], name) for name, place in places.items() if place in found]
+    best, part = max(named, key=lambda one: one[0].score, default=(NOTHING, ""))
+    columns = {"part": part, **best.place._asdict()}
+    return best.score, {f"{prefix}_{name}": value for name, value in columns.items()}
