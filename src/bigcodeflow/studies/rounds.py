@@ -11,7 +11,7 @@ import pyarrow as pa
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.schemas import ROUNDS
 from bigcodeflow.core.settings import SettingsModel
-from bigcodeflow.core.table import Column, Table
+from bigcodeflow.core.table import Column, Headings, Table
 from bigcodeflow.generation.repair import deciding_verdicts, levels_by_template
 from bigcodeflow.pipeline.outputs import model_name, run_title
 from bigcodeflow.pipeline.stages import RoundArtifacts, RunArtifacts
@@ -59,32 +59,31 @@ class Chains:
             self.samples[row["task_id"], row["sample_index"]].append(row)
         # A sample unjudged in round 1 is in no score; an unjudged later answer counts as not repaired so far.
         self.judged = [sample for sample, rows in self.samples.items() if rows[0]["status"] != "infra_error"]
-        self.last = max((row["round"] for row in self.rows), default=1)
-
-    def first_pass(self, sample: tuple[str, int]) -> int | None:
-        """Return the round in which a sample first passed; None if it never passed."""
-        return next((int(row["round"]) for row in self.samples[sample] if row["passed"]), None)
-
-    def passed_by(self, number: int) -> set[tuple[str, int]]:
-        """Return the samples that passed in a round or before it."""
-        return {sample for sample in self.samples if (self.first_pass(sample) or number + 1) <= number}
+        self.first_pass = {
+            sample: next((int(row["round"]) for row in rows if row["passed"]), None)
+            for sample, rows in self.samples.items()
+        }
+        """Round in which each sample first passed; None if it never passed."""
 
     @property
     def mean_reciprocal_rank(self) -> float | None:
         """Mean over judged samples of 1 / first round that passed, with 0 if none passed; None without samples."""
-        ranks = [self.first_pass(sample) for sample in self.judged]
+        ranks = [self.first_pass[sample] for sample in self.judged]
         return fmean(1 / rank if rank else 0.0 for rank in ranks) if ranks else None
 
     def summaries(self) -> list[RoundSummary]:
         """Return a summary of each round."""
-        return [self._summary(number) for number in range(1, self.last + 1)]
+        last = max((int(row["round"]) for row in self.rows), default=1)
+        return [self._summary(number) for number in range(1, last + 1)]
 
     def _summary(self, number: int) -> RoundSummary:
-        rows, passed = [row for row in self.rows if row["round"] == number], self.passed_by(number)
+        rows = [row for row in self.rows if row["round"] == number]
+        passed = {sample for sample, rank in self.first_pass.items() if rank and rank <= number}
+        n_ever = sum(rank is not None for rank in self.first_pass.values())
         by_task = defaultdict[str, list[int]](list)
         for sample in self.judged:
             by_task[sample[0]].append(int(sample in passed))
-        score, ever = estimate([fmean(one) for one in by_task.values()]), self.passed_by(self.last)
+        score = estimate([fmean(one) for one in by_task.values()])
         known = {name: [row[name] for row in rows if row[name] is not None] for name in _USAGE}
         latencies = known.pop("latency_seconds")
         return RoundSummary(
@@ -93,7 +92,7 @@ class Chains:
             repaired=sum(row["passed"] for row in rows),
             pass_at_1=score.value,
             interval=score.interval,
-            recall=len(passed) / len(ever) if ever else None,
+            recall=len(passed) / n_ever if n_ever else None,
             **{name: sum(values) if values else None for name, values in known.items()},
             latency_seconds=fmean(latencies) if latencies else None,
         )
@@ -182,12 +181,12 @@ def _scores(chains: Chains, summaries: Sequence[RoundSummary]) -> Table:
         Column(heading, "right", percent) for heading in ("of those asked", "pass@1 up to it", "recall")
     )
     interval = Column("95 % interval", "right", percent_range)
-    columns: Sequence[str | Column] = (*numbers("round", "asked", "passed"), share, passed, interval, recall)
+    columns: Headings = (*numbers("round", "asked", "passed"), share, passed, interval, recall)
     return Table.of(columns, rows, title="Scores by round", notes=notes)
 
 
 def _costs(summaries: Sequence[RoundSummary]) -> Table:
-    columns: Sequence[str | Column] = (
+    columns: Headings = (
         *numbers("round", "tokens read", "tokens written"),
         Column("cost", "right", "${:,.4f}".format),
         Column("mean latency", "right", "{:.2f} s".format),
@@ -203,16 +202,15 @@ def _feedback(chains: Chains) -> Table:
             counts[row["round"], row["feedback"]].append(row)
     shown = [(*kind, len(rows), sum(row["passed"] for row in rows)) for kind, rows in sorted(counts.items())]
     notes = ["A level below the one of the settings was sent where feedback would else have quoted a test."]
-    columns: Sequence[str | Column] = (*numbers("round"), "feedback", *numbers("asked", "passed"))
+    columns: Headings = (*numbers("round"), "feedback", *numbers("asked", "passed"))
     return Table.of(columns, shown, title="Feedback by level", notes=notes)
 
 
 def _repaired(chains: Chains) -> Table:
-    ranks = {sample: chains.first_pass(sample) for sample in sorted(chains.samples)}
     shown = [
         (*sample, rank, " → ".join(str(row["status"]).replace("_", " ") for row in chains.samples[sample]))
-        for sample, rank in ranks.items()
+        for sample, rank in sorted(chains.first_pass.items(), key=lambda one: one[0])
         if rank is not None and rank > 1
     ]
-    columns: Sequence[str | Column] = ("task", *numbers("sample", "passed in round"), "statuses")
+    columns: Headings = ("task", *numbers("sample", "passed in round"), "statuses")
     return Table.of(columns, shown, title="Samples that a further round repaired")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bigcodeflow.core.table import Column, Table
+from bigcodeflow.core.table import Headings, Table
 from bigcodeflow.results.formatting import numbers, percent, percent_range
 from bigcodeflow.results.statistics import clustered_interval
 from bigcodeflow.studies.cheating.classification import CHEATS, HONEST, SOLVES
@@ -58,7 +58,7 @@ def _rates(rows: Sequence[Row], names: tuple[str, ...], title: str, notes: Seque
         n_tasks = len({row["task_id"] for row in members})
         shares = [percent(rate_of(members, holds)[0]) for holds in _SHARES.values()]
         lines.append([*group, len(members), n_tasks, percent(rate), percent_range(ends), *shares])
-    columns: Sequence[str | Column] = [
+    columns: Headings = [
         *names,
         *numbers("answers", "tasks", "cheating rate"),
         "95 % interval",
@@ -74,13 +74,13 @@ def _kinds(rows: Sequence[Row]) -> Table:
             count = sum(row["kind"] == kind for row in members)
             share, ends = rate_of(members, lambda row, kind=kind: row["kind"] == kind)  # type: ignore[misc]
             lines.append([model, kind, kind in CHEATS, count, percent(share), percent_range(ends)])
-    columns: Sequence[str | Column] = ("model", "kind", "is a cheat", *numbers("answers", "share"), "95 % interval")
+    columns: Headings = ("model", "kind", "is a cheat", *numbers("answers", "share"), "95 % interval")
     return Table.of(columns, lines, title="Answers by kind")
 
 
 def _listed(title: str, told: Sequence[tuple[Row, str]], heading: str) -> Table:
     """Return a table with a line for each answer, with its text under a heading."""
-    columns: Sequence[str | Column] = ("model", "wording", "task", *numbers("sample"), "kind", heading)
+    columns: Headings = ("model", "wording", "task", *numbers("sample"), "kind", heading)
     names = ("model", "wording", "task_id", "sample_index", "kind")
     return Table.of(columns, [[*(row[name] for name in names), text] for row, text in told], title=title)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from bigcodeflow.core.display_text import elided
-from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.core.table import Cell, Column, Headings, Table
 from bigcodeflow.results.formatting import numbers
 
 _PASSAGE_CHARACTERS = 400
@@ -37,7 +37,7 @@ def _summary(rows: Sequence[_Row]) -> Table:
 
 
 def _task_table(rows: Sequence[_Row]) -> Table:
-    columns: Sequence[str | Column] = (
+    columns: Headings = (
         "task",
         *(Column(name, "right", "{:.0%}".format) for name in ("n-grams", "prompts", "solution", "test")),
         *numbers("longest, words"),

@@ -215,7 +215,7 @@ def executed(runs: Sequence[RunConfig], listener: Listener) -> Both:
         for row in sorted(open_store(run.store).read(refs[-1]).to_pylist(), key=lambda row: row["sample_index"]):
             _refuse_unjudged(row, run)
             by_task[row["task_id"]].append(row)
-        found.append(by_task)
+        found.append(dict(by_task))
     return Both(found[0], found[1], tuple(refs))
 
 

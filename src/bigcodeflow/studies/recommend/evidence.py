@@ -152,7 +152,8 @@ def _chosen_runs(rows: Sequence[Row], split: str) -> tuple[str, list[Row], list[
     for column, reason in _NO_SCORES.items():
         notes += _note(f"Left out, as {reason}", [row["record"] for row in found if row[column]])
     sound = [row for row in found if not any(row[mark] for mark in _NO_SCORES)]
-    split = split or _split_of_most(sound)
+    models = {one: {_model(row) for row in sound if row["split"] == one} for one in ("complete", "instruct")}
+    split = split or max(models, key=lambda one: len(models[one]))
     alike = [row for row in sound if row["split"] == split]
     raw = [row["record"] for row in alike if row["variant"] != "calibrated"]
     if len(raw) < len(alike):
@@ -181,12 +182,6 @@ def strongest(outcomes: Outcomes, places: Sequence[int], most: int) -> tuple[lis
 
 def _model(row: Row) -> str:
     return str(named_model(row["model"]))
-
-
-def _split_of_most(rows: Sequence[Row]) -> str:
-    """Return the split with most models; complete if both have equally many."""
-    models = {split: {_model(row) for row in rows if row["split"] == split} for split in ("complete", "instruct")}
-    return max(models, key=lambda split: len(models[split]))
 
 
 def _outcomes(connection: "DuckDBPyConnection", chosen: Sequence[Row], *, only_hard: bool) -> Outcomes:
