@@ -181,7 +181,7 @@ def label_of(before: Mapping[str, Any], now: Mapping[str, Any], texts: Texts) ->
 def _is_used_by_test(cause: Cause, texts: Texts) -> bool:
     """Tell if the test looks up the name that the solution misses, so that no other solution helps."""
     removal = cause.removal
-    return bool(removal and removal.kind == "name" and removal.name.rpartition(".")[2] in texts.attributes_of_test)
+    return bool(removal and removal.kind == "name" and removal.last_part in texts.attributes_of_test)
 
 
 def removals_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
@@ -197,10 +197,9 @@ def library_of_module(name: str) -> str:
 
 
 def _cause(trace: str, texts: Texts, *, of_module: bool) -> Cause:
-    frames = own_frames(trace)
+    frames, message = own_frames(trace), message_of(trace)
     place = _place(frames, texts, of_module=of_module)
     removal = removal_in(trace, defined=texts.defines)
-    message = message_of(trace)
     if removal and removal.kind == "module":
         kind = "API removed" if removal.owner and library_of_module(removal.owner) != PYTHON else "library gone"
     elif _NETWORK.search(message):
@@ -221,10 +220,10 @@ def _cause(trace: str, texts: Texts, *, of_module: bool) -> Cause:
 
 def _is_inner(trace: str, removal: Removal) -> bool:
     """Tell if library code looked up the missing attribute, not the program through a library's ``__getattr__``."""
-    *_, last = [None, *_FILE.finditer(trace)]
-    is_attribute = removal.kind == "name" and removal.owner and not removal.of_module
-    of_library = last and last["path"] != "__test__.py" and not (last["function"] or "").startswith("__getattr")
-    return bool(is_attribute and of_library)
+    if removal.kind != "name" or not removal.owner or removal.of_module:
+        return False
+    *_, (path, function) = [("__test__.py", ""), *_FILE.findall(trace)]
+    return path != "__test__.py" and not function.startswith("__getattr")
 
 
 def _place(frames: list[Frame], texts: Texts, *, of_module: bool) -> Place:
@@ -273,7 +272,7 @@ def _owner(removal: Removal, texts: Texts) -> str:
 
 def _deepest_library(trace: str) -> str:
     """Return the library of the innermost frame in library code, without assertion helpers; empty if none."""
-    for path in reversed([match["path"] for match in _FILE.finditer(trace)]):
+    for path, _ in reversed(_FILE.findall(trace)):
         installed = _INSTALLED.search(path)
         if installed and not _HELPERS.match(installed["rest"]):
             return installed["name"]

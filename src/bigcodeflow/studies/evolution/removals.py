@@ -60,6 +60,11 @@ class Removal(NamedTuple):
     of_module: bool = False
     """True if the owner is a module."""
 
+    @property
+    def last_part(self) -> str:
+        """Name without its owner, which may be named differently in older libraries: p of TtestResult.p."""
+        return self.name.rpartition(".")[2]
+
 
 def message_of(trace: str) -> str:
     """Return the exception's class and whole message, at most 2,000 characters; without a traceback, the text."""

@@ -44,9 +44,7 @@ Verdict = Mapping[str, Any]
 class Samples(NamedTuple):
     """Programs of one recorded run, as that run executed them."""
 
-    title: str
-    record: str
-    model: str
+    run: ComparedRun
     file: str
     """Sample file in the store with these programs."""
     programs: Mapping[str, Mapping[int, str]]
@@ -79,7 +77,7 @@ def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
     }
     samples = [samples_of(run, tasks, store) for run in compared]
     pairs = [config.in_both(one.file, ids=",".join(one.programs), variant="raw") for one in samples]
-    titles = [[one.title, one.record] for one in samples]
+    titles = [[one.run.label, one.run.recorded.record] for one in samples]
     identity = {"environment": config.environment, "current": config.current, "runs": titles}
     resolver = Resolver()
     planned = [planned_run(resolver(run))[0].execution.key for pair in (references, *pairs) for run in pair]
@@ -92,7 +90,7 @@ def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
     rows = [*labelled.values()]
     for one, verdicts in zip(samples, executions[1:], strict=True):
         rows += _run_rows(one, tasks, labelled, verdicts)
-    models = list(dict.fromkeys(one.model for one in samples))
+    models = list(dict.fromkeys(one.run.recorded.model for one in samples))
     inputs = [ref for both in executions for ref in both.refs]
     title = study_title(config)
     return publish_study(store, STUDY, key, rows, title=title, models=models, settings=identity, inputs=inputs)
@@ -132,8 +130,8 @@ def _run_rows(samples: Samples, tasks: Mapping[str, Row], labelled: Mapping[str,
     for task_id, programs in samples.programs.items():
         before, now, task = both.before[task_id], both.now[task_id], tasks[task_id]
         yield labelled[task_id] | {
-            "run": samples.title,
-            "record": samples.record,
+            "run": samples.run.label,
+            "record": samples.run.recorded.record,
             "n_samples": len(programs),
             "n_passed_before": _passes(before),
             "n_passed_now": _passes(now),
@@ -151,9 +149,9 @@ def outdated_calls(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterato
     if now["status"] == "pass":
         return
     earlier = causes_of(before, texts) if before["status"] != "pass" else []
-    made_up = {_last_part(one.removal.name) for one in earlier if one.removal}
+    made_up = {one.removal.last_part for one in earlier if one.removal}
     for cause in removals_of(now, texts):
-        if cause.removal and _last_part(cause.removal.name) not in made_up:
+        if cause.removal and cause.removal.last_part not in made_up:
             yield {
                 "name": cause.removal.name,
                 "library": cause.library or library_of_module(cause.removal.owner),
@@ -161,11 +159,6 @@ def outdated_calls(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterato
                 "sample_index": index,
                 "evidence": cause.evidence,
             }
-
-
-def _last_part(name: str) -> str:
-    """Return the name without its owner, which may be named differently in older libraries: p of TtestResult.p."""
-    return name.rpartition(".")[2]
 
 
 def _passes(verdicts: Sequence[Verdict]) -> int:
@@ -198,8 +191,7 @@ def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samp
         )
     ordered = {task_id: dict(sorted(programs[task_id].items())) for task_id in tasks if task_id in programs}
     listed = ((task_id, program) for task_id, mine in ordered.items() for program in mine.values())
-    file = sample_file(store, "evolution", listed)
-    return Samples(run.label, run.recorded.record, run.recorded.model, file, ordered)
+    return Samples(run, sample_file(store, "evolution", listed), ordered)
 
 
 def executed(runs: Sequence[RunConfig], listener: Listener) -> Both:
