@@ -222,7 +222,7 @@ def _is_inner(trace: str, removal: Removal) -> bool:
     """Tell if library code looked up the missing attribute, not the program through a library's ``__getattr__``."""
     if removal.kind != "name" or not removal.owner or removal.of_module:
         return False
-    *_, (path, function) = [("__test__.py", ""), *_FILE.findall(trace)]
+    path, function = (_FILE.findall(trace) or [("__test__.py", "")])[-1]
     return path != "__test__.py" and not function.startswith("__getattr")
 
 

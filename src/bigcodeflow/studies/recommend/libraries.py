@@ -79,17 +79,18 @@ def stack_of(
     modules = {module for folder in folders for module in imported_modules(folder)}
     by_module = {module.lower(): module for module in known}
     chosen, without = modules & set(known), list[str]()
-    distributions = [(name, sys.stdlib_module_names) for one in read for name in one.distributions]
-    for name, passed_over in (*distributions, *((name, frozenset[str]()) for name in names)):
+    asked = {name: sys.stdlib_module_names for one in read for name in one.distributions}
+    for name, passed_over in (asked | dict.fromkeys(names, frozenset[str]())).items():
         found = {by_module[one] for one in _modules_of(name) if one in by_module} - passed_over
         chosen |= found
-        without += () if found else (name,)
+        if not found:
+            without.append(name)
     # Modules of the standard library that no task uses are not worth a note to the reader.
     without += sorted(modules - set(known) - sys.stdlib_module_names)
     problems = tuple(problem for one in read for problem in one.problems)
     if not chosen:
         where = ", ".join(map(str, (*requirements, *folders))) or "--libraries"
-        named = shortened(list(dict.fromkeys(without))) or "nothing"
+        named = shortened(without) or "nothing"
         skipped = f" ({shortened(problems, _SHOWN_PROBLEMS)})" if problems else ""
         raise ConfigError(
             f"{where}: no recorded task uses any library that it names ({named}){skipped}: name others, such as "

@@ -106,16 +106,17 @@ def _of_lines(path: Path, read: set[Path], problems: list[str]) -> Iterator[str]
         )
     for number, raw in enumerate(_CONTINUED.sub(" ", _read(path)).splitlines(), start=1):
         line = _COMMENT.sub("", raw).strip()
-        match _OPTION.match(line):
-            case re.Match() as option if option[1] in ("-r", "--requirement"):
-                yield from _of_lines(_included(path, option[2].strip().strip("\"'"), number), read, problems)
-            case re.Match() as option if option[1] in ("-e", "--editable"):
-                yield _named_by_address(option[2].strip())
-            case None if not line.startswith("-"):  # other options have no name
-                name = _named(line)
-                if name is None:
-                    problems.append(f"{path}, line {number}: {elided(line, _SHOWN)!r} names no distribution")
-                yield name or ""
+        option = _OPTION.match(line)
+        name, value = option.groups() if option else ("", "")
+        if name in ("-r", "--requirement"):
+            yield from _of_lines(_included(path, value.strip().strip("\"'"), number), read, problems)
+        elif name in ("-e", "--editable"):
+            yield _named_by_address(value.strip())
+        elif not line.startswith("-"):  # other options have no name
+            found = _named(line)
+            if found is None:
+                problems.append(f"{path}, line {number}: {elided(line, _SHOWN)!r} names no distribution")
+            yield found or ""
 
 
 def _included(path: Path, name: str, number: int) -> Path:
