@@ -86,7 +86,7 @@ def stack_of(
         if not found:
             without.append(name)
     # Modules of the standard library that no task uses are not worth a note to the reader.
-    without += sorted(modules - set(known) - sys.stdlib_module_names)
+    without += sorted(modules - set(known) - sys.stdlib_module_names - set(without))
     problems = tuple(problem for one in read for problem in one.problems)
     if not chosen:
         where = ", ".join(map(str, (*requirements, *folders))) or "--libraries"
@@ -96,7 +96,7 @@ def stack_of(
             f"{where}: no recorded task uses any library that it names ({named}){skipped}: name others, such as "
             "numpy and pandas"
         )
-    return Stack(tuple(sorted(chosen, key=str.lower)), tuple(dict.fromkeys(without)), problems)
+    return Stack(tuple(sorted(chosen, key=str.lower)), tuple(without), problems)
 
 
 def names_in(text: str) -> list[str]:
