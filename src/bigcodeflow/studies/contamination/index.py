@@ -77,17 +77,18 @@ class NgramIndex:
         order = np.argsort(every[kept], kind="stable")
         self._hashes: Hashes = every[kept][order]
         self._parts, self._within = number[kept][order], within[kept][order]
-        order = np.lexsort((self._within, self._parts))
-        self.counted = np.split(self._within[order], np.searchsorted(self._parts[order], np.arange(1, len(parts))))
+        self.counted = np.split(within[kept], np.searchsorted(number[kept], np.arange(1, len(parts))))
         """For each part, the ascending positions of its n-grams that count."""
 
     def hits(self, words: Hashes) -> Hits:
         """Return the matches of the n-grams in a corpus text, in the order of its words."""
         wanted = ngram_hashes(words, self.length)
         first = np.searchsorted(self._hashes, wanted, side="left")
-        counts = np.searchsorted(self._hashes, wanted, side="right") - first
-        at = np.flatnonzero(counts)
-        first, counts = first[at], counts[at]
+        inside = first < len(self._hashes)
+        inside[inside] = self._hashes[first[inside]] == wanted[inside]
+        at = np.flatnonzero(inside)
+        # Most n-grams match nothing, and a second search for all would double the time.
+        first, counts = first[at], np.searchsorted(self._hashes, wanted[at], side="right") - first[at]
         entries = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
         return Hits(np.repeat(at, counts), self._parts[entries], self._within[entries])
 
