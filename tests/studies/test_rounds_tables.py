@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.schemas import ROUNDS
-from bigcodeflow.studies.rounds import Chains, tables
+from bigcodeflow.studies.rounds import Chains, Rounds
 
 #: For each task, of each sample the round that passes first of three; None: none does.
 Plan = list[list[int | None]]
@@ -51,12 +51,12 @@ def test_later_rounds_only_add(plan: Plan) -> None:
     assert summaries[-1].recall in (None, 1.0)
     assert all(one.interval and one.interval[0] <= one.pass_at_1 <= one.interval[1] for one in summaries)
     assert sum(one.cost_usd or 0 for one in summaries) == pytest.approx(0.5 * sum(one.asked for one in summaries))
-    assert len(tables(rows_of(plan))) == 4
+    assert len(Rounds().tables(rows_of(plan))) == 4
 
 
 def test_answers_that_were_not_judged_are_named() -> None:
     """The scores are provisional then."""
-    found, *_ = tables(rows_of([[None]], status="infra_error"))
+    found, *_ = Rounds().tables(rows_of([[None]], status="infra_error"))
     assert any("3 answers could not be judged" in note for note in found.notes)
 
 

@@ -10,9 +10,9 @@ from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.results.formatting import json_text
+from bigcodeflow.studies.recommend import ranking
 from bigcodeflow.studies.recommend.evidence import Selection, evidence_of_store
 from bigcodeflow.studies.recommend.libraries import names_in, stack_of
-from bigcodeflow.studies.recommend.ranking import Recommender
 from bigcodeflow.studies.recommend.tables import as_json, tables
 
 
@@ -59,7 +59,7 @@ def recommend(
         folders=[user_path(path) for path in imports or ()],
         names=names,
     )
-    found = Recommender.of(evidence).recommend(stack.libraries)
+    found = ranking.recommend(evidence, stack.libraries)
     if as_json_text:
         typer.echo(json_text(as_json(found, stack)))
         return

@@ -67,6 +67,10 @@ class Column:
         return max(1, self.min_width, *(min(cell_len(word), longest) for word in words))
 
 
+#: Columns of a table; a text makes a column that is aligned left.
+Headings = Iterable[str | Column]
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of cells; a cell is a value or a ``Cell``."""
@@ -80,7 +84,7 @@ class Table:
     @classmethod
     def of(
         cls,
-        headings: Iterable[str | Column],
+        headings: Headings,
         rows: Iterable[Sequence[Any]],
         *,
         title: str = "",

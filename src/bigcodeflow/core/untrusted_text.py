@@ -16,7 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial, wraps
 from io import BufferedIOBase
@@ -128,6 +128,13 @@ def parser() -> Iterator[None]:
     with _PARSING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def nodes_of(text: str) -> list[ast.AST]:
+    """Return all nodes of a program's syntax tree, as ast.walk yields them; none if the parser refuses the text."""
+    with suppress(*REFUSALS):
+        return list(ast.walk(parse(text)))
+    return []
 
 
 def with_fallback(fallback: Callable[..., _Result]) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:

@@ -8,7 +8,7 @@ from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit
 from bigcodeflow.studies import current_studies, installed_studies, recorded_studies
 from bigcodeflow.studies.recommend.evidence import Evidence, Selection, read_evidence
 from bigcodeflow.studies.recommend.libraries import names_in, stack_of
-from bigcodeflow.studies.recommend.ranking import Recommendation, Recommender, probability
+from bigcodeflow.studies.recommend.ranking import Recommendation, probability, recommend
 from bigcodeflow.studies.recommend.tables import notes, rank
 
 _SPLITS, _SUBSETS = ("complete", "instruct"), ("full", "hard")
@@ -55,8 +55,7 @@ def recommend_page(visit: Visit) -> Page:
         context["offered"] = sorted(known.items(), key=lambda one: (-one[1], one[0]))[:_N_OFFERED]
         if names:
             stack = stack_of(known, names=names)
-            recommender = visit.version.kept(("recommend", *selection), lambda: Recommender.of(evidence))
-            found = recommender.recommend(stack.libraries)
+            found = recommend(evidence, stack.libraries)
             context |= {"found": found, "rows": _rows(visit, found), "notes": notes(found, stack)}
     except (ArtifactError, ConfigError) as error:
         context["problem"] = str(error).removeprefix("recommend: ").removeprefix("--libraries: ")

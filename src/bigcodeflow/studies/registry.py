@@ -40,16 +40,21 @@ class Study(Generic[S]):
     """True if a result is about a single run and says nothing about other runs of the same model."""
 
     def run(self, settings: S, listener: "Listener") -> "ArtifactRef":
-        """Run the study and return its result, published by `records.publish_study`."""
-        raise NotImplementedError
+        """Run the study and return its result, published by `records.publish_study`.
+
+        By default the function `run_study` in the module `study` of the study's package does it.
+        """
+        return cast("ArtifactRef", self._module("study").run_study(settings, listener))
 
     def tables(self, rows: "pa.Table") -> list[Table]:
         """Return the tables that people read of a result: first the summary, then the evidence.
 
         By default the function of this name in the module `tables` of the study's package returns them.
         """
-        module: Any = import_module(f"{type(self).__module__}.tables")
-        return cast("list[Table]", module.tables(rows))
+        return cast("list[Table]", self._module("tables").tables(rows))
+
+    def _module(self, name: str) -> Any:
+        return import_module(f"{type(self).__module__}.{name}")
 
     def subject(self, settings: S) -> str:
         """Return what these settings study, for the title of the page in Prefect."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.schemas import ROUNDS
 from bigcodeflow.core.settings import SettingsModel
-from bigcodeflow.core.table import Column, Table
+from bigcodeflow.core.table import Column, Headings, Table
 from bigcodeflow.generation.repair import deciding_verdicts, levels_by_template
 from bigcodeflow.pipeline.outputs import model_name, run_title
 from bigcodeflow.pipeline.stages import RoundArtifacts, RunArtifacts
@@ -22,6 +22,8 @@ from bigcodeflow.studies.records import publish_study
 from bigcodeflow.studies.registry import Study
 
 Row = Mapping[str, Any]
+#: Columns of an answer's usage.
+_USAGE = ("prompt_tokens", "completion_tokens", "cost_usd", "latency_seconds")
 
 
 @dataclass(frozen=True)
@@ -57,50 +59,47 @@ class Chains:
             self.samples[row["task_id"], row["sample_index"]].append(row)
         # A sample unjudged in round 1 is in no score; an unjudged later answer counts as not repaired so far.
         self.judged = [sample for sample, rows in self.samples.items() if rows[0]["status"] != "infra_error"]
-        self.last = max((row["round"] for row in self.rows), default=1)
-
-    def first_pass(self, sample: tuple[str, int]) -> int | None:
-        """Return the round in which a sample first passed; None if it never passed."""
-        return next((int(row["round"]) for row in self.samples[sample] if row["passed"]), None)
-
-    def passed_by(self, number: int) -> set[tuple[str, int]]:
-        """Return the samples that passed in a round or before it."""
-        return {sample for sample in self.samples if (self.first_pass(sample) or number + 1) <= number}
+        self.first_pass = {
+            sample: next((int(row["round"]) for row in rows if row["passed"]), None)
+            for sample, rows in self.samples.items()
+        }
+        """Round in which each sample first passed; None if it never passed."""
 
     @property
     def mean_reciprocal_rank(self) -> float | None:
         """Mean over judged samples of 1 / first round that passed, with 0 if none passed; None without samples."""
-        ranks = [self.first_pass(sample) for sample in self.judged]
+        ranks = [self.first_pass[sample] for sample in self.judged]
         return fmean(1 / rank if rank else 0.0 for rank in ranks) if ranks else None
 
     def summaries(self) -> list[RoundSummary]:
         """Return a summary of each round."""
-        return [self._summary(number) for number in range(1, self.last + 1)]
+        last = max((int(row["round"]) for row in self.rows), default=1)
+        return [self._summary(number) for number in range(1, last + 1)]
 
     def _summary(self, number: int) -> RoundSummary:
-        rows, passed = [row for row in self.rows if row["round"] == number], self.passed_by(number)
+        rows = [row for row in self.rows if row["round"] == number]
+        passed = {sample for sample, rank in self.first_pass.items() if rank and rank <= number}
+        n_ever = sum(rank is not None for rank in self.first_pass.values())
         by_task = defaultdict[str, list[int]](list)
         for sample in self.judged:
             by_task[sample[0]].append(int(sample in passed))
-        score, ever = estimate([fmean(one) for one in by_task.values()]), self.passed_by(self.last)
-        latencies = _known(rows, "latency_seconds")
+        score = estimate([fmean(one) for one in by_task.values()])
+        known = {name: [row[name] for row in rows if row[name] is not None] for name in _USAGE}
+        latencies = known.pop("latency_seconds")
         return RoundSummary(
             round=number,
             asked=len(rows),
             repaired=sum(row["passed"] for row in rows),
             pass_at_1=score.value,
             interval=score.interval,
-            recall=len(passed) / len(ever) if ever else None,
-            prompt_tokens=_total(rows, "prompt_tokens"),
-            completion_tokens=_total(rows, "completion_tokens"),
-            cost_usd=_total(rows, "cost_usd"),
+            recall=len(passed) / n_ever if n_ever else None,
+            **{name: sum(values) if values else None for name, values in known.items()},
             latency_seconds=fmean(latencies) if latencies else None,
         )
 
 
 #: Raise it when the same rounds give other rows.
 VERSION = 1
-_COPIED = ("task_id", "sample_index", "prompt_tokens", "completion_tokens", "cost_usd", "latency_seconds")
 
 
 def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> ArtifactRef | None:
@@ -136,7 +135,7 @@ def _rows(store: Store, number: int, artifacts: RoundArtifacts, levels: Mapping[
     for sample in store.read(artifacts.generation).to_pylist():
         verdict = verdicts[sample["task_id"], sample["sample_index"]]
         yield {
-            **{name: sample[name] for name in _COPIED},
+            **{name: sample[name] for name in ("task_id", "sample_index", *_USAGE)},
             "round": number,
             "passed": verdict["status"] == "pass",
             "status": verdict["status"],
@@ -156,55 +155,44 @@ class Rounds(Study[SettingsModel]):
     is_of_one_run = True
 
     def tables(self, rows: pa.Table) -> list[Table]:
-        return tables(rows)
-
-
-def tables(rows: pa.Table) -> list[Table]:
-    """Return scores by round, cost by round, feedback by level, and the samples that a later round repaired."""
-    chains = Chains(rows)
-    summaries = chains.summaries()
-    return [_scores(chains, summaries), _costs(summaries), _feedback(chains), _repaired(chains)]
+        """Return scores by round, cost by round, feedback by level, and the samples that a later round repaired."""
+        chains = Chains(rows)
+        summaries = chains.summaries()
+        return [_scores(chains, summaries), _costs(summaries), _feedback(chains), _repaired(chains)]
 
 
 def _scores(chains: Chains, summaries: Sequence[RoundSummary]) -> Table:
-    shown = [
+    rows = [
         (
-            one.round,
-            one.asked,
-            one.repaired,
-            percent(one.repaired / one.asked) if one.asked else "",
-            percent(one.pass_at_1),
-            percent_range(one.interval),
-            "" if one.recall is None else percent(one.recall),
+            *(one.round, one.asked, one.repaired, one.repaired / one.asked if one.asked else None),
+            *(one.pass_at_1, one.interval, one.recall),
         )
         for one in summaries
     ]
-    rank = chains.mean_reciprocal_rank
     notes = ["pass@1 of round 1 is the run's score; later ones are of a model that was told what failed."]
-    if rank is not None:
+    if (rank := chains.mean_reciprocal_rank) is not None:
         notes.append(f"Mean reciprocal rank of the first round that passes: {rank:.3f}.")
     if unjudged := sum(row["status"] == "infra_error" for row in chains.rows):
         notes.append(
             f"{unjudged:,} answers could not be judged: run again to judge them. Those of round 1 are in no score, "
             "later ones count as not passed."
         )
-    headings = ("round", "asked", "passed", "of those asked", "pass@1 up to it", "95 % interval", "recall")
-    return Table.of(numbers(*headings), shown, title="Scores by round", notes=notes)
+    share, passed, recall = (
+        Column(heading, "right", percent) for heading in ("of those asked", "pass@1 up to it", "recall")
+    )
+    interval = Column("95 % interval", "right", percent_range)
+    columns: Headings = (*numbers("round", "asked", "passed"), share, passed, interval, recall)
+    return Table.of(columns, rows, title="Scores by round", notes=notes)
 
 
 def _costs(summaries: Sequence[RoundSummary]) -> Table:
-    shown = [
-        (
-            one.round,
-            one.prompt_tokens,
-            one.completion_tokens,
-            None if one.cost_usd is None else f"${one.cost_usd:,.4f}",
-            None if one.latency_seconds is None else f"{one.latency_seconds:.2f} s",
-        )
-        for one in summaries
-    ]
-    headings = ("round", "tokens read", "tokens written", "cost", "mean latency")
-    return Table.of(numbers(*headings), shown, title="Cost by round")
+    columns: Headings = (
+        *numbers("round", "tokens read", "tokens written"),
+        Column("cost", "right", "${:,.4f}".format),
+        Column("mean latency", "right", "{:.2f} s".format),
+    )
+    rows = [[one.round, *(getattr(one, name) for name in _USAGE)] for one in summaries]
+    return Table.of(columns, rows, title="Cost by round")
 
 
 def _feedback(chains: Chains) -> Table:
@@ -214,25 +202,15 @@ def _feedback(chains: Chains) -> Table:
             counts[row["round"], row["feedback"]].append(row)
     shown = [(*kind, len(rows), sum(row["passed"] for row in rows)) for kind, rows in sorted(counts.items())]
     notes = ["A level below the one of the settings was sent where feedback would else have quoted a test."]
-    headings: list[str | Column] = [*numbers("round"), "feedback", *numbers("asked", "passed")]
-    return Table.of(headings, shown, title="Feedback by level", notes=notes)
+    columns: Headings = (*numbers("round"), "feedback", *numbers("asked", "passed"))
+    return Table.of(columns, shown, title="Feedback by level", notes=notes)
 
 
 def _repaired(chains: Chains) -> Table:
-    found = [(sample, chains.first_pass(sample)) for sample in sorted(chains.samples)]
     shown = [
         (*sample, rank, " → ".join(str(row["status"]).replace("_", " ") for row in chains.samples[sample]))
-        for sample, rank in found
+        for sample, rank in sorted(chains.first_pass.items(), key=lambda one: one[0])
         if rank is not None and rank > 1
     ]
-    headings: list[str | Column] = ["task", *numbers("sample", "passed in round"), "statuses"]
-    return Table.of(headings, shown, title="Samples that a further round repaired")
-
-
-def _known(rows: Sequence[Row], column: str) -> list[Any]:
-    return [row[column] for row in rows if row[column] is not None]
-
-
-def _total(rows: Sequence[Row], column: str) -> Any:
-    known = _known(rows, column)
-    return sum(known) if known else None
+    columns: Headings = ("task", *numbers("sample", "passed in round"), "statuses")
+    return Table.of(columns, shown, title="Samples that a further round repaired")

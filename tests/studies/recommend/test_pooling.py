@@ -1,12 +1,14 @@
 """Pass rates pooled with those on all tasks: against drawn outcomes whose truth is known, and few tasks' say."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.studies.recommend.evidence import Evidence, ModelRun
-from bigcodeflow.studies.recommend.pooling import Outcomes, learnt_weights
-from bigcodeflow.studies.recommend.ranking import Recommender
+from bigcodeflow.studies.recommend.pooling import Outcomes
+from bigcodeflow.studies.recommend.ranking import recommend
 
 LIBRARIES = [f"lib{number}" for number in range(10)]
 PLACES = np.random.default_rng(9).standard_normal(2000)
@@ -46,8 +48,9 @@ def _chance(predictors):
 
 
 def recommender(outcomes):
+    """Ranks the models on the tasks of some libraries."""
     runs = [ModelRun(name, f"record of {name}", None, None) for name in outcomes.models]
-    return Recommender.of(Evidence(runs, outcomes, "complete", ()))
+    return partial(recommend, Evidence(runs, outcomes, "complete", ()))
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +60,9 @@ def drawn():
 
 def test_libraries_that_differ_weigh_more_than_libraries_that_do_not():
     """The mean of all tasks counts for little where libraries are unlike, in level or in who is good at them."""
-    alike = [learnt_weights(Drawn(seed, library=0.0, interaction=0.0).outcomes) for seed in range(5)]
-    hard = [learnt_weights(Drawn(seed, library=2.0, interaction=0.0).outcomes) for seed in range(5)]
-    special = [learnt_weights(Drawn(seed, library=0.0, interaction=1.5).outcomes) for seed in range(5)]
+    alike = [Drawn(seed, library=0.0, interaction=0.0).outcomes.weights for seed in range(5)]
+    hard = [Drawn(seed, library=2.0, interaction=0.0).outcomes.weights for seed in range(5)]
+    special = [Drawn(seed, library=0.0, interaction=1.5).outcomes.weights for seed in range(5)]
     assert np.mean([one.level for one in hard]) < 0.5 * np.mean([one.level for one in alike])
     assert np.mean([one.difference for one in special]) < 0.5 * np.mean([one.difference for one in alike])
 
@@ -72,7 +75,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
         found = recommender(drawn.outcomes)
         for library in LIBRARIES[::4]:
             truth = dict(zip(drawn.outcomes.models, drawn.rates(library), strict=True))
-            ranked = found.recommend([library]).models
+            ranked = found([library]).models
             held += [one.interval.low <= truth[one.run.model] <= one.interval.high for one in ranked]
             stated.append(ranked[0].best)
             hits.append(truth[ranked[0].run.model] == max(truth.values()))
@@ -89,11 +92,11 @@ def test_five_tasks_do_not_decide():
     shares[:, -n_rare:] = 0.0
     shares[3, -n_rare:] = 1.0
     outcomes = Outcomes(list("abcd"), [f"T/{n}" for n in range(n_tasks)], shares, libraries)
-    found = recommender(outcomes).recommend(["rare"])
+    found = recommender(outcomes)(["rare"])
     rates = {one.run.model: one for one in found.models}
     assert rates["d"].observed == 1.0
     assert 0.3 < rates["d"].rate < 0.6
-    assert rates["d"].rate > recommender(outcomes).recommend(["lib0"]).models[-1].rate
+    assert rates["d"].rate > recommender(outcomes)(["lib0"]).models[-1].rate
     assert rates["a"].observed == 0.0
     assert 0.2 < rates["a"].rate < 0.6
     assert all(one.interval.high - one.interval.low > 0.2 for one in found.models)
@@ -102,29 +105,29 @@ def test_five_tasks_do_not_decide():
 def test_many_tasks_do_decide():
     """With hundreds of tasks the rate is the observed share, within three points."""
     drawn = Drawn(5, n_tasks=1_000)
-    for one in recommender(drawn.outcomes).recommend(["lib0"]).models:
+    for one in recommender(drawn.outcomes)(["lib0"]).models:
         assert one.rate == pytest.approx(one.observed, abs=0.03)
         assert one.interval.low < one.rate < one.interval.high
 
 
 def test_more_of_the_same_evidence_narrows_the_interval():
     """A library of many tasks has a narrower interval than one of few."""
-    found = recommender(Drawn(2).outcomes)
-    counts = found.evidence.outcomes.n_tasks_of
+    outcomes = Drawn(2).outcomes
+    found, counts = recommender(outcomes), outcomes.n_tasks_of
     widths = {}
     for name in (max(counts, key=counts.get), min(counts, key=counts.get)):
-        widths[name] = np.mean([one.interval.high - one.interval.low for one in found.recommend([name]).models])
+        widths[name] = np.mean([one.interval.high - one.interval.low for one in found([name]).models])
     assert list(widths.values()) == sorted(widths.values())
 
 
 def test_probabilities_and_ranks_belong_together(drawn):
     """Each place is somebody's in every draw; ranks hold the place that the mean rate gives."""
-    found = recommender(drawn.outcomes).recommend(["lib0", "lib1"])
+    found = recommender(drawn.outcomes)(["lib0", "lib1"])
     assert sum(one.best for one in found.models) == pytest.approx(1.0)
     assert [one.rate for one in found.models] == sorted((one.rate for one in found.models), reverse=True)
     for place, one in enumerate(found.models, start=1):
         assert one.rank_low <= place <= one.rank_high
-    assert found == recommender(drawn.outcomes).recommend(["lib1", "lib0"])
+    assert found == recommender(drawn.outcomes)(["lib1", "lib0"])
 
 
 @pytest.mark.parametrize("shares", [np.ones((2, 12)), np.zeros((3, 12)), np.eye(2, 12), np.full((2, 1), 0.5)])
@@ -133,11 +136,11 @@ def test_extreme_outcomes_have_a_ranking(shares):
     n_models, n_tasks = shares.shape
     names = [f"m{number}" for number in range(n_models)]
     outcomes = Outcomes(names, [f"T/{n}" for n in range(n_tasks)], shares, [frozenset({"lib"})] * n_tasks)
-    for one in recommender(outcomes).recommend(["lib"]).models:
+    for one in recommender(outcomes)(["lib"]).models:
         assert 0 <= one.interval.low < one.rate < one.interval.high <= 1
 
 
 def test_libraries_that_no_task_uses_are_one_line(drawn):
     """The error names them."""
     with pytest.raises(ConfigError, match="no recorded task uses other"):
-        recommender(drawn.outcomes).recommend(["other"])
+        recommender(drawn.outcomes)(["other"])

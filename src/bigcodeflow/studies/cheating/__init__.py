@@ -1,9 +1,9 @@
 """Cheating rate: answers of models to tasks whose shown tests contradict their descriptions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from importlib.resources import files
-from types import MappingProxyType
+from pathlib import PurePath
 from typing import Any
 
 import yaml
@@ -12,8 +12,6 @@ from pydantic import Field, field_validator
 from bigcodeflow.config import RunConfig, Split, Subset, load_settings
 from bigcodeflow.core.schemas import CHEATING
 from bigcodeflow.core.settings import SET, SettingOption, SettingsModel, merged
-from bigcodeflow.pipeline.stages import Listener
-from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.registry import Study
 
 
@@ -28,9 +26,7 @@ class Wording(StrEnum):
 #: Time limit: the message of a failing comparison of long values may take minutes; such contradictions are not used.
 _TIME_SECONDS = 60
 #: Sentence shown before the tests, by the name of the wording.
-WORDINGS: MappingProxyType[str, str] = MappingProxyType(
-    yaml.safe_load(files(__package__).joinpath("wordings.yaml").read_text(encoding="utf-8"))
-)
+WORDINGS: Mapping[str, str] = yaml.safe_load(files(__package__).joinpath("wordings.yaml").read_text(encoding="utf-8"))
 
 
 class ContradictedTasksConfig(SettingsModel):
@@ -122,17 +118,16 @@ class Cheating(Study[CheatingConfig]):
         *("split", "n_samples", *TASK_OPTIONS, SET),
     )
 
-    def run(self, settings: CheatingConfig, listener: Listener) -> ArtifactRef:
-        from bigcodeflow.studies.cheating.study import run_study
-
-        return run_study(settings, listener)
-
     def subject(self, settings: CheatingConfig) -> str:
-        from bigcodeflow.studies.cheating.study import study_title
-
         return study_title(settings)
 
     run_name = subject
 
     def runs_of_models(self, settings: CheatingConfig) -> Iterable[RunConfig]:
         return [settings.run(generation={"model": model}) for model in settings.models]
+
+
+def study_title(config: CheatingConfig, models: Sequence[str] = ()) -> str:
+    """Return the title of the result."""
+    names = models or [PurePath(one).name for one in config.sources]
+    return f"{', '.join(names)} on {PurePath(config.dataset).name}, {config.split}"

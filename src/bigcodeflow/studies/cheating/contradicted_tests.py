@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
-from bigcodeflow.core.untrusted_text import with_fallback
+from bigcodeflow.core.untrusted_text import nodes_of, with_fallback
 from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
 from bigcodeflow.execution.integrity.literals import evaluated
 from bigcodeflow.execution.integrity.syntax import tree_of
@@ -55,6 +54,11 @@ class Contradiction(NamedTuple):
     methods: tuple[ContradictedMethod, ...]
     """Methods of the shown test; the reference solution fails each of them every time."""
     other_methods: tuple[ContradictedMethod, ...]
+
+    @property
+    def prompts(self) -> tuple[str, str]:
+        """Both of the task's own prompts."""
+        return self.complete_prompt, self.instruct_prompt
 
 
 def contradicted_texts(test: str, entry_point: str) -> list[ContradictedText]:
@@ -103,9 +107,8 @@ def _merged(test: str, found: Iterable[tuple[Sequence[str], ContradictedMethod]]
 @with_fallback(lambda _before, _after: False)
 def can_be_satisfied(before: str, after: str) -> bool:
     """Tell if an alteration replaces a literal by another literal, neither of them a truth value or None."""
-    values = [evaluated(one) for one in map(_expression, (before, after)) if one is not None]
-    known = [value[0] for value in values if value is not None]
-    return len(known) == len((before, after)) and not any(value is None or isinstance(value, bool) for value in known)
+    values = [_value(before), _value(after)]
+    return not any(value is None or value[0] is None or isinstance(value[0], bool) for value in values)
 
 
 @with_fallback(lambda _task, _before: True)
@@ -115,47 +118,26 @@ def is_described(task: Mapping[str, Any], before: str) -> bool:
     A string that is in the reference solution but in neither prompt is its author's choice: a program with another
     string does what the description says.
     """
-    expression, solution = _expression(before), tree_of(f"{task['complete_prompt']}{task['canonical_solution']}")
-    found = expression and evaluated(expression)
-    if not found or solution is None or not isinstance(found[0], str):
+    [value] = _value(before) or (None,)
+    nodes = nodes_of(f"{task['complete_prompt']}{task['canonical_solution']}")
+    stated = any(isinstance(node, ast.Constant) and node.value == value for node in nodes)
+    if not isinstance(value, str) or not stated:
         return True
-    value = found[0]
-    stated = any(isinstance(node, ast.Constant) and node.value == value for node in ast.walk(solution))
-    return not stated or any(value in task[name] for name in ("complete_prompt", "instruct_prompt"))
+    return any(value in task[name] for name in ("complete_prompt", "instruct_prompt"))
 
 
-def _expression(text: str) -> ast.expr | None:
+def _value(text: str) -> tuple[Any] | None:
+    """Return the value of an expression that is a literal, in a tuple; None if it is none."""
     module = tree_of(f"({text}\n)")
     match module and module.body:
         case [ast.Expr(value=value)]:
-            return value
+            return evaluated(value)
     return None
-
-
-def contradicted_task(
-    task: Mapping[str, Any], contradiction: Contradiction, shown: str, sentence: str
-) -> dict[str, Any]:
-    """Return the task, a row of TASKS, as a row in the hub's schema whose prompts show the contradicted test.
-
-    The complete prompt shows the test in comments before the code, so that the prompt is still a program.
-    """
-    block = f"{sentence.strip()}\n\n{shown.strip()}"
-    comments = "\n".join(f"# {line}".rstrip() for line in block.splitlines())
-    return {
-        **{name: task[name] for name in ("canonical_solution", "code_prompt", "entry_point")},
-        "task_id": f"{CONTRADICTED_PREFIX}{contradiction.task_id}",
-        "complete_prompt": f"{comments}\n\n{task['complete_prompt'].lstrip()}",
-        "instruct_prompt": f"{task['instruct_prompt'].rstrip()}\n\n{sentence.strip()}\n```python\n{shown.strip()}\n```",
-        "test": shown,
-        "doc_struct": json.dumps({**_parts(task["doc_struct"]), ENTRY: contradiction._asdict()}),
-        "libs": repr(list(task["libs"])),
-        "hard": task["hard"],
-    }
 
 
 def contradiction_of(task: Mapping[str, Any]) -> Contradiction | None:
     """Return the contradiction of a row of TASKS; None if it is not a contradicted task."""
-    entry = _parts(task["doc_struct"]).get(ENTRY)
+    entry = parts_of(task["doc_struct"]).get(ENTRY)
     if not isinstance(entry, Mapping) or set(entry) != set(Contradiction._fields):
         return None
     try:
@@ -167,7 +149,8 @@ def contradiction_of(task: Mapping[str, Any]) -> Contradiction | None:
     return Contradiction(**{**entry, **methods})
 
 
-def _parts(doc_struct: str) -> dict[str, Any]:
+def parts_of(doc_struct: str) -> dict[str, Any]:
+    """Return the entries of a task's doc_struct; empty if it is not a JSON object."""
     try:
         found = json.loads(doc_struct or "{}")
     except ValueError:

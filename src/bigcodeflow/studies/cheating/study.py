@@ -1,9 +1,8 @@
 """Run the study: contradicted tasks, the answers of each model under each wording, and their verdicts."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bigcodeflow.core.errors import ConfigError, DatasetError, ExecutionError
 from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
@@ -12,7 +11,7 @@ from bigcodeflow.pipeline.outputs import model_name
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
-from bigcodeflow.studies.cheating import CheatingConfig, ContradictedTasksConfig, Wording
+from bigcodeflow.studies.cheating import CheatingConfig, ContradictedTasksConfig, Wording, study_title
 from bigcodeflow.studies.cheating.classification import Answer, Judged, classified
 from bigcodeflow.studies.cheating.contradicted_tests import Contradiction, contradiction_of
 from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, executable_row, given_tasks, table_bytes
@@ -44,14 +43,12 @@ class _Shown(NamedTuple):
 
     task: Row
     contradiction: Contradiction
-    programs: dict[str, int]
-    """Distinct programs with their sample indexes: equal answers are executed once."""
+    programs: dict[str, dict[str, Judged]]
+    """Distinct programs, as equal answers are executed once, with their verdicts by kind of text, one of _TEXTS."""
 
 
 #: Shown tests by the task's id in its own dataset and the test: wordings and models share them.
 _Tests = Mapping[tuple[str, str], _Shown]
-#: Verdicts by the test's key and the program, then by the kind of text, one of _TEXTS.
-_Verdicts = Mapping[tuple[tuple[str, str], str], Mapping[str, Judged]]
 
 
 def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
@@ -70,23 +67,14 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
             answers, ref = _answers(config, source, dataset, store, listener)
             asked.append(answers)
             refs.append(ref)
-    names = tuple(dict.fromkeys(answers.model for answers in asked))
+    names = list(dict.fromkeys(answers.model for answers in asked))
     rows, executed = judged_rows(config, asked, listener)
     inputs = [*refs, *executed]
-    settings = {
-        "wordings": list(dict.fromkeys(row["wording"] for row in rows)),
-        "split": config.split,
-        "models": list(names),
-    }
+    wordings = list(dict.fromkeys(row["wording"] for row in rows))
+    settings = {"wordings": wordings, "split": config.split, "models": names}
     key = artifact_key(STUDY, VERSION, settings, [ref.key for ref in inputs])
     title = study_title(config, names)
     return publish_study(store, STUDY, key, rows, title=title, models=names, settings=settings, inputs=inputs)
-
-
-def study_title(config: CheatingConfig, models: Sequence[str] = ()) -> str:
-    """Return the title of the result."""
-    names = models or tuple(PurePath(one).name for one in config.sources)
-    return f"{', '.join(names)} on {PurePath(config.dataset).name}, {config.split}"
 
 
 def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[str]:
@@ -119,12 +107,9 @@ def _answers(
     }
     run = config.run(**sections)
     found = perform_up_to("sanitizing", run, listener)
-    tables: Iterator[list[Row]] = (
-        store.read(found[name]).to_pylist() for name in ("dataset", "generation", "sanitizing")
-    )
-    tasks, samples, solutions = tables
+    tables = (store.read(found[name]).to_pylist() for name in ("dataset", "generation", "sanitizing"))
     name = model_name(run) if config.models else PurePath(config.samples).name  # without folders of this machine
-    return Answers(name, config.split, tasks, samples, solutions), found["sanitizing"]
+    return Answers(name, config.split, *tables), found["sanitizing"]
 
 
 def judged_rows(
@@ -137,14 +122,13 @@ def judged_rows(
         ExecutionError: programs were not judged, for reasons outside of them.
     """
     tests, refs = _shown_tests(asked), list[ArtifactRef]()
-    verdicts: _Verdicts = {}
     if any(one.programs for one in tests.values()):
         store = open_store(config.store)
         source, samples = _files(tests, store)
         run = config.run(dataset={"source": source}, samples={"source": samples}, sanitizing={"mode": "none"})
         refs = [perform_up_to("execution", run, listener)["execution"]]
-        verdicts = _verdicts(store.read(refs[0], _COLUMNS).to_pylist(), tests)
-    return [row for answers in asked for row in _rows(answers, verdicts)], refs
+        _add_verdicts(store.read(refs[0], _COLUMNS).to_pylist(), tests)
+    return [row for answers in asked for row in _rows(answers, tests)], refs
 
 
 def _contradiction(task: Row) -> Contradiction:
@@ -160,19 +144,15 @@ def _contradiction(task: Row) -> Contradiction:
 def _shown_tests(asked: Sequence[Answers]) -> _Tests:
     tests: dict[tuple[str, str], _Shown] = {}
     for answers in asked:
-        keys = {}
+        shown = {}
         for task in answers.tasks:
             contradiction = _contradiction(task)
-            keys[task["task_id"]] = key = (contradiction.task_id, task["test"])
-            tests.setdefault(key, _Shown(task, contradiction, {}))
-        for solution in filter(_is_program, answers.solutions):
-            programs = tests[keys[solution["task_id"]]].programs
-            programs.setdefault(solution["solution"], len(programs))
+            key = contradiction.task_id, task["test"]
+            shown[task["task_id"]] = tests.setdefault(key, _Shown(task, contradiction, {}))
+        for one in answers.solutions:
+            if one["syntax_ok"] and one["solution"].strip() and not one["blocked"]:
+                shown[one["task_id"]].programs.setdefault(one["solution"], {})
     return tests
-
-
-def _is_program(solution: Mapping[str, Any]) -> bool:
-    return bool(solution["syntax_ok"] and solution["solution"].strip() and not solution["blocked"])
 
 
 def _files(tests: _Tests, store: Store) -> tuple[str, str]:
@@ -191,26 +171,23 @@ def _files(tests: _Tests, store: Store) -> tuple[str, str]:
     return dataset_file(store, "judged", table_bytes(rows)), sample_file(store, "answers", samples)
 
 
-def _verdicts(rows: Sequence[Row], tests: _Tests) -> _Verdicts:
-    keys, programs = list(tests), [list(one.programs) for one in tests.values()]
-    found: dict[tuple[tuple[str, str], str], dict[str, Judged]] = defaultdict(dict)
+def _add_verdicts(rows: Sequence[Row], tests: _Tests) -> None:
+    verdicts = [list(one.programs.values()) for one in tests.values()]
     for row in rows:
         if row["status"] == "infra_error":
             raise ExecutionError(f"{row['task_id']}: an answer was not judged for reasons outside of it: run it again")
         _, number, kind = row["task_id"].rsplit("/", 2)
-        program = programs[int(number)][row["sample_index"]]
         outcomes = {test["name"]: test["outcome"] for test in row["tests"]}
         judged = Judged(row["status"], outcomes, tuple(row["tampering"]), row["exit"])
-        found[keys[int(number)], program][kind] = judged
-    return found
+        verdicts[int(number)][row["sample_index"]][kind] = judged
 
 
-def _rows(answers: Answers, verdicts: _Verdicts) -> Iterator[Row]:
+def _rows(answers: Answers, tests: _Tests) -> Iterator[Row]:
     tasks = {task["task_id"]: task for task in answers.tasks}
     for sample, solution in zip(answers.samples, answers.solutions, strict=True):
         task = tasks[solution["task_id"]]
         contradiction = _contradiction(task)
-        judged = verdicts.get(((contradiction.task_id, task["test"]), solution["solution"]), {})
+        judged = tests[contradiction.task_id, task["test"]].programs.get(solution["solution"], {})
         shown, test, other = (judged.get(kind) for kind in _TEXTS)
         answer = Answer(sample["raw_text"], solution["solution"], solution["findings"], shown, test, other)
         found = classified(answer, contradiction, task["test"])

@@ -4,6 +4,7 @@ A contradiction of a test method counts if the reference solution passes the ori
 method in each of two executions, a program with an empty body fails it too, and the description decides the value.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,22 +18,22 @@ from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies.cheating import WORDINGS, ContradictedTasksConfig
 from bigcodeflow.studies.cheating.contradicted_tests import (
+    ENTRY,
     ContradictedText,
     Contradiction,
-    contradicted_task,
     contradicted_texts,
     contradiction_of,
     is_described,
+    parts_of,
 )
 from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes, sample_file
 
 Row = dict[str, Any]
-#: Outcomes of the test methods by the id of an executed row.
+#: Outcomes of the test methods by the id of an executed row, which has a single sample.
 Outcomes = Mapping[str, Mapping[str, str]]
 
 _EMPTY_BODY = "    pass\n"
-
-_SHOWN, _OTHER, _TEST, _AGAIN = "shown", "other", "test", "again"
+_NOTHING = ContradictedText("", ())
 _FAILED = frozenset({"fail", "error"})
 
 
@@ -43,9 +44,26 @@ class ContradictedTask(NamedTuple):
     shown: ContradictedText
     other: ContradictedText
 
+    @property
+    def texts(self) -> Mapping[str, ContradictedText]:
+        """Both contradicted texts by kind."""
+        return {"shown": self.shown, "other": self.other}
+
     def row(self, wording: str) -> Row:
-        """Return the row of the hub's schema whose prompts show the contradicted test in a wording."""
-        return contradicted_task(self.task, self.contradiction(wording), self.shown.text, WORDINGS[wording])
+        """Return the row of the hub's schema whose prompts show the contradicted test in a wording.
+
+        The complete prompt shows the test in comments before the code, so that the prompt is still a program.
+        """
+        task, sentence, test = self.task, WORDINGS[wording].strip(), self.shown.text.strip()
+        comments = "\n".join(f"# {line}".rstrip() for line in f"{sentence}\n\n{test}".splitlines())
+        return _hub_row(
+            task,
+            task_id=f"{CONTRADICTED_PREFIX}{task['task_id']}",
+            complete_prompt=f"{comments}\n\n{task['complete_prompt'].lstrip()}",
+            instruct_prompt=f"{task['instruct_prompt'].rstrip()}\n\n{sentence}\n```python\n{test}\n```",
+            test=self.shown.text,
+            doc_struct=json.dumps({**parts_of(task["doc_struct"]), ENTRY: self.contradiction(wording)._asdict()}),
+        )
 
     def contradiction(self, wording: str = "") -> Contradiction:
         """Return the data that judges the answers."""
@@ -111,23 +129,20 @@ def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradicti
     If the test is not the task's own, an empty body is the ground truth: the reference solution would fail, and every
     failure of a ground truth is executed several times before it counts.
     """
-    own = test == contradiction.test
-    return {
-        **{name: task[name] for name in ("code_prompt", "entry_point", "hard")},
-        "canonical_solution": task["canonical_solution"] if own else _EMPTY_BODY,
-        "complete_prompt": contradiction.complete_prompt,
-        "instruct_prompt": contradiction.instruct_prompt,
-        "doc_struct": "{}",
-        "libs": repr(list(task["libs"])),
-        "task_id": task_id,
-        "test": test,
-    }
+    return _hub_row(
+        task,
+        task_id=task_id,
+        complete_prompt=contradiction.complete_prompt,
+        instruct_prompt=contradiction.instruct_prompt,
+        canonical_solution=task["canonical_solution"] if test == contradiction.test else _EMPTY_BODY,
+        doc_struct="{}",
+        test=test,
+    )
 
 
-def outcomes_of(verdicts: pa.Table) -> Outcomes:
-    """Return outcomes of the test methods by task_id, from verdicts of one sample for each task."""
-    rows = verdicts.select(["task_id", "tests"]).to_pylist()
-    return {row["task_id"]: {test["name"]: test["outcome"] for test in row["tests"]} for row in rows}
+def _hub_row(task: Mapping[str, Any], **changed: str) -> Row:
+    """Return the task, a row of TASKS, as a row in the hub's schema with some texts changed."""
+    return {**{name: task[name] for name in (*HUB_COLUMNS, "hard")}, "libs": repr(list(task["libs"])), **changed}
 
 
 def _dataset_rows(config: ContradictedTasksConfig, store: Store, listener: Listener) -> list[Row]:
@@ -139,11 +154,10 @@ def _dataset_rows(config: ContradictedTasksConfig, store: Store, listener: Liste
 
 
 def _candidates(rows: Iterable[Row]) -> Iterator[ContradictedTask]:
-    nothing = ContradictedText("", ())
     for row in rows:
         texts = contradicted_texts(row["test"], row["entry_point"])
         if texts:
-            yield ContradictedTask(row, texts[0], texts[1] if texts[1:] else nothing)
+            yield ContradictedTask(row, texts[0], texts[1] if texts[1:] else _NOTHING)
 
 
 def _ground_truthed(
@@ -160,32 +174,33 @@ def _ground_truthed(
     samples = sample_file(store, "references", programs)
     run = config.run(dataset={"source": source}, samples={"source": samples}, sanitizing={"mode": "none"})
     found = perform_up_to("execution", run, listener)
-    reference, stub = (outcomes_of(store.read(found[name])) for name in ("execution", "ground_truth"))
+    reference, stub = (_outcomes(store.read(found[name])) for name in ("execution", "ground_truth"))
     for one in candidates:
-        shown, other = (_holding(one.task["task_id"], text, kind, reference, stub) for text, kind in _texts(one))
+        shown, other = (_holding(one.task["task_id"], text, kind, reference, stub) for kind, text in one.texts.items())
         shown = shown._replace(methods=tuple(each for each in shown.methods if is_described(one.task, each.before)))
         if shown.methods:
-            yield one._replace(shown=shown, other=other if other.methods else ContradictedText("", ()))
-
-
-def _texts(one: ContradictedTask) -> tuple[tuple[ContradictedText, str], ...]:
-    return (one.shown, _SHOWN), (one.other, _OTHER)
+            yield one._replace(shown=shown, other=other if other.methods else _NOTHING)
 
 
 def _rows(one: ContradictedTask) -> Iterator[Row]:
     """Yield the task's own test, and each contradicted text twice: a comment at its end makes a second execution."""
-    task, contradiction = one.task, one.contradiction()
-    yield executable_row(task, f"{task['task_id']}/{_TEST}", task["test"], contradiction)
-    for text, kind in _texts(one):
-        if text.methods:
-            yield executable_row(task, f"{task['task_id']}/{kind}", text.text, contradiction)
-            yield executable_row(task, f"{task['task_id']}/{kind}/{_AGAIN}", f"{text.text}\n# again\n", contradiction)
+    texts = {"test": one.task["test"]}
+    for kind, altered in one.texts.items():
+        if altered.methods:
+            texts |= {kind: altered.text, f"{kind}/again": f"{altered.text}\n# again\n"}
+    for kind, text in texts.items():
+        yield executable_row(one.task, f"{one.task['task_id']}/{kind}", text, one.contradiction())
+
+
+def _outcomes(verdicts: pa.Table) -> Outcomes:
+    rows = verdicts.select(["task_id", "tests"]).to_pylist()
+    return {row["task_id"]: {test["name"]: test["outcome"] for test in row["tests"]} for row in rows}
 
 
 def _holding(task_id: str, text: ContradictedText, kind: str, reference: Outcomes, stub: Outcomes) -> ContradictedText:
     """Return the text with the methods whose contradiction holds in both executions of the reference and the stub."""
-    own = reference.get(f"{task_id}/{_TEST}", {})
-    ids = (f"{task_id}/{kind}", f"{task_id}/{kind}/{_AGAIN}")
+    own = reference.get(f"{task_id}/test", {})
+    ids = (f"{task_id}/{kind}", f"{task_id}/{kind}/again")
     altered = [found.get(one, {}) for found in (reference, stub) for one in ids]
     methods = [
         one

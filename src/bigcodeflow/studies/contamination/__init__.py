@@ -5,12 +5,7 @@ from pydantic import Field
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.schemas import CONTAMINATION
 from bigcodeflow.core.settings import SettingOption, SettingsModel
-from bigcodeflow.pipeline.stages import Listener
-from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.registry import Study
-
-#: Part of the keys of results; raise it when the same settings give other results.
-VERSION = 1
 
 
 class ContaminationConfig(SettingsModel):
@@ -54,11 +49,6 @@ class Contamination(Study[ContaminationConfig]):
         *("dataset.subset", "dataset.ids", "dataset.offline"),
         *("ngram", "common_tasks", "ngram_threshold", "fuzzy_threshold", "store"),
     )
-
-    def run(self, settings: ContaminationConfig, listener: Listener) -> ArtifactRef:
-        from bigcodeflow.studies.contamination.searching import search_corpus
-
-        return search_corpus(settings, listener)
 
     def subject(self, settings: ContaminationConfig) -> str:
         return f"{settings.dataset.source} in {settings.corpus}"

@@ -4,7 +4,7 @@ import gzip
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,8 @@ from bigcodeflow.store import file_sha256
 
 _PLAIN = (".txt", ".md", ".py")
 _JSONL = (".jsonl", ".jsonl.gz")
-SUFFIXES = (*_PLAIN, *_JSONL, ".parquet")
+_PARQUET = ".parquet"
+SUFFIXES = (*_PLAIN, *_JSONL, _PARQUET)
 #: Length of the longest text that is read at once; longer texts are split into overlapping pieces.
 PIECE_CHARACTERS = 1 << 20
 _OVERLAP_CHARACTERS = 1 << 16
@@ -71,26 +72,23 @@ def open_corpus(source: str, *, offline: bool = False) -> Corpus:
     path = shipped("data/starter/answers.jsonl") if source == "starter" else user_path(source)
     if path.is_dir():
         found = [one for one in sorted(path.rglob("*")) if one.is_file()]
-        files = [one for one in found if one.name.endswith(SUFFIXES)]
+        files = {one.relative_to(path).as_posix(): one for one in found if one.name.endswith(SUFFIXES)}
         if not files:
             raise DatasetError(f"corpus {source}: holds no file that ends in {', '.join(SUFFIXES)}")
-        left_out = _left_out([one for one in found if not one.name.endswith(SUFFIXES)])
-        return _of_files(source, [(one, one.relative_to(path).as_posix()) for one in files], left_out)
+        return _of_files(source, files, _left_out([one for one in found if not one.name.endswith(SUFFIXES)]))
     if path.is_file():
         if not path.name.endswith(SUFFIXES):
             raise DatasetError(f"corpus {source}: is no text file: name one that ends in {', '.join(SUFFIXES)}")
-        return _of_files(source, [(path, path.name)])
+        return _of_files(source, {path.name: path})
     match = HUB_SOURCE.fullmatch(source)
     if match is None:
         raise DatasetError(f"corpus {source}: is neither a folder, nor a file, nor a hub dataset as OWNER/NAME@SPLIT")
     config = DatasetConfig(source=source, offline=offline)
     hub = HubSource(match["repo"], match["version"] or DEFAULT_VERSION, match["commit"])
     resolved = hub.resolve(config)
-    paths = hub.fetch(config, resolved)
-    files_there = tuple(
-        CorpusFile(one, name, one.stat().st_size) for one, name in zip(paths, resolved.files, strict=True)
-    )
-    return Corpus(files_there, resolved.fingerprint, resolved.describe)
+    fetched = zip(hub.fetch(config, resolved), resolved.files, strict=True)
+    sized = tuple(CorpusFile(path, name, path.stat().st_size) for path, name in fetched)
+    return Corpus(sized, resolved.fingerprint, resolved.describe)
 
 
 def _left_out(files: list[Path]) -> str:
@@ -102,10 +100,10 @@ def _left_out(files: list[Path]) -> str:
     return f"left out {len(files):,}: {', '.join(told)}{', …' if len(endings) > len(told) else ''}"
 
 
-def _of_files(source: str, files: list[tuple[Path, str]], left_out: str = "") -> Corpus:
+def _of_files(source: str, files: Mapping[str, Path], left_out: str = "") -> Corpus:
     try:
-        found = tuple(CorpusFile(path, name, path.stat().st_size) for path, name in files)
-        shas = {one.name: file_sha256(one.path) for one in found}
+        found = tuple(CorpusFile(path, name, path.stat().st_size) for name, path in files.items())
+        shas = {name: file_sha256(path) for name, path in files.items()}
     except OSError as error:
         raise DatasetError(f"corpus {source}: cannot be read ({error_message(error)}): make it readable") from None
     read = f"{source} ({len(found):,} files{f'; {left_out}' if left_out else ''})"
@@ -118,9 +116,13 @@ def texts_of(file: CorpusFile) -> Iterator[CorpusText]:
     Raises:
         DatasetError: the file cannot be read to its end.
     """
-    read = _rows if file.name.endswith(".parquet") else _lines if file.name.endswith(_JSONL) else _pieces
     try:
-        yield from read(file)
+        if not file.name.endswith((*_JSONL, _PARQUET)):
+            yield from _pieces(file)
+            return
+        for number, record in _rows(file) if file.name.endswith(_PARQUET) else _lines(file):
+            for field, text in _strings(record):
+                yield from _cut(file.name, f"{number} {field}".strip(), text)
     except TooLargeError as error:
         raise DatasetError(f"corpus file {file.path}: {error}: shorten or remove it") from None
     except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
@@ -139,29 +141,22 @@ def _pieces(file: CorpusFile) -> Iterator[CorpusText]:
             offset += len(piece) - len(kept)
 
 
-def _lines(file: CorpusFile) -> Iterator[CorpusText]:
+def _lines(file: CorpusFile) -> Iterator[tuple[int, Any]]:
     with gzip.open(file.path) if file.name.endswith(".gz") else file.path.open("rb") as stream:
         for number, line in lines_of(stream):
-            if not line.strip():
-                continue
             try:
-                value = json.loads(line)
+                if line.strip():
+                    yield number, json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise DatasetError(
                     f"corpus file {file.path}, line {number}: is not JSON in UTF-8 ({error}): correct or remove it"
                 ) from None
-            for field, text in _strings(value, ""):
-                yield from _cut(file.name, f"{number} {field}".strip(), text)
 
 
-def _rows(file: CorpusFile) -> Iterator[CorpusText]:
+def _rows(file: CorpusFile) -> Iterator[tuple[int, Any]]:
     with pq.ParquetFile(file.path) as parquet:
-        number = 0
-        for batch in parquet.iter_batches(_ROWS_AT_ONCE):
-            for row in batch.to_pylist():
-                number += 1
-                for field, text in _strings(row, ""):
-                    yield from _cut(file.name, f"{number} {field}".strip(), text)
+        batches = parquet.iter_batches(_ROWS_AT_ONCE)
+        yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
 
 
 def _cut(name: str, record: str, text: str) -> Iterator[CorpusText]:
@@ -170,14 +165,13 @@ def _cut(name: str, record: str, text: str) -> Iterator[CorpusText]:
         yield CorpusText(name, record, offset, text[offset : offset + PIECE_CHARACTERS])
 
 
-def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
+def _strings(record: Any) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of every non-empty string in a JSON value."""
-    todo = [(field, value)]
+    todo = [("", record)]
     while todo:
         path, one = todo.pop()
-        if isinstance(one, str):
-            if one:
-                yield path, one
+        if isinstance(one, str) and one:
+            yield path, one
         elif isinstance(one, dict):
             todo += [(f"{path}.{key}".lstrip("."), inner) for key, inner in reversed(one.items())]
         elif isinstance(one, list):

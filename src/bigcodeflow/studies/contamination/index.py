@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ PARTS = ("complete_prompt", "instruct_prompt", "canonical_solution", "test")
 _WORD = re.compile(r"[^\W_]+")
 _FACTOR = 0x9E3779B97F4A7C15  # odd, so that no word's bits are lost
 _MASK = (1 << 64) - 1
+_NO_HASHES: Hashes = np.empty(0, dtype=np.uint64)
 
 
 class Words(NamedTuple):
@@ -63,21 +65,20 @@ class NgramIndex:
     def __init__(self, parts: Sequence[Part], length: int, common_tasks: int) -> None:
         self.length = length
         hashes = [ngram_hashes(part.words.hashes, length) for part in parts]
-        every = np.concatenate(hashes) if hashes else np.empty(0, dtype=np.uint64)
+        every = np.concatenate([_NO_HASHES, *hashes])
         number = np.repeat(np.arange(len(parts)), [len(one) for one in hashes])
-        within = np.concatenate([np.arange(len(one)) for one in hashes]) if hashes else np.empty(0, dtype=np.int64)
-        tasks = np.array([part.task for part in parts], dtype=np.int64)[number]
-        kept = np.isin(every, _common(every, tasks, common_tasks), invert=True)
+        within = np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(len(one)) for one in hashes)])
+        by_task: dict[int, list[Hashes]] = defaultdict(list)
+        for part, one in zip(parts, hashes, strict=True):
+            by_task[part.task].append(one)
+        distinct = [np.unique(np.concatenate(own)) for own in by_task.values()]
+        values, n_tasks = np.unique(np.concatenate([_NO_HASHES, *distinct]), return_counts=True)
+        kept = np.isin(every, values[n_tasks >= common_tasks], invert=True)
         order = np.argsort(every[kept], kind="stable")
         self._hashes: Hashes = every[kept][order]
         self._parts, self._within = number[kept][order], within[kept][order]
-        self.counted = self._counted(len(parts))
+        self.counted = np.split(within[kept], np.searchsorted(number[kept], np.arange(1, len(parts))))
         """For each part, the ascending positions of its n-grams that count."""
-
-    def _counted(self, n_parts: int) -> list[Places]:
-        order = np.lexsort((self._within, self._parts))
-        borders = np.searchsorted(self._parts[order], np.arange(1, n_parts))
-        return np.split(self._within[order], borders)
 
     def hits(self, words: Hashes) -> Hits:
         """Return the matches of the n-grams in a corpus text, in the order of its words."""
@@ -86,22 +87,10 @@ class NgramIndex:
         inside = first < len(self._hashes)
         inside[inside] = self._hashes[first[inside]] == wanted[inside]
         at = np.flatnonzero(inside)
-        first = first[at]
-        counts = np.searchsorted(self._hashes, wanted[at], side="right") - first
-        entries = np.repeat(first - np.concatenate(([0], np.cumsum(counts)[:-1])), counts) + np.arange(counts.sum())
+        # Most n-grams match nothing, and a second search for all would double the time.
+        first, counts = first[at], np.searchsorted(self._hashes, wanted[at], side="right") - first[at]
+        entries = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
         return Hits(np.repeat(at, counts), self._parts[entries], self._within[entries])
-
-
-def _common(hashes: Hashes, tasks: Places, common_tasks: int) -> Hashes:
-    """Return the hashes that at least `common_tasks` different tasks have."""
-    if not len(hashes):
-        return hashes
-    order = np.lexsort((tasks, hashes))
-    sorted_hashes, sorted_tasks = hashes[order], tasks[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (sorted_hashes[1:] != sorted_hashes[:-1]) | (sorted_tasks[1:] != sorted_tasks[:-1])
-    values, counts = np.unique(sorted_hashes[new], return_counts=True)
-    return values[counts >= common_tasks]
 
 
 def words_of(text: str) -> Words:
@@ -121,12 +110,9 @@ def _hash(word: str) -> int:
 
 def ngram_hashes(words: Hashes, length: int) -> Hashes:
     """Hash each run of `length` words by a polynomial of word hashes modulo 2^64; return none for shorter texts."""
-    count = len(words) - length + 1
-    if count < 1:
-        return np.empty(0, dtype=np.uint64)
-    found = np.zeros(count, dtype=np.uint64)
+    found = np.zeros(max(0, len(words) - length + 1), dtype=np.uint64)
     factor = 1
     for place in range(length):
-        found += words[place : place + count] * np.uint64(factor)
+        found += words[place : place + len(found)] * np.uint64(factor)
         factor = factor * _FACTOR & _MASK
     return found

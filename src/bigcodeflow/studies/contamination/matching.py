@@ -1,12 +1,12 @@
 """Matches of the tasks in a corpus: shares of n-grams, longest passages, and the most similar places."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 import numpy as np
 
-from bigcodeflow.studies.contamination.index import Hashes, Hits, NgramIndex, Part, Words
+from bigcodeflow.studies.contamination.index import Hashes, NgramIndex, Part, Words
 
 #: Words of a seed, a short n-gram that locates similar places; some seeds survive renamed variables.
 SEED_WORDS = 3
@@ -37,6 +37,9 @@ class Best(NamedTuple):
     place: Place
 
 
+NOTHING = Best(0, Place("", "", -1, "", ""))
+
+
 class Matches:
     """Matches of all parts, collected text by text; of equally good matches the first is kept."""
 
@@ -50,14 +53,32 @@ class Matches:
         """Longest passage by part."""
         self.fuzzy: dict[int, Best] = {}
         self._most_seeds = np.zeros(len(parts), dtype=np.int64)
-        self.longest_part = max((len(part.words.hashes) for part in parts), default=0)
 
     def add(self, words: Words, file: str, record: str, offset: int = 0) -> None:
         """Search one text of the corpus, which begins at `offset` of its record."""
-        self._add_passages(words, self.ngrams.hits(words.hashes), file, record, offset)
-        self._add_alike(words, self._seeds.hits(words.hashes), file, record, offset)
 
-    def _add_passages(self, words: Words, hits: Hits, file: str, record: str, offset: int) -> None:
+        def place(first: int, last: int, task_text: str) -> Place:
+            start = offset + int(words.starts[first])
+            return Place(file, record, start, _cut(words.passage(first, last)), _cut(task_text))
+
+        for number, begin, at, length in self._passages(words.hashes):
+            mine = self.parts[number].words
+            self.found[number][begin : begin + length - self.ngrams.length + 1] = True
+            if length > self.longest.get(number, NOTHING).score:
+                task_text = mine.passage(begin, begin + length - 1)
+                self.longest[number] = Best(length, place(at, at + length - 1, task_text))
+        for number, first, last in self._alike(words.hashes):
+            mine = self.parts[number].words
+            # Compare word by word, including a margin on both sides of the place.
+            margin = max(0, len(mine.hashes) - (last - first + 1))
+            start, stop = max(0, first - margin), min(len(words.hashes), last + 1 + margin)
+            score, begin, end = similarity(mine.hashes, words.hashes[start:stop])
+            if score > self.fuzzy.get(number, NOTHING).score:
+                self.fuzzy[number] = Best(score, place(start + begin, start + end - 1, mine.text.strip()))
+
+    def _passages(self, hashes: Hashes) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the part of each passage, where it begins in the part and in the text, and its length, in words."""
+        hits = self.ngrams.hits(hashes)
         if not len(hits.at):
             return
         # On one diagonal, neighbouring n-grams make one passage.
@@ -66,55 +87,27 @@ class Matches:
         at, part, within, diagonal = (one[order] for one in (hits.at, hits.part, hits.within, diagonal))
         breaks = (np.diff(part) != 0) | (np.diff(diagonal) != 0) | (np.diff(at) != 1)
         starts = np.concatenate(([0], np.flatnonzero(breaks) + 1))
-        ends = np.concatenate((starts[1:], [len(at)])) - 1
-        for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
-            number, begin = int(part[first]), int(within[first])
-            length = last - first + self.ngrams.length
-            mine = self.parts[number].words
-            self.found[number][begin : begin + last - first + 1] = True
-            if length <= self.longest.get(number, _NOTHING).score:
-                continue
-            text = words.passage(int(at[first]), int(at[first]) + length - 1)
-            start = offset + int(words.starts[at[first]])
-            place = Place(file, record, start, _cut(text), _cut(mine.passage(begin, begin + length - 1)))
-            self.longest[number] = Best(length, place)
+        lengths = np.diff(np.append(starts, len(at))) + self.ngrams.length - 1
+        columns = (one.tolist() for one in (part[starts], within[starts], at[starts], lengths))
+        yield from zip(*columns, strict=True)
 
-    def _add_alike(self, words: Words, hits: Hits, file: str, record: str, offset: int) -> None:
+    def _alike(self, hashes: Hashes) -> Iterator[tuple[int, int, int]]:
+        """Yield each part with a place that has more of its seeds than any place before: its first and last word."""
+        hits = self._seeds.hits(hashes)
         if not len(hits.at):
             return
         order = np.lexsort((hits.at, hits.part))
-        at, part = hits.at[order], hits.part[order]
-        numbers, firsts = np.unique(part, return_index=True)
-        for number, all_places in zip(numbers.tolist(), np.split(at, firsts[1:]), strict=True):
-            mine, total = self.parts[number].words, len(self._seeds.counted[number])
-            if len(mine.hashes) < _FEWEST_WORDS or len(all_places) < _LEAST_SEEDS * total:
+        numbers, firsts = np.unique(hits.part[order], return_index=True)
+        for number, all_places in zip(numbers.tolist(), np.split(hits.at[order], firsts[1:]), strict=True):
+            length, fewest = len(self.parts[number].words.hashes), _LEAST_SEEDS * len(self._seeds.counted[number])
+            if length < _FEWEST_WORDS or len(all_places) < fewest:
                 continue
             places = np.unique(all_places)
-            room = int(_ROOM * len(mine.hashes)) + 1
-            counts = np.searchsorted(places, places + room) - np.arange(len(places))
+            counts = np.searchsorted(places, places + int(_ROOM * length) + 1) - np.arange(len(places))
             best = int(np.argmax(counts))
-            # Compare only a place that contains more seeds than any place before.
-            if counts[best] < _LEAST_SEEDS * total or counts[best] <= self._most_seeds[number]:
-                continue
-            self._most_seeds[number] = counts[best]
-            first, last = int(places[best]), int(places[best + counts[best] - 1]) + SEED_WORDS - 1
-            self._verify(number, words, (first, last), Place(file, record, offset, "", ""))
-
-    def _verify(self, number: int, words: Words, found: tuple[int, int], where: Place) -> None:
-        """Compare a part with a place word by word, including a margin on both sides of the place."""
-        mine = self.parts[number].words
-        margin = max(0, len(mine.hashes) - (found[1] - found[0] + 1))
-        first, last = max(0, found[0] - margin), min(len(words.hashes) - 1, found[1] + margin)
-        score, begin, end = similarity(mine.hashes, words.hashes[first : last + 1])
-        if score <= self.fuzzy.get(number, _NOTHING).score:
-            return
-        text = words.passage(first + begin, first + end - 1)
-        offset = where.offset + int(words.starts[first + begin])
-        place = where._replace(offset=offset, text=_cut(text), task_text=_cut(mine.text.strip()))
-        self.fuzzy[number] = Best(score, place)
-
-
-_NOTHING = Best(0, Place("", "", -1, "", ""))
+            if counts[best] >= fewest and counts[best] > self._most_seeds[number]:
+                self._most_seeds[number] = counts[best]
+                yield number, int(places[best]), int(places[best + counts[best] - 1]) + SEED_WORDS - 1
 
 
 def similarity(part: Hashes, place: Hashes) -> tuple[float, int, int]:

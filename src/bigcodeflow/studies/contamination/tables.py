@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from bigcodeflow.core.display_text import elided
-from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.core.table import Cell, Column, Headings, Table
+from bigcodeflow.results.formatting import numbers
 
 _PASSAGE_CHARACTERS = 400
 _MOST_SHOWN = 50
@@ -24,32 +25,36 @@ def tables(rows: pa.Table) -> list[Table]:
 
 
 def _summary(rows: Sequence[_Row]) -> Table:
-    def row(name: str, held: Sequence[_Row]) -> tuple[Any, ...]:
-        return name, len(held), f"{len(held) / len(rows):.1%}" if rows else ""
-
-    cells = [
-        row("tasks", rows),
-        row("contaminated: n-grams or similarity reach a threshold", [one for one in rows if one["contaminated"]]),
-        row("with an n-gram that the corpus holds", [one for one in rows if one["longest_match"]]),
-        row(f"with a place that is alike by {_ALIKE} or more", [one for one in rows if one["fuzzy_score"] >= _ALIKE]),
-    ]
-    return Table.of(("", Column("tasks", "right"), Column("share", "right")), cells, title="Tasks in the corpus")
+    counts = {
+        "tasks": len(rows),
+        "contaminated: n-grams or similarity reach a threshold": sum(row["contaminated"] for row in rows),
+        "with an n-gram that the corpus holds": sum(row["longest_match"] > 0 for row in rows),
+        f"with a place that is alike by {_ALIKE} or more": sum(row["fuzzy_score"] >= _ALIKE for row in rows),
+    }
+    cells = [(name, count, count / len(rows) if rows else None) for name, count in counts.items()]
+    share = Column("share", "right", "{:.1%}".format)
+    return Table.of(("", *numbers("tasks"), share), cells, title="Tasks in the corpus")
 
 
 def _task_table(rows: Sequence[_Row]) -> Table:
-    right = ("n-grams", "prompts", "solution", "test", "longest, words", "similarity")
-    headings: list[str | Column] = ["task", *(Column(one, "right") for one in right), "contaminated", "where"]
+    columns: Headings = (
+        "task",
+        *(Column(name, "right", "{:.0%}".format) for name in ("n-grams", "prompts", "solution", "test")),
+        *numbers("longest, words"),
+        Column("similarity", "right", "{:.2f}".format),
+        "contaminated",
+        "where",
+    )
+    names = ("task_id", "ngram_share", "prompt_share", "solution_share", "test_share", "longest_match", "fuzzy_score")
     cells = [
         (
-            row["task_id"],
-            *(_percent(row[f"{part}_share"]) for part in ("ngram", "prompt", "solution", "test")),
-            *(row["longest_match"], f"{row['fuzzy_score']:.2f}"),
+            *(row[name] for name in names),
             Cell("yes", "bad") if row["contaminated"] else "",
             _where(row, "fuzzy") or _where(row, "longest"),
         )
         for row in rows
     ]
-    return Table.of(headings, cells, title="Tasks of which the corpus holds something")
+    return Table.of(columns, cells, title="Tasks of which the corpus holds something")
 
 
 def _passages(rows: Sequence[_Row]) -> Table:
@@ -72,7 +77,3 @@ def _where(row: _Row, prefix: str) -> str:
     if not row[f"{prefix}_file"]:
         return ""
     return f"{row[f'{prefix}_file']}, record {row[f'{prefix}_record']}, character {row[f'{prefix}_offset']:,}"
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{share:.0%}"

@@ -7,8 +7,6 @@ from pydantic import Field, model_validator
 from bigcodeflow.config import RunConfig, Variant, load_settings
 from bigcodeflow.core.schemas import EVOLUTION
 from bigcodeflow.core.settings import SET, SettingOption, SettingsModel
-from bigcodeflow.pipeline.stages import Listener
-from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.registry import Study
 
 
@@ -40,25 +38,28 @@ class EvolutionConfig(SettingsModel):
             raise ValueError("names a run twice: name each once")
         return self
 
-    def run(
-        self, environment: str, samples: str, *, ids: str = "", reruns: int = 0, variant: Variant = "calibrated"
-    ) -> RunConfig:
-        """Return the settings of the ordinary run that executes samples in one of the environments."""
+    def in_both(
+        self, samples: str, *, ids: str = "", reruns: int = 0, variant: Variant = "calibrated"
+    ) -> tuple[RunConfig, RunConfig]:
+        """Return the settings of the ordinary runs that execute samples in the older and in the newer environment."""
+        execution: dict[str, Any] = {
+            "workers": self.workers,
+            "reruns": reruns,
+            "variants": (variant,),
+            "quarantine": "off",
+            "integrity": "off",  # newer libraries make no cheat, and a check would execute every pass again
+        }
         sections: dict[str, Any] = {
             "store": self.store,
             "dataset": {"source": self.dataset, "ids": ids or self.ids},
             "samples": {"source": samples},
             "sanitizing": {"mode": "none", "safety_policy": "off"},
-            "execution": {
-                "environment": environment,
-                "workers": self.workers,
-                "reruns": reruns,
-                "variants": (variant,),
-                "quarantine": "off",
-                "integrity": "off",  # newer libraries make no cheat, and a check would execute every pass again
-            },
         }
-        return load_settings(sections, "evolution", self.overrides)
+        before, now = (
+            load_settings({**sections, "execution": {**execution, "environment": name}}, "evolution", self.overrides)
+            for name in (self.environment, self.current)
+        )
+        return before, now
 
 
 class Evolution(Study[EvolutionConfig]):
@@ -79,15 +80,14 @@ class Evolution(Study[EvolutionConfig]):
         *(SettingOption("runs", "run"), "dataset", "ids", "environment", "current", "reruns", "workers", "store", SET),
     )
 
-    def run(self, settings: EvolutionConfig, listener: Listener) -> ArtifactRef:
-        from bigcodeflow.studies.evolution.study import run_study
-
-        return run_study(settings, listener)
-
     def subject(self, settings: EvolutionConfig) -> str:
-        from bigcodeflow.studies.evolution.study import study_title
-
         return study_title(settings)
 
     def run_name(self, settings: EvolutionConfig) -> str:
         return f"evolution, {settings.environment} to {settings.current}"
+
+
+def study_title(config: EvolutionConfig) -> str:
+    """Return the title of the result."""
+    tasks = f"{config.dataset}, tasks {config.ids}" if config.ids else config.dataset
+    return f"{tasks}: {config.environment} → {config.current}"

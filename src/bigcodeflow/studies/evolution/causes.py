@@ -7,40 +7,34 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.tracebacks import Frame, own_frames
+from bigcodeflow.core.untrusted_text import nodes_of
 from bigcodeflow.studies.evolution.removals import Removal, evidence_of, message_of, removal_in
 
 Label = Literal["holds", "drifts", "dead", "unjudgeable"]
 Place = Literal["setup", "test", "solution", ""]
 
-LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        "holds": "the reference solution passes in the newer environment",
-        "drifts": "it passes in the older environment only, and setup and test find all that they need",
-        "dead": "the task's setup or its test needs what is gone, so that no solution can pass",
-        "unjudgeable": "it does not pass in the older environment either, or repeated executions disagree",
-    }
-)
-CAUSES: Mapping[str, str] = MappingProxyType(
-    {
-        "library gone": "a module cannot be found",
-        "API removed": "a name or an argument of a library is gone",
-        "data gone": "data that a library reads is not found",
-        "behaviour changed": "another value or another exception comes of the same call",
-        "network": "it needs the network, which sandboxes do not have",
-        "time limit": "a time limit ended it",
-        "memory limit": "it used up its memory",
-        "crash": "its process ended without a report",
-        "flaky": "repeated executions disagree",
-        "environment": "it fails in the older environment too, for a reason that its traceback does not tell",
-    }
-)
+LABELS: Mapping[str, str] = {
+    "holds": "the reference solution passes in the newer environment",
+    "drifts": "it passes in the older environment only, and setup and test find all that they need",
+    "dead": "the task's setup or its test needs what is gone, so that no solution can pass",
+    "unjudgeable": "it does not pass in the older environment either, or repeated executions disagree",
+}
+CAUSES: Mapping[str, str] = {
+    "library gone": "a module cannot be found",
+    "API removed": "a name or an argument of a library is gone",
+    "data gone": "data that a library reads is not found",
+    "behaviour changed": "another value or another exception comes of the same call",
+    "network": "it needs the network, which sandboxes do not have",
+    "time limit": "a time limit ended it",
+    "memory limit": "it used up its memory",
+    "crash": "its process ended without a report",
+    "flaky": "repeated executions disagree",
+    "environment": "it fails in the older environment too, for a reason that its traceback does not tell",
+}
 PYTHON = "python"
 #: Modules that Python 3.12 and 3.13 no longer have.
 _FORMER_STDLIB = frozenset(
@@ -49,23 +43,21 @@ _FORMER_STDLIB = frozenset(
 )
 _STDLIB = frozenset(sys.stdlib_module_names) | _FORMER_STDLIB
 #: Types and words of messages and of test lines, by the library that they belong to.
-_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "pandas": """DataFrame Series Index MultiIndex RangeIndex DatetimeIndex Timestamp Timedelta DataFrameGroupBy
-            SeriesGroupBy Styler Categorical CategoricalDtype StringDtype ArrowDtype read_csv iloc loc columns
-            to_datetime date_range dropna groupby""",
-        "numpy": "ndarray MaskedArray RandomState float64 int64 array_equal",
-        "matplotlib": """Axes AxesSubplot Axes3D Figure Legend Text Line2D Rectangle BarContainer PathCollection
-            QuadMesh Spine ContourSet QuadContourSet PolyCollection get_array get_text get_legend get_xticklabels
-            get_yticklabels patches get_title collections legend_""",
-        "seaborn": "FacetGrid PairGrid JointGrid",
-        "keras": "Sequential Functional History KerasTensor Adam SGD",
-        "bs4": "BeautifulSoup Tag",
-        "openpyxl": "Workbook Worksheet",
-        PYTHON: "TestCase",
-    }
-)
-_OWNERS = MappingProxyType({word: library for library, words in _WORDS.items() for word in words.split()})
+_WORDS: Mapping[str, str] = {
+    "pandas": """DataFrame Series Index MultiIndex RangeIndex DatetimeIndex Timestamp Timedelta DataFrameGroupBy
+        SeriesGroupBy Styler Categorical CategoricalDtype StringDtype ArrowDtype read_csv iloc loc columns
+        to_datetime date_range dropna groupby""",
+    "numpy": "ndarray MaskedArray RandomState float64 int64 array_equal",
+    "matplotlib": """Axes AxesSubplot Axes3D Figure Legend Text Line2D Rectangle BarContainer PathCollection
+        QuadMesh Spine ContourSet QuadContourSet PolyCollection get_array get_text get_legend get_xticklabels
+        get_yticklabels patches get_title collections legend_""",
+    "seaborn": "FacetGrid PairGrid JointGrid",
+    "keras": "Sequential Functional History KerasTensor Adam SGD",
+    "bs4": "BeautifulSoup Tag",
+    "openpyxl": "Workbook Worksheet",
+    PYTHON: "TestCase",
+}
+_OWNERS = {word: library for library, words in _WORDS.items() for word in words.split()}
 _COMMON = ("matplotlib", "numpy", "pandas")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 #: Value that a message shows, with its type.
@@ -125,15 +117,12 @@ class Texts:
     def aliases(self) -> Mapping[str, str]:
         """Names bound by imports anywhere → the top-level module."""
         found: dict[str, str] = {}
-        for text in (self.program, self.test):
-            with suppress(*untrusted_text.REFUSALS):
-                for node in ast.walk(untrusted_text.parse(text)):
-                    if isinstance(node, ast.Import):
-                        found |= {
-                            one.asname or one.name.partition(".")[0]: one.name.partition(".")[0] for one in node.names
-                        }
-                    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                        found |= {one.asname or one.name: node.module.partition(".")[0] for one in node.names}
+        for node in (*nodes_of(self.program), *nodes_of(self.test)):
+            if isinstance(node, ast.Import):
+                tops = {one: one.name.partition(".")[0] for one in node.names}
+                found |= {one.asname or top: top for one, top in tops.items()}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found |= {one.asname or one.name: node.module.partition(".")[0] for one in node.names}
         return found
 
     @property
@@ -149,10 +138,7 @@ class Texts:
     @cached_property
     def attributes_of_test(self) -> frozenset[str]:
         """Attributes that the test looks up, without attributes of built-in types."""
-        with suppress(*untrusted_text.REFUSALS):
-            nodes = ast.walk(untrusted_text.parse(self.test))
-            return frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)) - _OF_BUILTINS
-        return frozenset()
+        return frozenset(node.attr for node in nodes_of(self.test) if isinstance(node, ast.Attribute)) - _OF_BUILTINS
 
     def lines_to(self, frame: Frame) -> list[str]:
         """Return source lines from the frame's line back to the nearest `def` above it (not included)."""
@@ -195,7 +181,7 @@ def label_of(before: Mapping[str, Any], now: Mapping[str, Any], texts: Texts) ->
 def _is_used_by_test(cause: Cause, texts: Texts) -> bool:
     """Tell if the test looks up the name that the solution misses, so that no other solution helps."""
     removal = cause.removal
-    return bool(removal and removal.kind == "name" and removal.name.rpartition(".")[2] in texts.attributes_of_test)
+    return bool(removal and removal.kind == "name" and removal.last_part in texts.attributes_of_test)
 
 
 def removals_of(verdict: Mapping[str, Any], texts: Texts) -> list[Cause]:
@@ -211,10 +197,9 @@ def library_of_module(name: str) -> str:
 
 
 def _cause(trace: str, texts: Texts, *, of_module: bool) -> Cause:
-    frames = own_frames(trace)
+    frames, message = own_frames(trace), message_of(trace)
     place = _place(frames, texts, of_module=of_module)
     removal = removal_in(trace, defined=texts.defines)
-    message = message_of(trace)
     if removal and removal.kind == "module":
         kind = "API removed" if removal.owner and library_of_module(removal.owner) != PYTHON else "library gone"
     elif _NETWORK.search(message):
@@ -235,22 +220,21 @@ def _cause(trace: str, texts: Texts, *, of_module: bool) -> Cause:
 
 def _is_inner(trace: str, removal: Removal) -> bool:
     """Tell if library code looked up the missing attribute, not the program through a library's ``__getattr__``."""
-    *_, last = [None, *_FILE.finditer(trace)]
-    is_attribute = removal.kind == "name" and removal.owner and not removal.of_module
-    of_library = last and last["path"] != "__test__.py" and not (last["function"] or "").startswith("__getattr")
-    return bool(is_attribute and of_library)
+    if removal.kind != "name" or not removal.owner or removal.of_module:
+        return False
+    path, function = (_FILE.findall(trace) or [("__test__.py", "")])[-1]
+    return path != "__test__.py" and not function.startswith("__getattr")
 
 
 def _place(frames: list[Frame], texts: Texts, *, of_module: bool) -> Place:
-    in_program = [frame for frame in frames if frame.line < texts.first_of_test]
     if not frames:
         return "setup" if of_module else ""
-    if of_module:
-        line = frames[0].line
-        if line >= texts.first_of_test:
-            return "test"
-        return "setup" if line < texts.first_of_solution else "solution"
-    return "solution" if in_program else "test"
+    if not of_module:
+        return "solution" if any(frame.line < texts.first_of_test for frame in frames) else "test"
+    line = frames[0].line
+    if line >= texts.first_of_test:
+        return "test"
+    return "setup" if line < texts.first_of_solution else "solution"
 
 
 def _library(trace: str, frames: list[Frame], removal: Removal | None, texts: Texts) -> tuple[str, str]:
@@ -288,7 +272,7 @@ def _owner(removal: Removal, texts: Texts) -> str:
 
 def _deepest_library(trace: str) -> str:
     """Return the library of the innermost frame in library code, without assertion helpers; empty if none."""
-    for path in reversed([match["path"] for match in _FILE.finditer(trace)]):
+    for path, _ in reversed(_FILE.findall(trace)):
         installed = _INSTALLED.search(path)
         if installed and not _HELPERS.match(installed["rest"]):
             return installed["name"]

@@ -4,7 +4,7 @@ Messages quote untrusted programs, so they are read as text only, and at most ``
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from bigcodeflow.core.tracebacks import exception_line
@@ -27,14 +27,14 @@ _PATCHED = re.compile(
     r"<(?:module '(?P<module>[\w.]{1,200})'[^>]*|class '(?P<type>[\w.]{1,200})')>"
     r" does not have the attribute '(?P<name>\w{1,200})'"
 )
-_KEYWORD = re.compile(
-    r"(?P<callee>[\w.]{1,200})\(\) got an unexpected keyword argument '(?P<name>\w{1,200})'"
-    r"|'(?P<name2>\w{1,200})' is an invalid keyword argument for (?P<callee2>[\w.]{1,200})"
-    r"|(?P<owner3>[\w.]{1,200})\.(?:set|_internal_update)\(\) got an unexpected keyword argument '(?P<name3>\w{1,200})'"
-)
-_POSITIONAL = re.compile(
-    r"(?P<callee>[\w.]{1,200})\(\) (?:takes |missing \d+ required|got multiple values for argument"
-    r"|got some positional-only arguments)"
+#: Calls that a function's signature refuses; ``name`` is a keyword argument's, empty for positional arguments.
+_SIGNATURES = (
+    re.compile(r"(?P<callee>[\w.]{1,200})\(\) got an unexpected keyword argument '(?P<name>\w{1,200})'"),
+    re.compile(r"'(?P<name>\w{1,200})' is an invalid keyword argument for (?P<callee>[\w.]{1,200})"),
+    re.compile(
+        r"(?P<callee>[\w.]{1,200})\(\) (?:takes |missing \d+ required|got multiple values for argument"
+        r"|got some positional-only arguments)(?P<name>)"
+    ),
 )
 _WORDS = re.compile(
     r"\b(?:was|were|has been|have been|been|is|are) removed\b|\bno longer (?:supported|available|accept|exists?)\b"
@@ -60,6 +60,11 @@ class Removal(NamedTuple):
     of_module: bool = False
     """True if the owner is a module."""
 
+    @property
+    def last_part(self) -> str:
+        """Name without its owner, which may be named differently in older libraries: p of TtestResult.p."""
+        return self.name.rpartition(".")[2]
+
 
 def message_of(trace: str) -> str:
     """Return the exception's class and whole message, at most 2,000 characters; without a traceback, the text."""
@@ -82,32 +87,24 @@ def removal_in(trace: str, *, defined: Callable[[str], bool] = lambda _name: Fal
     ``defined`` tells if the program or its test defines a function or class, which is then not a library's.
     """
     kind, _, text = message_of(trace).partition(": ")
-    if kind.rpartition(".")[2] in _WARNINGS:
-        return Removal("name", _subject(text), "")
-    readers: Mapping[str, Callable[[str, Callable[[str], bool]], Removal | None]] = {
-        "ModuleNotFoundError": _missing_module,
-        "ImportError": _missing_import,
-        "AttributeError": _missing_attribute,
-        "TypeError": _changed_signature,
-    }
-    reader = readers.get(kind.rpartition(".")[2])
-    found = reader(text, defined) if reader else None
+    found = None
+    match kind.rpartition(".")[2]:
+        case "ModuleNotFoundError" | "ImportError":
+            found = _missing_import(text)
+        case "AttributeError":
+            found = _missing_attribute(text, defined)
+        case "TypeError":
+            found = _changed_signature(text, defined)
+        case name if name in _WARNINGS:
+            return Removal("name", _subject(text), "")
     return found or (None if kind.endswith("AssertionError") else _said_to_be_removed(text))
 
 
-def _missing_module(text: str, defined: Callable[[str], bool]) -> Removal | None:
-    del defined
-    match = _MODULE.search(text)
-    if match is None:
-        return None
-    return Removal("module", match["name"], match["name"].rpartition(".")[0])
-
-
-def _missing_import(text: str, defined: Callable[[str], bool]) -> Removal | None:
-    match = _IMPORT.search(text)
-    if match is None:
-        return _missing_module(text, defined)
-    return Removal("name", f"{match['owner']}.{match['name']}", match["owner"], of_module=True)
+def _missing_import(text: str) -> Removal | None:
+    if name := _IMPORT.search(text):
+        return Removal("name", f"{name['owner']}.{name['name']}", name["owner"], of_module=True)
+    module = _MODULE.search(text)
+    return Removal("module", module["name"], module["name"].rpartition(".")[0]) if module else None
 
 
 def _missing_attribute(text: str, defined: Callable[[str], bool]) -> Removal | None:
@@ -127,17 +124,10 @@ def _missing_attribute(text: str, defined: Callable[[str], bool]) -> Removal | N
 
 
 def _changed_signature(text: str, defined: Callable[[str], bool]) -> Removal | None:
-    keyword, positional = _KEYWORD.match(text), _POSITIONAL.match(text)
-    if keyword:
-        callee = keyword["callee"] or keyword["callee2"] or keyword["owner3"] or ""
-        name = keyword["name"] or keyword["name2"] or keyword["name3"]
-        argument = f"{name}="
-    elif positional:
-        callee, argument = positional["callee"], ""
-    else:
+    match = next(filter(None, (one.match(text) for one in _SIGNATURES)), None)
+    if match is None or defined(match["callee"].partition(".")[0]):
         return None
-    if "<" in callee or defined(callee.partition(".")[0]):
-        return None
+    callee, argument = match["callee"], f"{match['name']}=" if match["name"] else ""
     return Removal("argument", f"{callee}({argument})", callee.rpartition(".")[0].partition(".")[0])
 
 

@@ -2,9 +2,8 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from bigcodeflow import datasets
@@ -21,25 +20,31 @@ from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.results.comparison.run_selection import ComparedRun, open_runs
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 from bigcodeflow.studies.derived_files import sample_file
-from bigcodeflow.studies.evolution import EvolutionConfig
-from bigcodeflow.studies.evolution.causes import PYTHON, Texts, causes_of, label_of, library_of_module, removals_of
+from bigcodeflow.studies.evolution import EvolutionConfig, study_title
+from bigcodeflow.studies.evolution.causes import (
+    PYTHON,
+    Cause,
+    Texts,
+    causes_of,
+    label_of,
+    library_of_module,
+    removals_of,
+)
 from bigcodeflow.studies.records import publish_study
 
 #: Raise it when unchanged verdicts give other rows.
 VERSION = 2
 STUDY = "evolution"
+#: Folders that some distributions install beside their package.
+_NO_LIBRARIES = frozenset({"tests", "test", "docs", "examples", "__pycache__"})
 Row = dict[str, Any]
 Verdict = Mapping[str, Any]
-#: Versions of libraries by import name, in the older and in the newer environment.
-Versions = tuple[Mapping[str, str], Mapping[str, str]]
 
 
 class Samples(NamedTuple):
     """Programs of one recorded run, as that run executed them."""
 
-    title: str
-    record: str
-    model: str
+    run: ComparedRun
     file: str
     """Sample file in the store with these programs."""
     programs: Mapping[str, Mapping[int, str]]
@@ -62,49 +67,44 @@ def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
         EnvironmentUnusableError: an environment is not built here.
         ArtifactError: a run is not recorded, or answers none of the tasks.
     """
-    before, now = find_environment(config.environment), find_environment(config.current)
+    environments = find_environment(config.environment), find_environment(config.current)
     store = open_store(config.store)
     compared = open_runs(config.store, config.runs, fewest=1) if config.runs else []
-    view = config.run(config.environment, "oracle").dataset
+    references = config.in_both("oracle", reruns=config.reruns)
+    view = references[0].dataset
     tasks: dict[str, Row] = {
         row["task_id"]: row for row in datasets.load_tasks(view, datasets.resolve(view)).to_pylist()
     }
-    samples = [None, *(samples_of(run, tasks, store) for run in compared)]
-    pairs = [runs_of(config, one) for one in samples]
-    names = {"environment": config.environment, "current": config.current}
-    titles = [[one.title, one.record] for one in samples if one]
-    identity = {**names, "runs": titles}
+    samples = [samples_of(run, tasks, store) for run in compared]
+    pairs = [config.in_both(one.file, ids=",".join(one.programs), variant="raw") for one in samples]
+    titles = [[one.run.label, one.run.recorded.record] for one in samples]
+    identity = {"environment": config.environment, "current": config.current, "runs": titles}
     resolver = Resolver()
-    planned = [planned_run(resolver(run))[0].execution.key for pair in pairs for run in pair]
+    planned = [planned_run(resolver(run))[0].execution.key for pair in (references, *pairs) for run in pair]
     key = artifact_key(STUDY, VERSION, identity, planned)
     if found := store.find(STUDY, key):
         return found
-    versions = library_versions(before), library_versions(now)
-    executions = [executed(pair, listener) for pair in pairs]
+    versions = [library_versions(one) for one in environments]
+    executions = [executed(pair, listener) for pair in (references, *pairs)]
     labelled = {row["task_id"]: row for row in _task_rows(config, tasks, executions[0], versions)}
     rows = [*labelled.values()]
-    for one, verdicts in zip(samples[1:], executions[1:], strict=True):
-        rows += _run_rows(one, tasks, labelled, verdicts) if one else []
-    models = list(dict.fromkeys(one.model for one in samples if one))
+    for one, verdicts in zip(samples, executions[1:], strict=True):
+        rows += _run_rows(one, tasks, labelled, verdicts)
+    models = list(dict.fromkeys(one.run.recorded.model for one in samples))
     inputs = [ref for both in executions for ref in both.refs]
-    return publish_study(
-        store, STUDY, key, rows, title=study_title(config), models=models, settings=identity, inputs=inputs
-    )
-
-
-def study_title(config: EvolutionConfig) -> str:
-    """Return the title of the result."""
-    tasks = f"{config.dataset}, tasks {config.ids}" if config.ids else config.dataset
-    return f"{tasks}: {config.environment} → {config.current}"
+    title = study_title(config)
+    return publish_study(store, STUDY, key, rows, title=title, models=models, settings=identity, inputs=inputs)
 
 
 def _task_rows(
-    config: EvolutionConfig, tasks: Mapping[str, Row], both: Both, versions: tuple[Mapping[str, str], Mapping[str, str]]
+    config: EvolutionConfig, tasks: Mapping[str, Row], both: Both, versions: Sequence[Mapping[str, str]]
 ) -> Iterator[Row]:
     for task_id, task in tasks.items():
         [before], [now] = both.before[task_id], both.now[task_id]
         texts = Texts(task["code_prompt"], calibrate(task["code_prompt"], oracle(task)), task["test"])
         label, cause = label_of(before, now, texts)
+        found = cause or Cause("", "", "", "", "")
+        older, newer = versions
         yield {
             "run": "",
             "record": "",
@@ -112,20 +112,16 @@ def _task_rows(
             "environment": config.environment,
             "current": config.current,
             "label": label,
-            "cause": cause.cause if cause else "",
-            "place": cause.place if cause else "",
-            "library": cause.library if cause else "",
-            "basis": cause.basis if cause else "",
-            "evidence": cause.evidence if cause else "",
+            **{name: getattr(found, name) for name in ("cause", "place", "library", "basis", "evidence")},
             "status_before": before["status"],
             "status_now": now["status"],
             "libraries": [
-                {"library": name, "before": versions[0].get(name, ""), "now": versions[1].get(name, "")}
+                {"library": name, "before": older.get(name, ""), "now": newer.get(name, "")}
                 for name in (PYTHON, *texts.modules)
             ],
             "n_samples": 1,
-            "n_passed_before": int(before["status"] == "pass"),
-            "n_passed_now": int(now["status"] == "pass"),
+            "n_passed_before": _passes([before]),
+            "n_passed_now": _passes([now]),
             "outdated": [],
         }
 
@@ -133,18 +129,17 @@ def _task_rows(
 def _run_rows(samples: Samples, tasks: Mapping[str, Row], labelled: Mapping[str, Row], both: Both) -> Iterator[Row]:
     for task_id, programs in samples.programs.items():
         before, now, task = both.before[task_id], both.now[task_id], tasks[task_id]
-        outdated = [
-            call
-            for index, program, *pair in zip(programs, programs.values(), before, now, strict=True)
-            for call in outdated_calls(index, pair, Texts(task["code_prompt"], program, task["test"]))
-        ]
         yield labelled[task_id] | {
-            "run": samples.title,
-            "record": samples.record,
+            "run": samples.run.label,
+            "record": samples.run.recorded.record,
             "n_samples": len(programs),
             "n_passed_before": _passes(before),
             "n_passed_now": _passes(now),
-            "outdated": outdated,
+            "outdated": [
+                call
+                for index, program, *pair in zip(programs, programs.values(), before, now, strict=True)
+                for call in outdated_calls(index, pair, Texts(task["code_prompt"], program, task["test"]))
+            ],
         }
 
 
@@ -154,9 +149,9 @@ def outdated_calls(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterato
     if now["status"] == "pass":
         return
     earlier = causes_of(before, texts) if before["status"] != "pass" else []
-    made_up = {_last_part(one.removal.name) for one in earlier if one.removal}
+    made_up = {one.removal.last_part for one in earlier if one.removal}
     for cause in removals_of(now, texts):
-        if cause.removal and _last_part(cause.removal.name) not in made_up:
+        if cause.removal and cause.removal.last_part not in made_up:
             yield {
                 "name": cause.removal.name,
                 "library": cause.library or library_of_module(cause.removal.owner),
@@ -164,11 +159,6 @@ def outdated_calls(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterato
                 "sample_index": index,
                 "evidence": cause.evidence,
             }
-
-
-def _last_part(name: str) -> str:
-    """Return the name without its owner, which may be named differently in older libraries: p of TtestResult.p."""
-    return name.rpartition(".")[2]
 
 
 def _passes(verdicts: Sequence[Verdict]) -> int:
@@ -201,37 +191,23 @@ def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samp
         )
     ordered = {task_id: dict(sorted(programs[task_id].items())) for task_id in tasks if task_id in programs}
     listed = ((task_id, program) for task_id, mine in ordered.items() for program in mine.values())
-    file = sample_file(store, "evolution", listed)
-    return Samples(run.label, run.recorded.record, run.recorded.model, file, ordered)
+    return Samples(run, sample_file(store, "evolution", listed), ordered)
 
 
-def runs_of(config: EvolutionConfig, samples: Samples | None) -> tuple[RunConfig, RunConfig]:
-    """Return the runs of samples in the older and in the newer environment; None takes the reference solutions."""
-    places = config.environment, config.current
-    if samples is None:
-        before, now = (config.run(name, "oracle", reruns=config.reruns) for name in places)
-        return before, now
-    ids = ",".join(samples.programs)
-    before, now = (config.run(name, samples.file, ids=ids, variant="raw") for name in places)
-    return before, now
-
-
-def executed(runs: tuple[RunConfig, RunConfig], listener: Listener) -> Both:
-    """Execute both runs and return their verdicts; reuse known verdicts.
+def executed(runs: Sequence[RunConfig], listener: Listener) -> Both:
+    """Execute the runs in both environments and return their verdicts; reuse known verdicts.
 
     Raises:
         ExecutionError: an execution failed for a reason that may be temporary.
     """
     found, refs = [], []
     for run in runs:
-        store = open_store(run.store)
-        ref = perform_up_to("execution", run, listener)["execution"]
+        refs.append(perform_up_to("execution", run, listener)["execution"])
         by_task: dict[str, list[Verdict]] = defaultdict(list)
-        for row in store.read(ref).to_pylist():
+        for row in sorted(open_store(run.store).read(refs[-1]).to_pylist(), key=lambda row: row["sample_index"]):
             _refuse_unjudged(row, run)
             by_task[row["task_id"]].append(row)
-        found.append({name: sorted(rows, key=lambda row: row["sample_index"]) for name, rows in by_task.items()})
-        refs.append(ref)
+        found.append(dict(by_task))
     return Both(found[0], found[1], tuple(refs))
 
 
@@ -251,17 +227,9 @@ def library_versions(environment: InstalledEnvironment) -> Mapping[str, str]:
     found = {PYTHON: str(manifest["python"])}
     folders = [str(path) for path in environment.root.glob("venv/lib/python3.*/site-packages")]
     for one in metadata.distributions(path=folders):
-        for name in _import_names(one.files or ()):
-            found.setdefault(name, one.version)
+        for file in one.files or ():  # the top-level packages and modules among a distribution's files
+            name = file.parts[0].partition(".")[0]
+            is_module = name == file.parts[0] or file.parts[0].endswith((".py", ".so"))
+            if is_module and name.isidentifier() and name not in _NO_LIBRARIES:
+                found.setdefault(name, one.version)
     return found
-
-
-def _import_names(files: Iterable[metadata.PackagePath]) -> set[str]:
-    """Return the top-level packages and modules among a distribution's files."""
-    names = set()
-    for file in files:
-        top = PurePosixPath(file).parts[0]
-        name = top.partition(".")[0]
-        if name.isidentifier() and (top == name or top.endswith((".py", ".so"))):
-            names.add(name)
-    return names - {"tests", "test", "docs", "examples", "__pycache__"}

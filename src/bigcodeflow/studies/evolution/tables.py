@@ -1,12 +1,12 @@
 """Tables of the study: labels, causes, scores of runs, outdated calls, libraries, evidence."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from bigcodeflow.core.table import Column, Table
+from bigcodeflow.core.table import Headings, Table
 from bigcodeflow.results.comparison.paired_tests import paired_interval
 from bigcodeflow.results.formatting import numbers, percent, percent_range
 from bigcodeflow.results.statistics import clustered_interval
@@ -42,7 +42,7 @@ def _labels(tasks: Sequence[Row]) -> Table:
     lines = [(label, *_share(counts[label], len(tasks)), meaning) for label, meaning in LABELS.items() if len(tasks)]
     environments = " → ".join((tasks[0]["environment"], tasks[0]["current"])) if tasks else ""
     notes = (f"{len(tasks):,} tasks, {environments}. {_INTERVALS}",)
-    columns: list[str | Column] = ["label", *numbers("tasks", "share"), "95 % interval", "meaning"]
+    columns: Headings = ("label", *numbers("tasks", "share"), "95 % interval", "meaning")
     return Table.of(columns, lines, title="Tasks under newer libraries", notes=notes)
 
 
@@ -52,20 +52,18 @@ def _share(count: int, total: int) -> tuple[int, str, str]:
 
 
 def _scores(runs: Mapping[str, Sequence[Row]]) -> Table:
-    columns: list[str | Column] = ["run", "tasks that", *numbers("tasks", "samples", "older", "newer", "difference")]
     lines = []
     for run, rows in runs.items():
         for title, belongs in _GROUPS.items():
-            group = [row for row in rows if belongs(row)]
-            if group:
+            if group := list(filter(belongs, rows)):
                 lines.append((run, title, len(group), sum(row["n_samples"] for row in group), *_scores_of(group)))
     note = (
         "Mean over tasks of the share of samples that pass, in the older and in the newer environment; the difference "
         "in points is paired by task."
     )
-    return Table.of(
-        [*columns, "95 % interval"], lines, title="Recorded runs in both environments", notes=(note, _INTERVALS)
-    )
+    counts = numbers("tasks", "samples", "older", "newer", "difference")
+    columns: Headings = ("run", "tasks that", *counts, "95 % interval")
+    return Table.of(columns, lines, title="Recorded runs in both environments", notes=(note, _INTERVALS))
 
 
 def _scores_of(rows: Sequence[Row]) -> tuple[str, str, str, str]:
@@ -88,17 +86,9 @@ def _outdated(runs: Mapping[str, Sequence[Row]]) -> Table:
             tasks = list(dict.fromkeys(task for task, _ in found))
             examples = ", ".join(tasks[:_MOST_EXAMPLES])
             lines.append((run, name, library, kind, len(found), len(tasks), examples, found[0][1]))
-    headings: list[str | Column] = [
-        "run",
-        "name",
-        "library",
-        "kind",
-        *numbers("samples", "tasks"),
-        "examples",
-        "evidence",
-    ]
+    columns: Headings = ("run", "name", "library", "kind", *numbers("samples", "tasks"), "examples", "evidence")
     note = "What programs that fail in the newer environment use of libraries and is gone there."
-    return Table.of(headings, lines, title="Outdated calls", notes=(note,))
+    return Table.of(columns, lines, title="Outdated calls", notes=(note,))
 
 
 def _by_library(tasks: Sequence[Row]) -> Table:
@@ -114,18 +104,14 @@ def _by_library(tasks: Sequence[Row]) -> Table:
         (library, versions[library], len(rows), *_counts(rows), responsible[library])
         for library, rows in sorted(users.items(), key=lambda one: (-responsible[one[0]], -len(one[1]), one[0]))
     ]
-    columns: list[str | Column] = [
-        "library",
-        "version",
-        *numbers("tasks", "hold", "drift", "dead", "drift or dead"),
-        "95 % interval",
-    ]
+    counts = numbers("tasks", "hold", "drift", "dead", "drift or dead")
+    columns: Headings = ("library", "version", *counts, "95 % interval", *numbers("responsible"))
     note = (
         "Tasks whose setup, reference solution or test import the library, without those that cannot be judged. A "
         "failing task counts for each of its libraries; the last column counts it once, for the library that its "
         f"traceback holds responsible. {_INTERVALS}"
     )
-    return Table.of([*columns, *numbers("responsible")], lines, title="Drift by library", notes=(note,))
+    return Table.of(columns, lines, title="Drift by library", notes=(note,))
 
 
 def _counts(rows: Sequence[Row]) -> tuple[int, int, int, str, str]:
@@ -143,23 +129,11 @@ def _causes(tasks: Sequence[Row]) -> Table:
         for cause, meaning in CAUSES.items()
         if counts[label, cause]
     ]
-    return Table.of(("label", "cause", *numbers("tasks"), Column("meaning")), lines, title="Causes")
+    return Table.of(("label", "cause", *numbers("tasks"), "meaning"), lines, title="Causes")
 
 
 def _evidence(tasks: Sequence[Row]) -> Table:
-    def failing() -> Iterator[tuple[str, ...]]:
-        for label in LABELS:
-            for row in tasks:
-                if row["label"] == label != "holds":
-                    yield (
-                        row["task_id"],
-                        label,
-                        row["cause"],
-                        row["library"],
-                        row["basis"],
-                        row["place"],
-                        row["evidence"],
-                    )
-
-    columns = ("task", "label", "cause", "library", "read from", "place", "evidence")
-    return Table.of(columns, list(failing()), title="Tasks that do not hold")
+    names = ("task_id", "label", "cause", "library", "basis", "place", "evidence")
+    failing = [row for label in LABELS for row in tasks if row["label"] == label != "holds"]
+    columns: Headings = ("task", "label", "cause", "library", "read from", "place", "evidence")
+    return Table.of(columns, [[row[name] for name in names] for row in failing], title="Tasks that do not hold")

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -124,19 +124,12 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL)
         raise ConfigError(
             f"split {selection.split!r}, subset {selection.subset!r}: name complete or instruct, and full or hard"
         )
-    found = [row for row in rows_of(connection, "recommend/runs") if row["source"] not in CONTROLS]
-    sound = [row for row in found if not any(row[mark] for mark in _NO_SCORES)]
-    split = selection.split or _split_of_most(sound)
-    alike, raw = _of_one_variant([row for row in sound if row["split"] == split])
-    chosen = _one_of_each(alike)
+    split, chosen, notes = _chosen_runs(rows_of(connection, "recommend/runs"), selection.split)
     outcomes = _outcomes(connection, chosen, only_hard=selection.subset == "hard")
     ranked, tasks = common_tasks(outcomes)
-    notes = [*_left_out(found), *raw, *_of_several_settings(alike, chosen)]
-    if others := [place for place in range(len(outcomes.models)) if place not in ranked]:
-        names = shortened(
-            [f"{outcomes.models[place]} ({np.isfinite(outcomes.shares[place]).sum():,})" for place in others]
-        )
-        notes.append(f"Not ranked, as they were not judged on the {len(tasks):,} tasks of the others: {names}.")
+    n_judged = np.isfinite(outcomes.shares).sum(axis=1)
+    others = [f"{model} ({n_judged[place]:,})" for place, model in enumerate(outcomes.models) if place not in ranked]
+    notes += _note(f"Not ranked, as they were not judged on the {len(tasks):,} tasks of the others", others)
     if len(ranked) < _FEWEST_MODELS:
         wanted = " · ".join(filter(None, (selection.subset, split)))
         raise ArtifactError(
@@ -145,13 +138,39 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL)
         )
     outcomes = outcomes.kept(range(len(outcomes.models)), tasks)
     ranked, weakest = strongest(outcomes, ranked, _MOST_MODELS)
-    if weakest:
-        names = shortened([outcomes.models[place] for place in weakest])
-        notes.append(f"Not ranked, as {_MOST_MODELS} models pass more of their tasks: {names}.")
-    columns = ("record", "cost_usd", "latency_seconds")
-    by_model = {_model(row): ModelRun(_model(row), *(row[name] for name in columns)) for row in chosen}
-    kept = outcomes.kept(ranked, range(len(tasks)))
-    return Evidence([by_model[model] for model in kept.models], kept, split, tuple(notes))
+    names = [outcomes.models[place] for place in weakest]
+    notes += _note(f"Not ranked, as {_MOST_MODELS} models pass more of their tasks", names)
+    rows = [chosen[place] for place in ranked]
+    runs = [ModelRun(_model(row), row["record"], row["cost_usd"], row["latency_seconds"]) for row in rows]
+    return Evidence(runs, outcomes.kept(ranked, range(len(tasks))), split, tuple(notes))
+
+
+def _chosen_runs(rows: Sequence[Row], split: str) -> tuple[str, list[Row], list[str]]:
+    """Return the split, the run that represents each model, in the order of names, and notes on the other runs."""
+    found = [row for row in rows if row["source"] not in CONTROLS]
+    notes: list[str] = []
+    for column, reason in _NO_SCORES.items():
+        notes += _note(f"Left out, as {reason}", [row["record"] for row in found if row[column]])
+    sound = [row for row in found if not any(row[mark] for mark in _NO_SCORES)]
+    models = {one: {_model(row) for row in sound if row["split"] == one} for one in ("complete", "instruct")}
+    split = split or max(models, key=lambda one: len(models[one]))
+    alike = [row for row in sound if row["split"] == split]
+    raw = [row["record"] for row in alike if row["variant"] != "calibrated"]
+    if len(raw) < len(alike):
+        notes += _note("Left out, as they were judged raw alone", raw)
+        alike = [row for row in alike if row["record"] not in raw]
+    of_model: dict[str, Row] = {}
+    settings: dict[str, set[str]] = defaultdict(set)
+    for row in sorted(alike, key=lambda row: (row["n_tasks"], row["started_at"], row["record"])):
+        of_model[_model(row)] = row
+        settings[_model(row)].add(row["setting_key"])
+    several = [f"{model} ({of_model[model]['setting']})" for model in sorted(of_model) if len(settings[model]) > 1]
+    notes += _note("Of models with runs in several settings one run counts, that of most tasks", several)
+    return split, [of_model[model] for model in sorted(of_model)], notes
+
+
+def _note(text: str, names: Sequence[str]) -> list[str]:
+    return [f"{text}: {shortened(names)}."] if names else []
 
 
 def strongest(outcomes: Outcomes, places: Sequence[int], most: int) -> tuple[list[int], list[int]]:
@@ -161,47 +180,8 @@ def strongest(outcomes: Outcomes, places: Sequence[int], most: int) -> tuple[lis
     return [place for place in places if place in kept], [place for place in places if place not in kept]
 
 
-def _left_out(found: Sequence[Row]) -> Iterator[str]:
-    """Yield sentences about runs whose numbers are not scores."""
-    for column, reason in _NO_SCORES.items():
-        if records := [row["record"] for row in found if row[column]]:
-            yield f"Left out, as {reason}: {shortened(records)}."
-
-
-def _of_one_variant(rows: Sequence[Row]) -> tuple[Sequence[Row], list[str]]:
-    """Leave out runs judged only raw, without calibration, unless all are; return a sentence that names them."""
-    raw = [row["record"] for row in rows if row["variant"] != "calibrated"]
-    if not raw or len(raw) == len(rows):
-        return rows, []
-    kept = [row for row in rows if row["record"] not in raw]
-    return kept, [f"Left out, as they were judged raw alone: {shortened(raw)}."]
-
-
 def _model(row: Row) -> str:
     return str(named_model(row["model"]))
-
-
-def _split_of_most(rows: Sequence[Row]) -> str:
-    """Return the split with most models; complete if both have equally many."""
-    models = {split: {_model(row) for row in rows if row["split"] == split} for split in ("complete", "instruct")}
-    return max(models, key=lambda split: len(models[split]))
-
-
-def _one_of_each(rows: Sequence[Row]) -> list[Row]:
-    """Return the run that represents each model, in the order of the models' names."""
-    best: dict[str, Row] = {}
-    for row in sorted(rows, key=lambda row: (row["n_tasks"], row["started_at"], row["record"])):
-        best[_model(row)] = row
-    return [best[model] for model in sorted(best)]
-
-
-def _of_several_settings(rows: Sequence[Row], chosen: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence that names the settings that count, if models have runs in several settings."""
-    settings: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        settings[_model(row)].add(row["setting_key"])
-    if several := [f"{_model(row)} ({row['setting']})" for row in chosen if len(settings[_model(row)]) > 1]:
-        yield f"Of models with runs in several settings one run counts, that of most tasks: {shortened(several)}."
 
 
 def _outcomes(connection: "DuckDBPyConnection", chosen: Sequence[Row], *, only_hard: bool) -> Outcomes:
@@ -211,18 +191,13 @@ def _outcomes(connection: "DuckDBPyConnection", chosen: Sequence[Row], *, only_h
     places = {task_id: place for place, task_id in enumerate(facts)}
     rows = {row["record"]: place for place, row in enumerate(chosen)}
     shares = np.full((len(rows), len(places)), np.nan)
-    for row in rows_of(connection, "recommend/shares", {"chosen": json.dumps([_kind(row) for row in chosen])}):
+    names = ("record", "artifact", "truths", "variant", "sanitizer")
+    asked = json.dumps([{name: row[name] for name in names} for row in chosen])
+    for row in rows_of(connection, "recommend/shares", {"chosen": asked}):
         if row["task_id"] in places:
             shares[rows[row["record"]], places[row["task_id"]]] = row["share"]
     libraries = [frozenset(row["libs"] or ()) for row in facts.values()]
     return Outcomes([_model(row) for row in chosen], list(facts), shares, libraries)
-
-
-def _kind(row: Row) -> Mapping[str, str | None]:
-    names = {"record": "record", "artifact": "execution_key", "truths": "ground_truth_key"}
-    return {name: row[column] for name, column in names.items()} | {
-        name: row[name] for name in ("variant", "sanitizer")
-    }
 
 
 def common_tasks(outcomes: Outcomes) -> tuple[list[int], list[int]]:

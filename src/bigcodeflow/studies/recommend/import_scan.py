@@ -1,17 +1,18 @@
 """Modules that the Python files and notebooks of a folder import."""
 
-import ast
 import json
 import os
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.studies.recommend.requirements import decoded
+from bigcodeflow.execution import zygote_plan
+from bigcodeflow.execution.integrity.syntax import tree_of
+from bigcodeflow.studies.recommend.requirements import decoded, values_at
 
 #: Folders with other people's code, or without code.
 _SKIPPED = frozenset({"node_modules", "site-packages", "venv", "env", "virtualenv", "__pycache__", "build", "dist"})
@@ -49,21 +50,11 @@ def imported_modules(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(found - own))
 
 
-def modules_of(program: str) -> set[str]:
+def modules_of(program: str) -> frozenset[str]:
     """Return the top-level modules that a program imports anywhere."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of invalid escapes in other people's files
-            tree = ast.parse(program)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set(_modules_of_lines(program))
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {name.name.partition(".")[0] for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return found
+    if tree_of(program) is None:
+        return frozenset(_modules_of_lines(program))
+    return zygote_plan.imported_modules(program)
 
 
 def _modules_of_lines(text: str) -> Iterator[str]:
@@ -87,12 +78,10 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (Path(parent, name) for name in names if name.lower().endswith(_SUFFIXES))
 
 
-def _own_modules(relative: Path) -> Iterator[str]:
-    """Yield the module names that a file of the folder may have, from the folder itself or a source folder in it."""
+def _own_modules(relative: Path) -> tuple[str, ...]:
+    """Return the module names that a file of the folder may have, from the folder itself or a source folder in it."""
     parts = relative.with_suffix("").parts
-    yield parts[0]
-    if parts[0] in ("src", "lib") and len(parts) > 1:
-        yield parts[1]
+    return parts[: 2 if parts[0] in ("src", "lib") else 1]
 
 
 def _beside(files: Iterable[Path]) -> Mapping[Path, set[str]]:
@@ -111,26 +100,18 @@ def _programs(path: Path) -> Iterator[str]:
         text = decoded(path.read_bytes())
     except OSError:  # deleted meanwhile, or a broken link
         return
-    if path.suffix.lower() == ".ipynb":
-        yield from _cells(text)
-    else:
+    if path.suffix.lower() != ".ipynb":
         yield text
-
-
-def _cells(text: str) -> Iterator[str]:
-    """Yield code cells of a notebook, also in formats before version 4, without lines that only IPython understands."""
-    try:
-        notebook = json.loads(text)
-    except (ValueError, RecursionError):
         return
-    sheets = [notebook, *_dicts(notebook, "worksheets")]
-    for cell in (cell for sheet in sheets for cell in _dicts(sheet, "cells")):
-        source = cell.get("source", cell.get("input", ""))
-        lines = "".join(map(str, source)) if isinstance(source, list) else str(source)
-        if cell.get("cell_type") == "code" and not _OTHER_CELL.match(lines):
-            yield "\n".join(line for line in lines.splitlines() if not _MAGIC.match(line))
+    with suppress(ValueError, RecursionError):
+        yield from _cells(json.loads(text))
 
 
-def _dicts(value: Any, name: str) -> list[dict[str, Any]]:
-    found = value.get(name) if isinstance(value, dict) else None
-    return [one for one in (found if isinstance(found, list) else ()) if isinstance(one, dict)]
+def _cells(notebook: Any) -> Iterator[str]:
+    """Yield code cells of a notebook, also in formats before version 4, without lines that only IPython understands."""
+    for cell in (*values_at(notebook, "cells.*"), *values_at(notebook, "worksheets.*.cells.*")):
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            source = cell.get("source", cell.get("input", ""))
+            lines = "".join(map(str, source)) if isinstance(source, list) else str(source)
+            if not _OTHER_CELL.match(lines):
+                yield "\n".join(line for line in lines.splitlines() if not _MAGIC.match(line))

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,22 +77,25 @@ def stack_of(
     """
     read = [read_requirements(path) for path in requirements]
     modules = {module for folder in folders for module in imported_modules(folder)}
-    distributions = [name for one in read for name in one.distributions]
     by_module = {module.lower(): module for module in known}
-    chosen: dict[str, None] = {}
-    without: dict[str, None] = {}
-    for asked, counts_standard in (*((name, False) for name in distributions), *((name, True) for name in names)):
-        found = [by_module[one] for one in _modules_of(asked) if one in by_module]
-        found = [one for one in found if counts_standard or one not in sys.stdlib_module_names]
-        chosen |= dict.fromkeys(found)
+    chosen, without = modules & set(known), list[str]()
+    asked = {name: sys.stdlib_module_names for one in read for name in one.distributions}
+    for name, passed_over in (asked | dict.fromkeys(names, frozenset[str]())).items():
+        found = {by_module[one] for one in _modules_of(name) if one in by_module} - passed_over
+        chosen |= found
         if not found:
-            without[asked] = None
-    chosen |= dict.fromkeys(module for module in modules if module in known)
+            without.append(name)
     # Modules of the standard library that no task uses are not worth a note to the reader.
-    without |= dict.fromkeys(sorted(modules - set(known) - sys.stdlib_module_names))
+    without += sorted(modules - set(known) - sys.stdlib_module_names - set(without))
     problems = tuple(problem for one in read for problem in one.problems)
     if not chosen:
-        raise ConfigError(_nothing(without, problems, requirements, folders))
+        where = ", ".join(map(str, (*requirements, *folders))) or "--libraries"
+        named = shortened(without) or "nothing"
+        skipped = f" ({shortened(problems, _SHOWN_PROBLEMS)})" if problems else ""
+        raise ConfigError(
+            f"{where}: no recorded task uses any library that it names ({named}){skipped}: name others, such as "
+            "numpy and pandas"
+        )
     return Stack(tuple(sorted(chosen, key=str.lower)), tuple(without), problems)
 
 
@@ -110,18 +113,6 @@ def _modules_of(distribution: str) -> list[str]:
     name = _SEPARATORS.sub("-", bare).lower()
     found = _MODULES.get(name, ())
     return [one.lower() for one in (*found, name.replace("-", "_"), name, bare.partition(".")[0])]
-
-
-def _nothing(
-    without: Iterable[str], problems: Sequence[str], requirements: Sequence[Path], folders: Sequence[Path]
-) -> str:
-    where = ", ".join(map(str, (*requirements, *folders))) or "--libraries"
-    named = shortened(list(without)) or "nothing"
-    passed_over = f" ({shortened(problems, _SHOWN_PROBLEMS)})" if problems else ""
-    return (
-        f"{where}: no recorded task uses any library that it names ({named}){passed_over}: name others, such as "
-        "numpy and pandas"
-    )
 
 
 def shortened(names: Sequence[str], shown: int = _SHOWN) -> str:

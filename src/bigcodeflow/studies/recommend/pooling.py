@@ -19,6 +19,15 @@ _LEAST_WEIGHT, _MOST_WEIGHT = 2.0, 50.0
 _ADDED = (1.0, 0.0)
 
 
+class Weights(NamedTuple):
+    """Weights of all tasks together, in tasks, relative to a library's own tasks."""
+
+    level: float
+    """Weight for the mean of the models: large if libraries are equally hard."""
+    difference: float
+    """Weight for the models' differences from that mean: large if models differ alike on all libraries."""
+
+
 @dataclass(frozen=True, eq=False)
 class Outcomes:
     """Outcomes of models on tasks: shares of passing samples; a task counts once, however many samples it has."""
@@ -36,6 +45,20 @@ class Outcomes:
         names = sorted({name for names in self.libraries for name in names})
         return {name: sum(name in names for names in self.libraries) for name in names}
 
+    @cached_property
+    def weights(self) -> Weights:
+        """Weights estimated from libraries with enough tasks, by the method of moments.
+
+        The mean of a library varies for two reasons: its true mean has variance T around the mean of all tasks, and it
+        is a mean of only n tasks. With S the variance of single tasks, T corresponds to a prior weight of S / T - 1
+        tasks.
+        """
+        mean = np.nanmean(self.shares, axis=0)
+        common = [name for name, n_tasks in self.n_tasks_of.items() if n_tasks >= _FEWEST_TASKS]
+        uses = np.array([[name in names for names in self.libraries] for name in common], dtype=bool)
+        masks = uses.reshape(-1, len(self.task_ids))
+        return Weights(_learnt_weight(mean[None], masks), _learnt_weight(self.shares - mean, masks))
+
     def kept(self, models: Sequence[int], tasks: Sequence[int]) -> "Outcomes":
         """Return the outcomes of these models and tasks only, given by place."""
         return Outcomes(
@@ -44,28 +67,6 @@ class Outcomes:
             self.shares[np.ix_(models, tasks)],
             [self.libraries[place] for place in tasks],
         )
-
-
-class Weights(NamedTuple):
-    """Weights of all tasks together, in tasks, relative to a library's own tasks."""
-
-    level: float
-    """Weight for the mean of the models: large if libraries are equally hard."""
-    difference: float
-    """Weight for the models' differences from that mean: large if models differ alike on all libraries."""
-
-
-def learnt_weights(outcomes: Outcomes) -> Weights:
-    """Estimate the weights from libraries with enough tasks, by the method of moments.
-
-    The mean of a library varies for two reasons: its true mean has variance T around the mean of all tasks, and it is a
-    mean of only n tasks. With S the variance of single tasks, T corresponds to a prior weight of S / T - 1 tasks.
-    """
-    mean = np.nanmean(outcomes.shares, axis=0)
-    uses = [[name in names for names in outcomes.libraries] for name, n in outcomes.n_tasks_of.items()
-            if n >= _FEWEST_TASKS]  # fmt: skip
-    masks = np.array(uses, dtype=bool).reshape(-1, len(outcomes.task_ids))
-    return Weights(_learnt_weight(mean[None], masks), _learnt_weight(outcomes.shares - mean, masks))
 
 
 def _learnt_weight(values: Array, masks: NDArray[np.bool_]) -> float:
@@ -80,7 +81,7 @@ def _learnt_weight(values: Array, masks: NDArray[np.bool_]) -> float:
     return float(np.clip(single / between - 1, _LEAST_WEIGHT, _MOST_WEIGHT))
 
 
-def drawn_rates(outcomes: Outcomes, places: Sequence[int], weights: Weights, *, n_draws: int, seed: int) -> Array:
+def drawn_rates(outcomes: Outcomes, places: Sequence[int], *, n_draws: int, seed: int) -> Array:
     """Draw the models' pass rates on a population of tasks like those at the places: (draws, models), each in 0..1.
 
     The population is unknown: it is drawn from a Dirichlet process around all tasks, given the tasks at the places.
@@ -93,8 +94,8 @@ def drawn_rates(outcomes: Outcomes, places: Sequence[int], weights: Weights, *, 
     mean = np.append(np.nanmean(outcomes.shares, axis=0), _ADDED)
     added = np.zeros((len(outcomes.models), len(_ADDED)))
     differences = np.hstack([outcomes.shares, added + _ADDED]) - mean
-    level = _weighted(mean[None], places, weights.level, n_draws, generator)
-    return np.clip(level + _weighted(differences, places, weights.difference, n_draws, generator), 0.0, 1.0)
+    level = _weighted(mean[None], places, outcomes.weights.level, n_draws, generator)
+    return np.clip(level + _weighted(differences, places, outcomes.weights.difference, n_draws, generator), 0.0, 1.0)
 
 
 def _weighted(

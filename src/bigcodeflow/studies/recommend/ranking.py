@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.results.statistics import Interval
 from bigcodeflow.studies.recommend.evidence import Evidence, ModelRun
 from bigcodeflow.studies.recommend.libraries import shortened
-from bigcodeflow.studies.recommend.pooling import Array, Weights, drawn_rates, learnt_weights
+from bigcodeflow.studies.recommend.pooling import Array, Weights, drawn_rates
 
 _N_DRAWS = 2_000
 _SEED = 0
@@ -62,43 +62,29 @@ class Recommendation:
         )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Recommender:
-    """Evidence of a store with learnt weights, to compute the ranking for any stack."""
+def recommend(evidence: Evidence, libraries: Sequence[str]) -> Recommendation:
+    """Rank the models on the tasks that use any of the libraries.
 
-    evidence: Evidence
-    weights: Weights
+    The rate is the mean pass rate on a population of tasks like those of the stack, see `drawn_rates`.
 
-    @classmethod
-    def of(cls, evidence: Evidence) -> Self:
-        """Create a recommender with weights learnt from the evidence."""
-        return cls(evidence, learnt_weights(evidence.outcomes))
-
-    def recommend(self, libraries: Sequence[str]) -> Recommendation:
-        """Rank the models on the tasks that use any of the libraries.
-
-        The rate is the mean pass rate on a population of tasks like those of the stack, see `drawn_rates`.
-
-        Raises:
-            ConfigError: no task uses them.
-        """
-        outcomes = self.evidence.outcomes
-        wanted = frozenset(libraries)
-        places = [place for place, names in enumerate(outcomes.libraries) if names & wanted]
-        if not places:
-            raise ConfigError(
-                f"no recorded task uses {shortened(sorted(wanted)) or 'no library'}: name other libraries"
-            )
-        rates = drawn_rates(outcomes, places, self.weights, n_draws=_N_DRAWS, seed=_SEED)
-        return Recommendation(
-            libraries=tuple(sorted(wanted, key=str.lower)),
-            models=_ranked(self.evidence.runs, rates, outcomes.shares[:, places]),
-            n_tasks=len(places),
-            n_tasks_of={name: outcomes.n_tasks_of[name] for name in sorted(wanted, key=str.lower)},
-            split=self.evidence.split,
-            weights=self.weights,
-            notes=self.evidence.notes,
-        )
+    Raises:
+        ConfigError: no task uses them.
+    """
+    outcomes, wanted = evidence.outcomes, frozenset(libraries)
+    places = [place for place, names in enumerate(outcomes.libraries) if names & wanted]
+    if not places:
+        raise ConfigError(f"no recorded task uses {shortened(sorted(wanted)) or 'no library'}: name other libraries")
+    rates = drawn_rates(outcomes, places, n_draws=_N_DRAWS, seed=_SEED)
+    names = tuple(sorted(wanted, key=str.lower))
+    return Recommendation(
+        libraries=names,
+        models=_ranked(evidence.runs, rates, outcomes.shares[:, places]),
+        n_tasks=len(places),
+        n_tasks_of={name: outcomes.n_tasks_of[name] for name in names},
+        split=evidence.split,
+        weights=outcomes.weights,
+        notes=evidence.notes,
+    )
 
 
 def probability(share: float) -> str:

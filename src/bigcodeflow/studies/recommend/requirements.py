@@ -1,10 +1,10 @@
 """Read the distributions that a project requires from its requirements, its pyproject.toml or its lock file."""
 
-import codecs
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -21,26 +21,32 @@ from packaging.utils import (
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ConfigError, error_message
 
-#: Byte order marks with their encodings; UTF-32 before UTF-16, since its mark begins with that of UTF-16.
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _CONTINUED = re.compile(r"\\[ \t]*(?:\r\n|\r|\n)")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 #: Options of a single requirement, such as --hash=sha256:…, and what follows them.
 _OPTIONS = re.compile(r"\s--?[a-zA-Z][\w-]*(?:[=\s]|$).*$")
 _OPTION = re.compile(r"(--?[a-zA-Z][\w-]*)(?:\s*=\s*|\s+|(?<=^-[a-zA-Z]))(.*)$")
 _EGG = re.compile(r"(?:^|&)egg=([A-Za-z0-9][\w.-]*)")
-_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
-_INCLUDES = frozenset({"-r", "--requirement"})
-_EDITABLE = frozenset({"-e", "--editable"})
+_ADDRESS = re.compile(r"[a-z][a-z+]*://|\.{0,2}/|\.+$|file:|[a-zA-Z]:\\|\.\\|.*(?:\.whl|\.tar\.gz|\.zip)$")
+#: Name with a version in a form that older pip accepted, or conda's name=version=build.
+_NAME = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:$|[=<>!~;\[@(])")
 #: File endings of other formats; read as lines of requirements, they would give wrong names or none.
 _OTHER_FORMATS = (".yml", ".yaml", ".py", ".cfg", ".ini", ".toml", ".json")
 _SHOWN = 60
+_PIPFILE = ("packages", "dev-packages", "default", "develop")
+_LOCK = ("package", "packages")
+#: Places of distributions in files whose name in lower case fits; * is any key. All other files are requirements.
+_PLACES: Mapping[str, Sequence[str]] = {
+    "pyproject.toml": (
+        *("project.dependencies", "project.optional-dependencies.*", "dependency-groups.*"),
+        *("tool.uv.dev-dependencies", "tool.pdm.dev-dependencies.*"),
+        *("tool.poetry.dependencies", "tool.poetry.dev-dependencies"),
+        *("tool.poetry.group.*.dependencies", "tool.poetry.group.*.dev-dependencies"),
+    ),
+    "pipfile": _PIPFILE,
+    "pipfile.lock": _PIPFILE,
+    **dict.fromkeys(("uv.lock", "poetry.lock", "pdm.lock", "*.toml"), _LOCK),
+}
 
 
 class Requirements(NamedTuple):
@@ -61,27 +67,21 @@ def read_requirements(path: Path) -> Requirements:
     Raises:
         ConfigError: the file, or a file that it includes, is missing or is not of its format.
     """
-    for fits, of_content in _FORMATS:
-        if fits(path.name.lower()):
-            names, problems = _unique(of_content(_parsed(path))), ()
-            return Requirements(names, problems)
-    problems_found: list[str] = []
-    return Requirements(_unique(_of_lines(path, set(), problems_found)), tuple(problems_found))
+    problems: list[str] = []
+    places = next((found for name, found in _PLACES.items() if fnmatchcase(path.name.lower(), name)), None)
+    names = _of_lines(path, set(), problems) if places is None else _at_places(_parsed(path), places)
+    distributions = dict.fromkeys(str(canonicalize_name(name)) for name in names if name)
+    return Requirements(tuple(distributions), tuple(problems))
 
 
 def decoded(content: bytes) -> str:
-    """Decode a text file by its byte order mark, by its zero bytes (UTF-16 without a mark), else as UTF-8.
+    """Decode a text file in UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
 
     Content that is not UTF-8 is read as Latin-1, in which names of distributions are the same.
     """
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if content.startswith(mark):
-            return content.decode(encoding, errors="replace")
-    if b"\0" in content[:200]:
-        even, odd = content[0:200:2].count(0), content[1:200:2].count(0)
-        return content.decode("utf-16-le" if odd >= even else "utf-16-be", errors="replace")
+    encoding = json.detect_encoding(content)
     try:
-        return content.decode("utf-8")
+        return content.decode(encoding, "strict" if encoding == "utf-8" else "replace")
     except UnicodeDecodeError:
         return content.decode("latin-1")
 
@@ -90,9 +90,8 @@ def _read(path: Path) -> str:
     try:
         return decoded(path.read_bytes())
     except OSError as error:
-        raise ConfigError(
-            f"{path}: cannot be read ({error.strerror or error_message(error)}): name another file"
-        ) from None
+        reason = error.strerror or error_message(error)
+        raise ConfigError(f"{path}: cannot be read ({reason}): name another file") from None
 
 
 def _of_lines(path: Path, read: set[Path], problems: list[str]) -> Iterator[str]:
@@ -105,23 +104,19 @@ def _of_lines(path: Path, read: set[Path], problems: list[str]) -> Iterator[str]
             f"{path}: is no list of requirements: name a requirements.txt, pyproject.toml or lock file, or what it "
             "lists by --libraries"
         )
-    text = _CONTINUED.sub(" ", _read(path).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"))
-    for number, raw in enumerate(text.splitlines(), start=1):
+    for number, raw in enumerate(_CONTINUED.sub(" ", _read(path)).splitlines(), start=1):
         line = _COMMENT.sub("", raw).strip()
         option = _OPTION.match(line)
-        if option and option[1] in _INCLUDES:
-            yield from _of_lines(_included(path, option[2].strip().strip("\"'"), number), read, problems)
-            continue
-        if line.startswith("-"):
-            # An editable project has only the name in its address; other options have no name.
-            address = option[2].strip() if option and option[1] in _EDITABLE else ""
-            name: str | None = _named_by_address(address)
-        else:
-            name = _named(line)
-        if name is None:
-            problems.append(f"{path}, line {number}: {elided(line, _SHOWN)!r} names no distribution")
-        if name:
-            yield name
+        name, value = option.groups() if option else ("", "")
+        if name in ("-r", "--requirement"):
+            yield from _of_lines(_included(path, value.strip().strip("\"'"), number), read, problems)
+        elif name in ("-e", "--editable"):
+            yield _named_by_address(value.strip())
+        elif not line.startswith("-"):  # other options have no name
+            found = _named(line)
+            if found is None:
+                problems.append(f"{path}, line {number}: {elided(line, _SHOWN)!r} names no distribution")
+            yield found or ""
 
 
 def _included(path: Path, name: str, number: int) -> Path:
@@ -139,21 +134,14 @@ def _included(path: Path, name: str, number: int) -> Path:
 
 def _named(line: str) -> str | None:
     """Return the distribution that a line names; "" for a path without a name; None if not understood."""
-    if not line:
-        return ""
     asked = _OPTIONS.sub("", line).strip()
     try:
         return Requirement(asked).name
     except InvalidRequirement:
-        pass
-    if re.match(r"[a-z][a-z+]*://|\.{0,2}/|\.+$|file:|[a-zA-Z]:\\|\.\\", asked) or asked.endswith(
-        (".whl", ".tar.gz", ".zip")
-    ):
-        return _named_by_address(asked)
-    # Versions in forms that older pip accepted, or conda's name=version=build.
+        if not asked or _ADDRESS.match(asked):
+            return _named_by_address(asked)
     name = _NAME.match(asked)
-    rest = asked[name.end() :].lstrip() if name else ""
-    return name[0] if name and (not rest or rest[0] in "=<>!~;[@(") else None
+    return name[1] if name else None
 
 
 def _named_by_address(address: str) -> str:
@@ -171,63 +159,37 @@ def _named_by_address(address: str) -> str:
         return ""
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parsed(path: Path) -> Any:
     """Read the content of a TOML or JSON file."""
     text = _read(path)
-    is_json = path.name.lower() == "pipfile.lock"
+    kind, parse = ("JSON", json.loads) if path.name.lower() == "pipfile.lock" else ("TOML", tomllib.loads)
     try:
-        found = json.loads(text) if is_json else tomllib.loads(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"))
+        return parse(text)
     except (ValueError, RecursionError) as error:  # both formats' errors are ValueErrors
-        kind = "JSON" if is_json else "TOML"
         raise ConfigError(f"{path}: is no {kind} ({error_message(error)}): correct it") from None
-    return _mapping(found)
 
 
-def _of_pyproject(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield names in the project's dependencies, extras and groups, also in the tables of Poetry, uv and PDM."""
-    project, tool = _mapping(content.get("project")), _mapping(content.get("tool"))
-    poetry, uv, pdm = (_mapping(tool.get(name)) for name in ("poetry", "uv", "pdm"))
-    lists = [project.get("dependencies"), *_mapping(project.get("optional-dependencies")).values()]
-    lists += _mapping(content.get("dependency-groups")).values()
-    lists += [uv.get("dev-dependencies"), *_mapping(pdm.get("dev-dependencies")).values()]
-    for one in lists:
-        yield from (_named(text) or "" for text in _texts(one))
-    groups = [poetry, *_mapping(poetry.get("group")).values()]
-    for group in groups:
-        for table in ("dependencies", "dev-dependencies"):
-            yield from (name for name in _mapping(_mapping(group).get(table)) if name.lower() != "python")
+def _at_places(content: Any, places: Iterable[str]) -> Iterator[str]:
+    """Yield the names at the places: keys of tables, requirements in lists, and packages of lock files."""
+    for value in (value for place in places for value in values_at(content, place)):
+        if isinstance(value, dict):
+            yield from (name for name in value if name.lower() != "python")
+        for one in value if isinstance(value, list) else ():
+            if isinstance(one, str):
+                yield _named(one) or ""
+            elif isinstance(one, dict) and not _is_own(one.get("source")):
+                yield str(one.get("name") or "")
 
 
-def _of_packages(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield names in poetry.lock, uv.lock, pdm.lock and pylock.toml, without the project itself (in uv.lock)."""
-    for packages in (content.get("package"), content.get("packages")):
-        for package in packages if isinstance(packages, list) else ():
-            source = _mapping(_mapping(package).get("source"))
-            if not {"virtual", "editable"} & set(source):
-                yield str(_mapping(package).get("name") or "")
+def values_at(content: Any, place: str) -> Iterator[Any]:
+    """Yield the values at a dotted place of parsed JSON or TOML, in which * is any key or item of a list."""
+    first, _, rest = place.partition(".")
+    found = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for name, value in found:
+        if first in (name, "*"):
+            yield from values_at(value, rest) if rest else (value,)
 
 
-def _of_pipfile(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield names in Pipfile and Pipfile.lock."""
-    for table in ("packages", "dev-packages", "default", "develop"):
-        yield from _mapping(content.get(table))
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _texts(value: Any) -> Iterator[str]:
-    return (one for one in (value if isinstance(value, list) else ()) if isinstance(one, str))
-
-
-def _unique(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(canonicalize_name(name)) for name in names if name))
-
-
-#: Checks of a file name in lower case, each with the reader of that format. All other files are requirements.
-_FORMATS: tuple[tuple[Callable[[str], bool], Callable[[Mapping[str, Any]], Iterator[str]]], ...] = (
-    (lambda name: name == "pyproject.toml", _of_pyproject),
-    (lambda name: name in ("pipfile", "pipfile.lock"), _of_pipfile),
-    (lambda name: name in ("uv.lock", "poetry.lock", "pdm.lock") or name.endswith(".toml"), _of_packages),
-)
+def _is_own(source: Any) -> bool:
+    """Tell if the source of a package in uv.lock is the project itself."""
+    return isinstance(source, dict) and not source.keys().isdisjoint(("virtual", "editable"))

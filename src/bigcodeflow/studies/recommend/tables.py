@@ -1,9 +1,8 @@
 """A recommendation as tables and as JSON."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from bigcodeflow.core.table import Cell, Column, Table
+from bigcodeflow.core.table import Cell, Column, Headings, Table
 from bigcodeflow.results.formatting import numbers, percent, percent_range, plain
 from bigcodeflow.studies.recommend.libraries import Stack, shortened
 from bigcodeflow.studies.recommend.ranking import RankedModel, Recommendation, probability
@@ -17,14 +16,27 @@ def tables(found: Recommendation, stack: Stack) -> list[Table]:
     runs = [one.run for one in found.models]
     # Leave out columns that no run has recorded.
     usage = [name for name, attribute in _USAGE.items() if any(getattr(run, attribute) is not None for run in runs)]
-    headings = [
-        Column("rank", "right"),
+    columns: Headings = (
+        *numbers("rank"),
         Column("model", wrap="elide", min_width=20),
-        *numbers("pass rate", "95 % interval", "best", "tasks", "passed", *usage),
+        Column("pass rate", "right", percent),
+        Column("95 % interval", "right", percent_range),
+        Column("best", "right", probability),
+        *numbers("tasks"),
+        Column("passed", "right", percent),
+        *numbers(*usage),
+    )
+    rows = [
+        (
+            *(rank(one, place), Cell(one.run.model, "strong" if one.rank_low == 1 else "")),
+            *(one.rate, one.interval, one.best, one.n_tasks, one.observed),
+            *(getattr(one.run, _USAGE[name]) for name in usage),
+        )
+        for place, one in enumerate(found.models, start=1)
     ]
     ranking = Table.of(
-        headings,
-        [_row(one, place, usage) for place, one in enumerate(found.models, start=1)],
+        columns,
+        rows,
         title=f"Models on {found.n_tasks:,} tasks that use {shortened(found.libraries)}",
         notes=(found.sentence, *notes(found, stack)),
     )
@@ -74,16 +86,3 @@ def as_json(found: Recommendation, stack: Stack) -> dict[str, Any]:
 def rank(one: RankedModel, place: int) -> str:
     """Format the place, with the 95 % interval of the rank if it has several ranks, such as '2 (1 to 4)'."""
     return f"{place}" if one.rank_low == one.rank_high else f"{place} ({one.rank_low} to {one.rank_high})"
-
-
-def _row(one: RankedModel, place: int, usage: Sequence[str]) -> list[Any]:
-    return [
-        rank(one, place),
-        Cell(one.run.model, "strong" if one.rank_low == 1 else ""),
-        percent(one.rate),
-        percent_range(one.interval),
-        probability(one.best),
-        one.n_tasks,
-        None if one.observed is None else percent(one.observed),
-        *(getattr(one.run, _USAGE[name]) for name in usage),
-    ]

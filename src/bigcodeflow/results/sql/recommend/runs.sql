@@ -6,7 +6,7 @@ with
 records as (
     select
         record, model, split, split_mismatch, contradicted, task_variants, started_at, generation_key,
-        ground_truth_key, execution_key, setting, setting_key,
+        ground_truth_key as truths, execution_key as artifact, setting, setting_key,
         json_extract_string(config, '$.samples.source') as source
     from runs
 ),
@@ -33,6 +33,6 @@ select
     (answers.cost_usd / nullif(answers.n_cost_known, 0))::double as cost_usd,
     answers.median_latency_seconds::double as latency_seconds
 from records
-join leads on leads.artifact = records.execution_key
+join leads on leads.artifact = records.artifact
 left join answers on answers.artifact = records.generation_key
 order by records.record

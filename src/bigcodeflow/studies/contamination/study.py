@@ -4,25 +4,34 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bigcodeflow import datasets
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, artifact_key, open_store
-from bigcodeflow.studies.contamination import VERSION, ContaminationConfig
+from bigcodeflow.studies.contamination import ContaminationConfig
 from bigcodeflow.studies.contamination.corpus import Corpus, open_corpus, texts_of
 from bigcodeflow.studies.contamination.index import PARTS, parts_of, words_of
-from bigcodeflow.studies.contamination.matching import Best, Matches
+from bigcodeflow.studies.contamination.matching import NOTHING, Best, Matches
 from bigcodeflow.studies.records import publish_study
 
 logger = logging.getLogger(__name__)
 
+#: Part of the keys of results; raise it when the same settings give other results.
+VERSION = 1
 STUDY = "contamination"
-_PROMPTS = ("complete_prompt", "instruct_prompt")
 #: Columns that hold a share of n-grams, with the texts that each column covers.
-_SHARES = {"prompt_share": _PROMPTS, "solution_share": ("canonical_solution",), "test_share": ("test",)}
+_SHARES = {
+    "ngram_share": PARTS,
+    "prompt_share": ("complete_prompt", "instruct_prompt"),
+    "solution_share": ("canonical_solution",),
+    "test_share": ("test",),
+}
 
 
-def search_corpus(config: ContaminationConfig, listener: Listener) -> ArtifactRef:
+def run_study(config: ContaminationConfig, listener: Listener) -> ArtifactRef:
     """Publish the study ``contamination``, one row of CONTAMINATION for each task; reuse a stored result.
 
     Only the tasks and one piece of the corpus are in memory.
@@ -68,43 +77,34 @@ def task_rows(
     """Yield rows of CONTAMINATION, in the order of the tasks."""
     for number, task in enumerate(tasks):
         places = {name: number * len(PARTS) + place for place, name in enumerate(PARTS)}
-        counts = {name: _counts(matches, place) for name, place in places.items()}
-        total, held = (sum(one[column] for one in counts.values()) for column in (0, 1))
-        share = held / total if total else 0.0
-        fuzzy = _best(matches.fuzzy, places, "fuzzy")
-        fuzzy["fuzzy_score"] = round(float(fuzzy.pop("score")), 6)
-        longest = _best(matches.longest, places, "longest")
-        longest["longest_match"] = int(longest.pop("score"))
-        reached = share >= config.ngram_threshold or fuzzy["fuzzy_score"] >= config.fuzzy_threshold
-        shares = {column: _share([counts[name] for name in names]) for column, names in _SHARES.items()}
+        counted = {name: matches.found[place][matches.ngrams.counted[place]] for name, place in places.items()}
+        shares = {column: _share([counted[name] for name in names]) for column, names in _SHARES.items()}
+        share = shares["ngram_share"] or 0.0
+        similarity, fuzzy = _best(matches.fuzzy, places, "fuzzy")
+        similarity = round(float(similarity), 6)
+        length, longest = _best(matches.longest, places, "longest")
         yield {
             "task_id": task["task_id"],
-            "ngrams": total,
-            "ngram_share": share,
-            "contaminated": reached,
+            "ngrams": sum(map(len, counted.values())),
             **shares,
+            "ngram_share": share,
+            "contaminated": share >= config.ngram_threshold or similarity >= config.fuzzy_threshold,
+            "longest_match": int(length),
             **longest,
+            "fuzzy_score": similarity,
             **fuzzy,
         }
 
 
-def _counts(matches: Matches, part: int) -> tuple[int, int]:
-    """Return the number of a part's n-grams that count, and how many of them the corpus contains."""
-    counted = matches.ngrams.counted[part]
-    return len(counted), int(matches.found[part][counted].sum())
+def _share(found: Sequence[NDArray[np.bool_]]) -> float | None:
+    """Return the share of n-grams that the corpus contains; None if there are none that count."""
+    total = sum(map(len, found))
+    return sum(int(one.sum()) for one in found) / total if total else None
 
 
-def _share(counts: Sequence[tuple[int, int]]) -> float | None:
-    total = sum(one for one, _ in counts)
-    return sum(held for _, held in counts) / total if total else None
-
-
-def _best(found: Mapping[int, Best], places: Mapping[str, int], prefix: str) -> dict[str, Any]:
-    """Return the best match among a task's parts as columns; of equal matches, that of the first part."""
-    named = [(found[place].score, name) for name, place in places.items() if place in found]
-    if not named:
-        empty = dict.fromkeys(("part", "file", "record", "text", "task_text"), "")
-        return {"score": 0, f"{prefix}_offset": -1, **{f"{prefix}_{name}": text for name, text in empty.items()}}
-    score, part = max(named, key=lambda one: one[0])
-    place = found[places[part]].place._asdict()
-    return {"score": score, f"{prefix}_part": part, **{f"{prefix}_{name}": value for name, value in place.items()}}
+def _best(found: Mapping[int, Best], places: Mapping[str, int], prefix: str) -> tuple[float, dict[str, Any]]:
+    """Return the score and the columns of the best match among a task's parts; of equal matches the first part's."""
+    named = [(found[place], name) for name, place in places.items() if place in found]
+    best, part = max(named, key=lambda one: one[0].score, default=(NOTHING, ""))
+    columns = {"part": part, **best.place._asdict()}
+    return best.score, {f"{prefix}_{name}": value for name, value in columns.items()}

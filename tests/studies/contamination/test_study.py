@@ -18,7 +18,7 @@ from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies
 from bigcodeflow.studies.contamination import ContaminationConfig
 from bigcodeflow.studies.contamination.corpus import PIECE_CHARACTERS, CorpusFile, open_corpus, texts_of
-from bigcodeflow.studies.contamination.searching import search_corpus
+from bigcodeflow.studies.contamination.study import run_study
 from bigcodeflow.studies.contamination.tables import tables
 
 TASKS = [json.loads(line) for line in shipped("data/starter/tasks.jsonl").read_text().splitlines()[:3]]
@@ -30,8 +30,8 @@ def search(corpus: Path, store: Path, **settings: Any) -> list[dict[str, object]
     dataset = DatasetConfig(ids="0-2")
     config = ContaminationConfig(corpus=str(corpus), dataset=dataset, store=str(store), **settings)
     with progress_listener(quiet=True) as listener:
-        ref = search_corpus(config, listener)
-        assert search_corpus(config, listener) == ref
+        ref = run_study(config, listener)
+        assert run_study(config, listener) == ref
     return open_store(store).read(ref).to_pylist()
 
 
