@@ -76,7 +76,7 @@ class Judge:
     """Judges samples in a backend as the pipeline judges those of users: all are executed, then all passes checked."""
 
     def __init__(self, backend: LocalBackend) -> None:
-        self._backend, self._known = backend, Contradictions(None, "sha")
+        self._backend, self._known = backend, Contradictions()
         self._checked: dict[str, dict] = {}
 
     def executed(self, samples: Sequence[Sample]) -> list[Judged]:

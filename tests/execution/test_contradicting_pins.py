@@ -85,7 +85,7 @@ def test_what_could_not_be_recorded_is_recorded_again() -> None:
     text = suite(COMPUTED)
     task = {"task_id": "T/0", "test": text, "entry_point": "task_func", "expected_tests": expected_test_ids(text)}
     references = {"T/0": Reference(task, lambda program, test: item(program or "", test), "def task_func(): pass")}
-    statuses, executed, known = iter(["infra_error", "fail"]), [], Contradictions(None, "sha")
+    statuses, executed, known = iter(["infra_error", "fail"]), [], Contradictions()
 
     def execute(items: list[WorkItem]) -> dict[str, dict]:
         executed.append(len(items))

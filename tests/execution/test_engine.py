@@ -24,7 +24,7 @@ from bigcodeflow.execution.backends.base import Turn
 from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Engine, execute_items
 from bigcodeflow.execution.items import Origin, WorkItem
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.workers import Workers
 
 from .conftest import CONFIG, LIMITS, RIGHT, item, judged

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.execution import items
-from bigcodeflow.execution.items import LONG_SECONDS, WorkItem, in_order, raised_limit, scaled_limit, work_item
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.costs import LONG_SECONDS, in_order
+from bigcodeflow.execution.items import WorkItem, raised_limit, scaled_limit, work_item
+from bigcodeflow.execution.ledger import Ledger
 
 from .conftest import RIGHT, TEST, item
 

@@ -16,7 +16,7 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.cluster import Cluster
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem, code_version, require_code
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.worker_plugin import environment_here
 from tests.scaleout.hosts import DaskHosts
 

@@ -17,7 +17,7 @@ from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
 from tests.attacks.conftest import LIMITS
 from tests.conftest import Command
 from tests.remote.test_http import passed, program

@@ -15,6 +15,7 @@ from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ConfigError, DatasetError, GenerationError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.settings import SettingOption
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation.costs import estimate_requests
@@ -22,7 +23,7 @@ from bigcodeflow.generation.model_settings import expand_grid, missing_key, requ
 from bigcodeflow.pipeline import runs
 from bigcodeflow.pipeline.outputs import write_sample_files
 from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.store import open_store, write_atomically
+from bigcodeflow.store import open_store
 
 _MISSING_SHOWN = 20
 

@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import IO
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
+from bigcodeflow.core.files import file_sha256, locked, write_atomically
 from bigcodeflow.environments.definition import (
     LOCK,
     MANIFEST,
@@ -27,7 +28,6 @@ from bigcodeflow.environments.definition import (
     environment_folder,
     read_manifest,
 )
-from bigcodeflow.store import file_sha256, locked, write_atomically
 
 #: After this time without output of uv, a line tells what is still being built.
 _SILENCE_SECONDS = 30.0

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError, EnvironmentUnusableError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import cache_folder, shipped
 from bigcodeflow.environments.build import OnLine
 from bigcodeflow.environments.definition import (
@@ -31,7 +32,6 @@ from bigcodeflow.environments.definition import (
     load_definition,
 )
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
-from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
     from e2b.template.types import BuildInfo

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.config.reads import CONTENT
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.environments import Environment, InstalledEnvironment, RemoteEnvironment, find_environment
-from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
     from bigcodeflow.execution.backends.base import Backend

@@ -17,18 +17,20 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.config import ExecutionConfig, LimitsConfig
 from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.core.files import locked
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import QUARANTINE, table_of
 from bigcodeflow.environments import Environment, InstalledEnvironment
 from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.costs import sha256_of_test
 from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.evaluation import plan_ground_truths
-from bigcodeflow.execution.items import WorkItem, numbered, sha256_of_test, untested_item
+from bigcodeflow.execution.items import WorkItem, numbered, untested_item
 from bigcodeflow.execution.quarantine import QUARANTINE_FOLDER, Row, quarantine_name, read_quarantine
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.execution.workers import Workers
 from bigcodeflow.sandbox.protocol import HARNESS_VERSION
-from bigcodeflow.store import LogFiles, Store, locked
+from bigcodeflow.store import LogFiles, Store
 
 #: Need of a task, and its pattern in the traceback of a failed ground truth. The first match counts.
 _REASONS = (

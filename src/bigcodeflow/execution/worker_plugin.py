@@ -22,7 +22,9 @@ from bigcodeflow.core.errors import BigCodeFlowError, EnvironmentUnusableError
 from bigcodeflow.environments import InstalledEnvironment, installed_environments
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.items import WorkItem, code_version, require_code
-from bigcodeflow.execution.verdicts import Ledger, RerunPolicy, Verdict
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.reruns import RerunPolicy
+from bigcodeflow.execution.verdicts import Verdict
 
 if TYPE_CHECKING:
     from bigcodeflow.execution.workers import Executor

@@ -19,8 +19,11 @@ from bigcodeflow.execution import verdicts
 from bigcodeflow.execution.backend_registry import make_backend
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.cluster import Cluster, ClusterLostError, fan_out, wait_for_worker
-from bigcodeflow.execution.items import WorkItem, in_order
-from bigcodeflow.execution.verdicts import Ledger, RerunPolicy, Verdict
+from bigcodeflow.execution.costs import in_order
+from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.reruns import RerunPolicy
+from bigcodeflow.execution.verdicts import Verdict
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core import untrusted_text
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.items import WorkItem, untested_item
 from bigcodeflow.sandbox import protocol
-from bigcodeflow.store import write_atomically
 
 logger = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.files import file_sha256
 from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.core.untrusted_text import MOST_LINE_BYTES, TooLargeError, lines_of, storable
-from bigcodeflow.store.files import file_sha256
 
 _ANSWER_KEYS = ("raw_solution", "solution", "completion")
 _DEFECTS_SHOWN = 20

@@ -21,10 +21,11 @@ from bigcodeflow.core.calibration import stub_program
 from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.backends.base import NOT_STARTED, Capabilities, Outcome
 from bigcodeflow.execution.integrity.checks import UNCHECKED, CheckResult, Pass, applied, check_passes
-from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
+from bigcodeflow.execution.integrity.contradictions import Reference
 from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.remote import protocol
 from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
+from bigcodeflow.execution.stored_contradictions import StoredContradictions
 from bigcodeflow.execution.verdicts import pass_share, verdict, worth_repeating
 from bigcodeflow.serving.request_parsing import (
     ParsedBatch,
@@ -260,7 +261,7 @@ class Service:
         self.budget = ByteBudget(_BODIES * settings.max_body_mib << 20)
         self._description = pool.description(capabilities)
         self._environment_sha = pool.environment.environment_sha
-        self._contradictions = Contradictions(None, self._environment_sha)
+        self._contradictions = StoredContradictions(None, self._environment_sha)
         # One thread for parsing, which holds the GIL anyway, and one for planning: a survey of imports takes 30 s.
         self._reading = ThreadPoolExecutor(1, "reading")
         self._planning = ThreadPoolExecutor(1, "planning")

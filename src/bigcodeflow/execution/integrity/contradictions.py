@@ -1,35 +1,22 @@
 """Altered texts of tasks' tests, and the methods that the reference solution fails and passes with them.
 
-``{store}/contradictions/{environment_sha}.parquet`` holds rows of the CONTRADICTIONS schema for one environment. The
-key of a row is the content of its execution, so that every run in that environment can use the row. The rows of the
-locked environments ship with the product (``data/validated_tests``), so that only tasks of your own are validated.
+A row of the CONTRADICTIONS schema has the content of its execution as its key, so that every run in the same
+environment can use it.
 """
 
 import hashlib
 import json
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
-from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.parquet import read_table
-from bigcodeflow.core.paths import shipped
-from bigcodeflow.core.schemas import CONTRADICTIONS, table_of
 from bigcodeflow.execution.integrity import altered_tests, recorded_operands, separated_tests
 from bigcodeflow.execution.integrity.altered_tests import Alteration, AlteredTest
 from bigcodeflow.execution.items import WorkItem, numbered, separated
-from bigcodeflow.store import Store, locked
 
-_STAGE = "contradictions"
-_SHIPPED = "data/validated_tests"
 #: Pairs of texts per test: a false text, in which each method is contradicted, and a true one, with restatements.
 FORMS = 2
 #: Variant number of the rows with recorded values.
@@ -49,20 +36,12 @@ Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
 
 
 class Contradictions:
-    """Rows of one environment: read when needed, extended, and written back with rows that others added meanwhile."""
-
-    def __init__(self, store: Store | None, environment_sha: str, task_ids: Collection[str] | None = None) -> None:
-        """Take a store, or None to keep new rows in this process only, and the tasks whose shipped rows are needed."""
-        self._store, self._name = store, f"{_STAGE}/{environment_sha}.parquet"
-        self._environment_sha, self._task_ids = environment_sha, task_ids
-        self._new: dict[str, Row] = {}
+    """Rows of one environment: known ones, extended as texts are validated."""
 
     @cached_property
     def rows(self) -> dict[str, Row]:
-        """Known rows by the key of the execution."""
-        file = shipped(_SHIPPED) / f"{self._environment_sha}.parquet"
-        wanted = None if self._task_ids is None else pc.field("task_id").isin(list(self._task_ids))
-        return (_rows_of(file, filters=wanted) if file.is_file() else {}) | self._read()
+        """Known rows by the key of their execution."""
+        return {}
 
     @cached_property
     def by_source(self) -> dict[str, Row]:
@@ -70,38 +49,10 @@ class Contradictions:
         return {row["source"]: row for row in self.rows.values()}
 
     def add(self, row: Row) -> None:
-        key = row["verdict_key"]
-        self.rows[key] = self._new[key] = self.by_source[row["source"]] = row
+        self.rows[row["verdict_key"]] = self.by_source[row["source"]] = row
 
     def write(self) -> None:
-        """Add the new rows to the table; writers on one machine wait for each other, between machines the last wins."""
-        if self._store is None or not self._new:
-            return
-        with locked(self._store.root / _STAGE / ".lock"):
-            rows = sorted((self._read() | self._new).values(), key=lambda row: (row["task_id"], row["variant"]))
-            sink = pa.BufferOutputStream()
-            pq.write_table(table_of(rows, schema=CONTRADICTIONS), sink, compression="zstd")
-            self._store.write(self._name, sink.getvalue().to_pybytes())
-        self._new = {}
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows.values())
-
-    def _read(self) -> dict[str, Row]:
-        path = self._store.file(self._name) if self._store else None
-        return _rows_of(path) if path else {}
-
-
-def _rows_of(path: Path, **options: Any) -> dict[str, Row]:
-    """Read a table of CONTRADICTIONS by key, with options of ``pq.read_table``; empty if another version wrote it."""
-    try:
-        if pq.read_schema(path).names != CONTRADICTIONS.names:
-            return {}
-        table = read_table(path, schema=CONTRADICTIONS, **options)
-    except (OSError, pa.ArrowException) as error:
-        problem = f"{path}: is no table of contradictions ({' '.join(str(error).split())})"
-        raise ArtifactError(f"{problem}: delete it, it is made again") from error
-    return {row["verdict_key"]: row for row in table.to_pylist()}
+        """Keep the added rows for later runs, where there is a place for them."""
 
 
 def holds(alteration: Mapping[str, Any], tests: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -20,8 +20,8 @@ from tenacity import RetryCallState, Retrying, before_sleep_log, retry_if_except
 
 from bigcodeflow.config import ServiceConfig, Split, Subset
 from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError, error_message
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.execution.remote.transports import HostLostError, HostRefusedError
-from bigcodeflow.store import write_atomically
 
 # gradio_client reads this when it is imported: it then sends no usage data to its makers.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
