@@ -5,11 +5,11 @@ from itertools import product
 
 import pytest
 
-from bigcodeflow.execution.integrity import checks
-from bigcodeflow.execution.integrity.altered_tests import AlteredTest, disguise, mixed, units, without_methods
-from bigcodeflow.execution.integrity.checks import TAMPERED
-from bigcodeflow.execution.integrity.contradictions import SEPARATED, Reference, Variant
-from bigcodeflow.execution.integrity.mixtures import mixtures
+from bigcodeflow.judge.integrity import checks
+from bigcodeflow.judge.integrity.altered_tests import AlteredTest, disguise, mixed, units, without_methods
+from bigcodeflow.judge.integrity.checks import TAMPERED
+from bigcodeflow.judge.integrity.contradictions import SEPARATED, Reference, Variant
+from bigcodeflow.judge.integrity.mixtures import mixtures
 from tests.doubles.written_tests import outcome, suite
 
 from .conftest import item

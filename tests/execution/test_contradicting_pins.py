@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
-from bigcodeflow.datasets.test_ids import expected_test_ids
-from bigcodeflow.execution.integrity.altered_tests import contradict, disguise
-from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference, _recorded_pins
-from bigcodeflow.execution.integrity.recorded_operands import read_recording, recording_text
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.judge.expected_tests import expected_test_ids
+from bigcodeflow.judge.integrity.altered_tests import contradict, disguise
+from bigcodeflow.judge.integrity.contradictions import Contradictions, Reference, _recorded_pins
+from bigcodeflow.judge.integrity.recorded_operands import read_recording, recording_text
+from bigcodeflow.judge.items import WorkItem
 from tests.doubles.written_tests import outcome, suite
 
 from .conftest import item

@@ -12,11 +12,11 @@ import pytest
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.engine import Engine
-from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.stored_contradictions import StoredContradictions
 from bigcodeflow.execution.workers import Workers
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.items import WorkItem
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import RunArtifacts

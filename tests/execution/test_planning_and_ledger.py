@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.execution import items
 from bigcodeflow.execution.costs import LONG_SECONDS, in_order
-from bigcodeflow.execution.items import WorkItem, raised_limit, scaled_limit, work_item
 from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.judge import items
+from bigcodeflow.judge.items import WorkItem, raised_limit, scaled_limit, work_item
 
 from .conftest import RIGHT, TEST, item
 

@@ -11,11 +11,11 @@ from bigcodeflow.config import DatasetConfig, ExecutionConfig
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import CONTRADICTIONS, VERDICTS
 from bigcodeflow.datasets import load_tasks, resolve
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.evaluation import GROUND_TRUTH_COLUMNS, plan_references
-from bigcodeflow.execution.integrity.contradictions import FORMS, validated_variants
-from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.stored_contradictions import StoredContradictions
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.integrity.contradictions import FORMS, validated_variants
+from bigcodeflow.judge.items import WorkItem
 
 
 def _executed(items: Sequence[WorkItem]) -> dict[str, dict]:

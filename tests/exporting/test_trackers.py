@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from bigcodeflow.core.errors import ConfigError, PublishingError
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.exporting import log_to_mlflow, log_to_wandb
 from bigcodeflow.exporting.trackers import SAMPLE_COLUMNS
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
 
 from .conftest import opened

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.judge.items import WorkItem
 
 #: Statuses with a usable duration: after a time-out, the duration shows the limit, not how long the task takes.
 MEASURED = ("pass", "fail")

@@ -13,14 +13,14 @@ from typing import Self
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
 from bigcodeflow.core.progress import MOST_NAMED, NO_STATUS, OpenItem, Pace, Status
-from bigcodeflow.environments import Environment
-from bigcodeflow.execution import verdicts
 from bigcodeflow.execution.cluster import ClusterLostError, SchedulerSilentError
-from bigcodeflow.execution.items import WorkItem
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy, worth_another_round
-from bigcodeflow.execution.verdicts import Verdict
 from bigcodeflow.execution.workers import Workers
+from bigcodeflow.judge import verdicts
+from bigcodeflow.judge.environments import Environment
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import Verdict
 
 logger = logging.getLogger(__name__)
 

@@ -18,25 +18,25 @@ from bigcodeflow.core.calibration import calibrate, executed_program, stub_progr
 from bigcodeflow.core.progress import Status
 from bigcodeflow.core.schemas import VERDICTS, table_of
 from bigcodeflow.core.tracebacks import failed_import
-from bigcodeflow.environments import Environment
 from bigcodeflow.execution.costs import Cost, Expectations, expectations, fact_of
 from bigcodeflow.execution.engine import Engine, Progress
-from bigcodeflow.execution.failure_kinds import setup_names
-from bigcodeflow.execution.integrity import checks
-from bigcodeflow.execution.integrity.contradictions import (
+from bigcodeflow.execution.ledger import find_in_ledgers
+from bigcodeflow.execution.reruns import ONCE, RerunPolicy, disputed_keys
+from bigcodeflow.execution.stored_contradictions import StoredContradictions
+from bigcodeflow.execution.workers import Workers
+from bigcodeflow.judge.environments import Environment
+from bigcodeflow.judge.failure_kinds import setup_names
+from bigcodeflow.judge.integrity import checks
+from bigcodeflow.judge.integrity.contradictions import (
     FORMS,
     Contradictions,
     Execute,
     Reference,
     validated_variants,
 )
-from bigcodeflow.execution.items import ANY_IMPORT, Origin, WorkItem, scaled_limit, work_item
-from bigcodeflow.execution.ledger import find_in_ledgers
-from bigcodeflow.execution.reruns import ONCE, RerunPolicy, disputed_keys
-from bigcodeflow.execution.stored_contradictions import StoredContradictions
-from bigcodeflow.execution.verdicts import Verdict, blocked_verdict, renewed
-from bigcodeflow.execution.workers import Workers
-from bigcodeflow.execution.zygote_plan import imported_modules
+from bigcodeflow.judge.items import ANY_IMPORT, Origin, WorkItem, scaled_limit, work_item
+from bigcodeflow.judge.verdicts import Verdict, blocked_verdict, renewed
+from bigcodeflow.judge.zygote_plan import imported_modules
 from bigcodeflow.store import LogFiles, Store
 
 StatusProgress = Callable[[int, int, str, Status], None]

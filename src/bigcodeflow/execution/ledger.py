@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bigcodeflow.core.files import AppendLog, log_records
-from bigcodeflow.execution.verdicts import Verdict
+from bigcodeflow.judge.verdicts import Verdict
 
 #: Number of leading digits of a key that name its folder in the ledger: 256 folders at most.
 _SHARD_DIGITS = 2

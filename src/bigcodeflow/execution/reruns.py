@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bigcodeflow.execution.backends.base import READ_FROM_DISK
-from bigcodeflow.execution.verdicts import Verdict
+from bigcodeflow.judge.host.base import READ_FROM_DISK
+from bigcodeflow.judge.verdicts import Verdict
 
 #: Further executions of a ground truth that fails, before the failure counts.
 CONFIRMATIONS = 2

@@ -18,7 +18,7 @@ from bigcodeflow.core.files import locked
 from bigcodeflow.core.parquet import read_table
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import CONTRADICTIONS, table_of
-from bigcodeflow.execution.integrity.contradictions import Contradictions, Row
+from bigcodeflow.judge.integrity.contradictions import Contradictions, Row
 from bigcodeflow.store import Store
 
 _STAGE = "contradictions"

@@ -22,6 +22,7 @@ from bigcodeflow.generation.feedback import VERSION as REPAIR_VERSION
 from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import ResolvedRun
+from bigcodeflow.sanitizing.samples import sanitize_samples
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _sanitize(work: Work) -> Computed:
             f"{work.config.samples.source}: holds raw answers without a 'solution' or 'completion': "
             "run `bigcodeflow sanitize` on it first, or set sanitizing.mode to parity or robust"
         )
-    table = sanitizing.sanitize_samples(answers, work.table("dataset"), settings, progress=work.progress)
+    table = sanitize_samples(answers, work.table("dataset"), settings, progress=work.progress)
     return table, _open_before(work, "generation")
 
 

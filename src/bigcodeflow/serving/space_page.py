@@ -24,8 +24,8 @@ from bigcodeflow import results
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.remote.original_space import SpaceQuestion
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.remote.original_space import SpaceQuestion
 from bigcodeflow.recording import perform_and_record
 from bigcodeflow.store import ArtifactRef
 

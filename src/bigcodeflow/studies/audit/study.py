@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from bigcodeflow import environments
 from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.judge import environments
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
