@@ -5,7 +5,7 @@ it stands only if the program also does what every correct program does with alt
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -79,9 +79,9 @@ class Judge:
         """Return the verdict of each program against its task, in their order.
 
         A verdict has the columns of VERDICTS that depend on the execution: ``status`` (pass, fail, timeout,
-        out_of_memory, syntax_error, crash, tampered or infra_error), ``failure_kind``, ``tests`` with outcome, trace and
-        seconds of each, ``stdout`` and ``stderr``, ``wall_seconds``, ``cpu_seconds``, ``max_rss_mib``, and ``integrity``:
-        'checked', 'tampered', 'no contradiction' or 'not checked', None where nothing had to be checked.
+        out_of_memory, syntax_error, crash, tampered or infra_error), ``failure_kind``, ``tests`` with outcome, trace
+        and seconds of each, ``stdout``, ``stderr``, ``wall_seconds``, ``cpu_seconds``, ``max_rss_mib``, ``integrity``:
+        'checked', 'tampered', 'no contradiction', 'not checked', or None if there was nothing to check.
 
         Raises:
             SamplesError: a test is no Python or has no class ``TestCases``.
@@ -112,7 +112,7 @@ class Judge:
     def _item(self, program: str, task: Task, test: str | None = None) -> WorkItem:
         return work_item(
             program=program,
-            task=_row(task) | ({"test": test} if test is not None else {}),
+            task=_row(task) if test is None else _row(task) | {"test": test},
             missing_imports=frozenset(),
             environment_sha=self._environment.environment_sha,
             limits=self._limits,
@@ -160,7 +160,7 @@ def executed(backend: Backend, item: WorkItem, environment_sha: str) -> Verdict:
     return verdict(item, outcome, backend=name, environment_sha=sha, attempts=attempts)
 
 
-def _row(task: Task) -> Mapping[str, Any]:
+def _row(task: Task) -> dict[str, Any]:
     """Make the columns of TASKS that executions and checks read."""
     try:
         tests = expected_test_ids(task.test)
