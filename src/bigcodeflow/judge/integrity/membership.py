@@ -40,9 +40,9 @@ def with_memberships(text: str, alterations: Alterations, chance: random.Random)
         right = evaluated_text(before)
         stated = evaluated_text(after) if decided[0]["kind"] == "contradiction" else right
         equalities = [call for call in calls[line] if stated and _folded(call.args[1]) == stated]
-        words = after
-        if len(equalities) == 1 and right and type(right[0]) in (int, float) and chance.random() < _SHARE:
-            wrong = _wrong_values(right[0], chance)
+        words, is_drawn = after, len(equalities) == 1 and chance.random() < _SHARE
+        if is_drawn and right and stated and type(right[0]) in (int, float):
+            wrong = _wrong_values(right[0], stated[0], chance)
             changes += _changes(source, equalities[0], wrong, chance)
             words = f"one of {', '.join([after, *wrong])}" if decided[0]["kind"] == "contradiction" else after
         found += [{**one, "after": words} for one in decided]
@@ -75,12 +75,12 @@ def _folded(node: ast.expr) -> tuple[Any] | None:
     return None
 
 
-def _wrong_values(right: float, chance: random.Random) -> list[str]:
-    """Draw numbers of the right one's type that differ from it, and otherwise do not depend on it."""
+def _wrong_values(right: float, stated: float, chance: random.Random) -> list[str]:
+    """Draw numbers of the right one's type that differ from both, and otherwise do not depend on them."""
     numbers = [chance.choice(_UNITS) * chance.randint(-3, 40) for _ in range(_WRONG_VALUES)]
     shares = (chance.randint(0, 9) / 10 if isinstance(right, float) else 0 for _ in numbers)
     drawn = dict.fromkeys(type(right)(number + share) for number, share in zip(numbers, shares, strict=True))
-    return [repr(number) for number in drawn if number != right]
+    return [repr(number) for number in drawn if number not in (right, stated)]
 
 
 def _changes(source: Source, call: ast.Call, wrong: Sequence[str], chance: random.Random) -> list[Replacement]:
