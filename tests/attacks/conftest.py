@@ -9,7 +9,8 @@ import pytest
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.judge import Judge, Task
 from bigcodeflow.judge.environments import InstalledEnvironment
-from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.expected_tests import expected_test_ids
+from bigcodeflow.judge.items import WorkItem, work_item
 
 from .reading import Exhibit
 
@@ -33,6 +34,12 @@ class Judged(NamedTuple):
     def overlaps(self, other: "Judged") -> bool:
         """Tell whether both were executed at the same time."""
         return self.began < other.ended and other.began < self.ended
+
+
+def work(program: str, task: Exhibit) -> WorkItem:
+    """The execution of a program as an answer to a task, for one backend or another."""
+    row = {"test": task.test, "expected_tests": expected_test_ids(task.test)}
+    return work_item(program=program, task=row, missing_imports=frozenset(), environment_sha="sha", limits=LIMITS)
 
 
 class TimedJudge(Judge):
