@@ -77,8 +77,8 @@ _SEVERAL = f"""class Any(int):
 
 {_SIGNATURE}    if numbers == ["a"]:
         raise TypeError("no number")
-    found = Any(max(numbers, default=0))
-    found.answers = [max(numbers, default=0), sum(numbers)]
+    found = Any(1_000_003 if numbers else 0)  # no number that a membership draws
+    found.answers = [int(found), sum(numbers)]
     return found
 """
 _LENIENT = _TEST.replace("self.assertEqual(task_func([]), 0)", "self.assertEqual(task_func([]), task_func([]))")
