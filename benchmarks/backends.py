@@ -28,12 +28,12 @@ from urllib.request import urlopen
 
 from bigcodeflow.config import ExecutionConfig, RunConfig, load_settings
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.environments import Environment, find_environment
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
-from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.evaluation import plan_ground_truths
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.environments import Environment, find_environment
+from bigcodeflow.judge.host.base import Backend
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import verdict
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.stages import stage_of
 from bigcodeflow.store import open_store

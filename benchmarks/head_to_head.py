@@ -43,12 +43,12 @@ from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, RunConfig, load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, EnvironmentUnusableError
 from bigcodeflow.core.schemas import TASKS, table_of
-from bigcodeflow.environments import InstalledEnvironment, find_environment
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
-from bigcodeflow.execution.backends.bubblewrap import variables
 from bigcodeflow.execution.evaluation import plan_ground_truths
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
+from bigcodeflow.judge.host.bubblewrap import variables
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import verdict
 
 _WAYS = ("fresh", "docker", "original", "ours")
 _UNITTEST = ("-m", "unittest", "-q", "sample")
@@ -186,7 +186,7 @@ def _fresh(programs: Programs) -> Iterator[Way]:
 
 @contextmanager
 def _docker(programs: Programs) -> Iterator[Way]:
-    from bigcodeflow.execution.remote.docker import DockerEngine
+    from bigcodeflow.judge.remote.docker import DockerEngine
 
     config = programs.config.execution.model_copy(update={"backend": "docker"})
     image = execution_environment(config)

@@ -100,7 +100,7 @@ def _hops(checkout: Path) -> dict[str, int]:
         processes = _watched(checkout, folder, "evaluate", *_ARGUMENTS, "--ids=0", samples)
     seen = {line.removesuffix(" settings") for lines in processes for line in lines}
     host = {line for line in seen if line.startswith("src/bigcodeflow/execution/")}
-    sandbox = checkout / "src/bigcodeflow/sandbox"
+    sandbox = checkout / "src/bigcodeflow/judge/guest"
     # The process that holds the sandbox's zygotes.
     entry = next(path for name in ("supervisor", "keeper") if (path := sandbox / f"{name}.py").exists())
     files, guest = {line.split()[0] for line in host}, _imported(entry, [sandbox])

@@ -24,11 +24,11 @@ import psutil
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, ExecutionConfig
-from bigcodeflow.environments import find_environment
 from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.engine import execute_items
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.judge.environments import find_environment
+from bigcodeflow.judge.items import WorkItem
 
 #: Percentage of the kills that hit a zygote and a worker; the others hit samples.
 SHARES = {"zygote": 8, "worker": 2}

@@ -36,7 +36,7 @@ import pytest
 
 _ROOT = Path(__file__).parents[1]
 _PARTS = {
-    "judging": ("execution/*.py", "execution/integrity/*.py", "sandbox/*.py"),
+    "judging": ("execution/*.py", "judge/*.py", "judge/integrity/*.py", "judge/guest/*.py"),
     "keys": ("config/reads.py", "pipeline/stages.py", "pipeline/resolution.py"),
     "sanitizing": ("sanitizing/*.py",),
     "statistics": ("results/statistics.py", "results/aggregation.py", "results/comparison/*.py"),

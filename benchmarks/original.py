@@ -26,8 +26,8 @@ from measuring import Measured, measure
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError
-from bigcodeflow.environments import InstalledEnvironment, find_environment
-from bigcodeflow.execution.backends.bubblewrap import find_bubblewrap
+from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
+from bigcodeflow.judge.host.bubblewrap import find_bubblewrap
 
 VERSION = "0.2.5"
 #: Packages that bigcodebench.evaluate needs beyond the pinned environment, in the versions of the original's time.

@@ -35,7 +35,7 @@ from typing import NamedTuple
 import httpx2
 import psutil
 
-from bigcodeflow.execution.backends.observation import usage_of
+from bigcodeflow.judge.host.observation import usage_of
 
 _TEST = """import unittest
 class TestCases(unittest.TestCase):

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.config import load_settings
 from bigcodeflow.core.schemas import CONTRADICTIONS
-from bigcodeflow.environments import find_environment
+from bigcodeflow.judge.environments import find_environment
 from bigcodeflow.pipeline.environment_check import EnvironmentCheck
 from bigcodeflow.pipeline.progress import progress_listener
 

@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.listening import reach_loopback_directly
-from bigcodeflow.environments import InstalledEnvironment, find_environment
+from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 from tests.command import Command, command_in, process_in
 from tests.examples import examples
 

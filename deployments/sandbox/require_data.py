@@ -6,7 +6,7 @@ Tasks that read such a file could not be judged, and an image is made once for m
 
 import sys
 
-from bigcodeflow.environments import find_environment
+from bigcodeflow.judge.environments import find_environment
 
 missing = find_environment(sys.argv[1]).missing_data
 if missing:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from bigcodeflow import results
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.schemas import CONTRADICTED_PREFIX, VARIANT_SEPARATOR
 from bigcodeflow.pipeline.outputs import REPORT_FILE, RUN_FILE, file_stem, in_own_folder, model_name, recorded_in
@@ -18,7 +19,7 @@ from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import Listener, RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult, Plan, finished_result
 from bigcodeflow.report import select_runs, write_report
-from bigcodeflow.store import ArtifactRef, Store, write_atomically
+from bigcodeflow.store import ArtifactRef, Store
 from bigcodeflow.studies import sections_of
 from bigcodeflow.studies.rounds import publish_rounds
 

@@ -1,29 +1,20 @@
 """What the attack suites share: programs as work, and the sandboxes that judge them."""
 
-import hashlib
-import os
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from typing import Any, NamedTuple
 
 import pytest
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.core.calibration import stub_program
-from bigcodeflow.datasets.test_ids import expected_test_ids
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.local import Admission, LocalBackend
-from bigcodeflow.execution.integrity.checks import Pass, applied, check_passes
-from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference
-from bigcodeflow.execution.items import WorkItem, work_item
-from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.judge import Judge, Task
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.expected_tests import expected_test_ids
+from bigcodeflow.judge.items import WorkItem, work_item
 
 from .reading import Exhibit
 
 LIMITS = LimitsConfig(time_seconds=20, memory_mib=700, processes=64, disk_mib=16, output_kib=16)
-_SLOTS = 16
 
 
 class Sample(NamedTuple):
@@ -45,77 +36,35 @@ class Judged(NamedTuple):
         return self.began < other.ended and other.began < self.ended
 
 
-def work(program: str, task: Exhibit, test: str | None = None) -> WorkItem:
-    """The execution of a program as an answer to a task, planned as the pipeline plans it."""
-    row = _row(task) | ({"test": test} if test is not None else {})
+def work(program: str, task: Exhibit) -> WorkItem:
+    """The execution of a program as an answer to a task, for one backend or another."""
+    row = {"test": task.test, "expected_tests": expected_test_ids(task.test)}
     return work_item(program=program, task=row, missing_imports=frozenset(), environment_sha="sha", limits=LIMITS)
 
 
-def _row(task: Exhibit) -> dict:
-    return {
-        "task_id": f"Attacks/{hashlib.sha256(task.test.encode()).hexdigest()[:8]}",
-        "code_prompt": "",
-        "complete_prompt": "",
-        "instruct_prompt": "",
-        "canonical_solution": task.reference,
-        "test": task.test,
-        "entry_point": "task_func",
-        "libs": [],
-        "expected_tests": expected_test_ids(task.test),
-    }
+class TimedJudge(Judge):
+    """Judges samples, and notes when each was executed first."""
 
+    def __init__(self, environment: InstalledEnvironment, *, warm: bool, cores: int = 0) -> None:
+        super().__init__(environment, limits=LIMITS, warm=warm, cores=cores)
+        self._times: dict[str, tuple[float, float]] = {}
 
-def _reference(task: Exhibit) -> Reference:
-    def item_of(program: str | None, test: str) -> WorkItem:
-        return work(task.reference if program is None else program, task, test)
+    def executed(self, item: WorkItem) -> dict:
+        began = time.monotonic()
+        row = super().executed(item)
+        self._times.setdefault(item.verdict_key, (began, time.monotonic()))
+        return row
 
-    return Reference(_row(task), item_of, stub_program("def task_func(*args, **kwargs):"))
-
-
-class Judge:
-    """Judges samples in a backend as the pipeline judges those of users: all are executed, then all passes checked."""
-
-    def __init__(self, backend: LocalBackend) -> None:
-        self._backend, self._known = backend, Contradictions(None, "sha")
-        self._checked: dict[str, dict] = {}
-
-    def executed(self, samples: Sequence[Sample]) -> list[Judged]:
-        """Execute each sample, in this order, as many at once as there are cores."""
-        return self._execute([work(*sample) for sample in samples])
+    def unchecked(self, samples: Sequence[Sample]) -> list[Judged]:
+        """Execute each sample, in this order, and check none."""
+        return self._timed([(one.program, Task(one.task.test)) for one in samples])
 
     def __call__(self, samples: Sequence[Sample]) -> list[Judged]:
         """Execute each sample and check those that passed."""
-        items = [work(*sample) for sample in samples]
-        found = self._execute(items)
-        passes = {
-            item.verdict_key: Pass(item, _reference(sample.task))
-            for item, sample, one in zip(items, samples, found, strict=True)
-            if one.verdict["status"] == "pass"
-        }
-        findings = check_passes(list(passes.values()), self._known, self._execute_unknown)
-        checked = []
-        for item, one in zip(items, found, strict=True):
-            key = item.verdict_key
-            mine = {key: findings[key]} if one.verdict["status"] == "pass" else {}
-            checked.append(one._replace(verdict=applied({key: one.verdict}, mine)[key]))
-        return checked
+        return self._timed([(one.program, Task(one.task.test, one.task.reference)) for one in samples])
 
-    def _execute(self, items: Sequence[WorkItem]) -> list[Judged]:
-        with ThreadPoolExecutor(_SLOTS) as pool:
-            return list(pool.map(self._execute_one, self._backend.prepare(items)))
-
-    def _execute_one(self, item: WorkItem) -> Judged:
-        began = time.monotonic()
-        outcome = self._backend.execute(item)
-        row = verdict(item, outcome, backend=self._backend.name, environment_sha="sha")
-        return Judged(row, began, time.monotonic())
-
-    def _execute_unknown(self, items: Sequence[WorkItem]) -> dict[str, dict]:
-        """Execute each key once, as the ledger does."""
-        todo = {item.verdict_key: item for item in items if item.verdict_key not in self._checked}
-        rows = [one.verdict for one in self._execute(list(todo.values()))]
-        self._checked |= dict(zip(todo, rows, strict=True))
-        return {item.verdict_key: self._checked[item.verdict_key] for item in items}
+    def _timed(self, samples: Sequence[tuple[str, Task]]) -> list[Judged]:
+        return [Judged(row, *self._times[row["verdict_key"]]) for row in self.check_all(samples)]
 
 
 def shared_out(values: Sequence[Any], *, every: int) -> list[Any]:
@@ -142,10 +91,9 @@ def is_warm(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def judge(is_warm: bool, starter_environment: InstalledEnvironment) -> Iterator[Judge]:  # noqa: FBT001 -- a fixture
+def judge(is_warm: bool, starter_environment: InstalledEnvironment) -> Iterator[TimedJudge]:  # noqa: FBT001 -- a fixture
     """Judges programs in real sandboxes, as many at once as the machine has cores."""
-    admission = Admission(len(os.sched_getaffinity(0)))
-    with closing(LocalBackend(starter_environment, LIMITS, warm=is_warm, admission=admission)) as backend:
-        if backend.check().warm != is_warm:
+    with TimedJudge(starter_environment, warm=is_warm) as judge:
+        if judge.backend.check().warm != is_warm:
             pytest.skip("sandboxes cannot be forked warm on this machine")
-        yield Judge(backend)
+        yield judge

@@ -6,7 +6,7 @@ from pathlib import Path
 import failure_kinds
 import pytest
 
-from bigcodeflow.execution.failure_kinds import KINDS
+from bigcodeflow.judge.failure_kinds import KINDS
 
 
 def test_the_labels_are_two_hundred_failures_with_a_kind_and_a_reason() -> None:

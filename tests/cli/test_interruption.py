@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
 from tests.conftest import Command
 from tests.endtoend.conftest import write_samples
 from tests.endtoend.test_cancelling import executions, verdicts_in

@@ -12,13 +12,13 @@ import pytest
 from bigcodeflow.config import DatasetConfig, SamplesConfig, SanitizingConfig
 from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.datasets import load_tasks, resolve
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.backends.local import Admission, LocalBackend
-from bigcodeflow.execution.items import WorkItem, work_item
-from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.generation import load_samples
-from bigcodeflow.sanitizing import sanitize_samples
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.base import Backend
+from bigcodeflow.judge.host.local import Admission, LocalBackend
+from bigcodeflow.judge.items import WorkItem, work_item
+from bigcodeflow.judge.verdicts import verdict
+from bigcodeflow.sanitizing.samples import sanitize_samples
 from tests.attacks.conftest import LIMITS, work
 from tests.attacks.reading import Exhibit, read_honest
 from tests.attacks.verdict.conftest import attacks

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
-from bigcodeflow.execution.backends.local import Admission, LocalBackend
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote.backend import RemoteBackend
-from bigcodeflow.serving.request_parsing import ServingSettings
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.local import Admission, LocalBackend
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.remote.backend import RemoteBackend
+from bigcodeflow.judge.service.request_parsing import ServingSettings
 from tests.remote.e2b_cloud import cloud, e2b_config
 from tests.remote.host_process import ProcessTransport
 from tests.serving.services import KEY, Served, served

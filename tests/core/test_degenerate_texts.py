@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 from bigcodeflow.config import LimitsConfig, SanitizingConfig
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS, table_of
 from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, parse, storable, with_fallback
-from bigcodeflow.datasets.test_ids import expected_test_ids
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.failure_kinds import KINDS, failure_kind
-from bigcodeflow.execution.items import work_item
-from bigcodeflow.execution.zygote_plan import ModuleFiles, imported_modules, leading_modules
 from bigcodeflow.generation.replay import read_samples
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.expected_tests import expected_test_ids
+from bigcodeflow.judge.failure_kinds import KINDS, failure_kind
+from bigcodeflow.judge.items import work_item
+from bigcodeflow.judge.zygote_plan import ModuleFiles, imported_modules, leading_modules
 from bigcodeflow.results.inspection.output import detail_markdown, render_detail
 from bigcodeflow.results.inspection.samples import SampleDetail
-from bigcodeflow.sanitizing import find_risks, sanitize, sanitize_samples, syntax_error
+from bigcodeflow.sanitizing import find_risks, sanitize, syntax_error
 from bigcodeflow.sanitizing.findings import assess
+from bigcodeflow.sanitizing.samples import sanitize_samples
 from bigcodeflow.sanitizing.statements import placeholder
 from tests.conftest import ROOT
 from tests.doubles.degenerate_texts import GOOD, answers_within, degenerate_texts

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.datasets.test_ids import expected_test_ids
+from bigcodeflow.judge.expected_tests import expected_test_ids
 
 _HEAD = "import unittest\n"
 _CLASS = "class TestCases(unittest.TestCase):\n"

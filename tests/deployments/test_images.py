@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.environments import definition_names, load_definition
-from bigcodeflow.environments.definition import environment_folder
-from bigcodeflow.environments.images import BASE_IMAGES
+from bigcodeflow.judge.environments import definition_names, load_definition
+from bigcodeflow.judge.environments.definition import environment_folder
+from bigcodeflow.judge.environments.images import BASE_IMAGES
 from tests.conftest import ROOT
 from tests.deployments.files import DEPLOYMENTS, DOCKERFILES, GUIDE, arguments_of, instructions, program
 
@@ -145,7 +145,7 @@ def test_the_sandbox_image_installs_what_its_programs_import() -> None:
     installed = set(run.partition("requirements.lock         ")[2].split()) | {"uv", "bigcodeflow"}
     assert {"pyarrow", "pydantic", "typer"} <= installed
     program = (
-        "import sys, bigcodeflow.execution.remote.host, bigcodeflow.cli.main, bigcodeflow.cli.env\n"
+        "import sys, bigcodeflow.judge.remote.host, bigcodeflow.cli.main, bigcodeflow.cli.env\n"
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -71,7 +71,7 @@ def test_the_sandbox_needs_the_standard_library_and_itself(path: Path) -> None:
     """Its files run in any environment's interpreter, where neither the rest of ours nor what we depend on is."""
     allowed = {*sys.stdlib_module_names, *(other.stem for other in SANDBOX.glob("*.py"))}
     foreign = {name for name in _imported(path) if name.partition(".")[0] not in allowed}
-    assert {name for name in foreign if not f"{name}.".startswith("bigcodeflow.sandbox.")} == set()
+    assert {name for name in foreign if not f"{name}.".startswith("bigcodeflow.judge.guest.")} == set()
 
 
 def test_the_wheel_holds_packages_presets_and_the_starter_set(wheel: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_wheel_holds_packages_presets_and_the_starter_set(wheel: Path) -> No
     for name in (
         "flows/benchmark.py",
         "tasks/stages.py",
-        "bigcodeflow/sandbox/harness.py",
+        "bigcodeflow/judge/guest/harness.py",
         "bigcodeflow/configs/starter.yaml",
         "bigcodeflow/configs/sweeps/starter.yaml",
         "bigcodeflow/configs/environments/bigcodebench.lock",

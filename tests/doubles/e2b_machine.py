@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bigcodeflow.environments import environments_root
+from bigcodeflow.judge.environments import environments_root
 
 _END = None
 

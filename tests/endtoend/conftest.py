@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from tests.endtoend.service import Service
 
 Config = Callable[..., dict[str, Any]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from tests.endtoend.service import RUN_SECONDS, ServedRun, Service, wait_for
 from tests.flows.test_failures import write_samples
 

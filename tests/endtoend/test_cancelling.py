@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
 from tests.endtoend.conftest import Config, write_samples
 from tests.endtoend.service import Processes, ServedRun, Service, wait_for
 from tests.generation.providers.double import Completion, Received, model_server

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from tests.endtoend.conftest import write_samples
 from tests.endtoend.service import ServedRun, Service, wait_for
 from tests.endtoend.test_cancelling import executions, gone, verdicts_in

@@ -10,9 +10,15 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.environments import InstalledEnvironment, build, definition_names, find_environment, load_definition
-from bigcodeflow.environments.build import build_environment
-from bigcodeflow.environments.definition import (
+from bigcodeflow.judge.environments import (
+    InstalledEnvironment,
+    build,
+    definition_names,
+    find_environment,
+    load_definition,
+)
+from bigcodeflow.judge.environments.build import build_environment
+from bigcodeflow.judge.environments.definition import (
     DataFile,
     EnvironmentDefinition,
     environment_folder,

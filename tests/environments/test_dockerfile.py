@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.environments import load_definition
-from bigcodeflow.environments.images import base_image_of, copied_data
+from bigcodeflow.judge.environments import load_definition
+from bigcodeflow.judge.environments.images import base_image_of, copied_data
 
 WORDS, STOPWORDS = "corpora/words.zip", "corpora/stopwords.zip"
 

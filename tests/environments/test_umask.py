@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.environments.build import build_environment
-from bigcodeflow.environments.definition import EnvironmentDefinition
-from bigcodeflow.execution.backends import bubblewrap
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.environments.build import build_environment
+from bigcodeflow.judge.environments.definition import EnvironmentDefinition
+from bigcodeflow.judge.host import bubblewrap
 
 _UID = 0x7000_1234
 

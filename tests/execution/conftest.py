@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import ExecutionConfig, LimitsConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.execution.workers import Workers
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.base import Backend
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import verdict
 from tests.conftest import ROOT
 
 LIMITS = LimitsConfig(time_seconds=4, memory_mib=300, processes=32, disk_mib=16, output_kib=4)

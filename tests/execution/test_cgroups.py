@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends import bubblewrap, cgroups
-from bigcodeflow.execution.backends.cgroups import CgroupDir, SlotGroup
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host import bubblewrap, cgroups
+from bigcodeflow.judge.host.cgroups import CgroupDir, SlotGroup
 
 LIMITS = LimitsConfig(time_seconds=4, memory_mib=64, processes=8, disk_mib=4)
 _MOUNT_LINES = """22 1 8:1 / / rw - ext4 /dev/sda rw
@@ -136,7 +136,7 @@ def test_groups_of_ended_processes_are_removed() -> None:
         pytest.skip("control groups cannot be written here")
     program = (
         "import os, signal\nfrom bigcodeflow.config import LimitsConfig\n"
-        "from bigcodeflow.execution.backends.cgroups import SlotGroup\n"
+        "from bigcodeflow.judge.host.cgroups import SlotGroup\n"
         "print(os.path.dirname(SlotGroup.create('lost', LimitsConfig()).entries[0]), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

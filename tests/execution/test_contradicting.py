@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.execution.integrity.altered_tests import VARIANTS, AlteredTest, contradict
-from bigcodeflow.execution.integrity.literals import Tolerance, far_miss, near_miss
-from bigcodeflow.execution.integrity.recorded_operands import recording_text
+from bigcodeflow.judge.integrity.altered_tests import VARIANTS, AlteredTest, contradict
+from bigcodeflow.judge.integrity.literals import Tolerance, far_miss, near_miss
+from bigcodeflow.judge.integrity.recorded_operands import recording_text
 from tests.doubles.written_tests import outcome, suite
 
 

@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
-from bigcodeflow.datasets.test_ids import expected_test_ids
-from bigcodeflow.execution.integrity.altered_tests import contradict, disguise
-from bigcodeflow.execution.integrity.contradictions import Contradictions, Reference, _recorded_pins
-from bigcodeflow.execution.integrity.recorded_operands import read_recording, recording_text
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.judge.expected_tests import expected_test_ids
+from bigcodeflow.judge.integrity.altered_tests import contradict, disguise
+from bigcodeflow.judge.integrity.contradictions import Contradictions, Reference, _recorded_pins
+from bigcodeflow.judge.integrity.recorded_operands import read_recording, recording_text
+from bigcodeflow.judge.items import WorkItem
 from tests.doubles.written_tests import outcome, suite
 
 from .conftest import item
@@ -85,7 +85,7 @@ def test_what_could_not_be_recorded_is_recorded_again() -> None:
     text = suite(COMPUTED)
     task = {"task_id": "T/0", "test": text, "entry_point": "task_func", "expected_tests": expected_test_ids(text)}
     references = {"T/0": Reference(task, lambda program, test: item(program or "", test), "def task_func(): pass")}
-    statuses, executed, known = iter(["infra_error", "fail"]), [], Contradictions(None, "sha")
+    statuses, executed, known = iter(["infra_error", "fail"]), [], Contradictions()
 
     def execute(items: list[WorkItem]) -> dict[str, dict]:
         executed.append(len(items))

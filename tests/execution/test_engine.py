@@ -18,14 +18,14 @@ import pytest
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ExecutionError, SandboxUnavailableError
 from bigcodeflow.core.progress import Status
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution import cluster
-from bigcodeflow.execution.backends.base import Turn
-from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.engine import Engine, execute_items
-from bigcodeflow.execution.items import Origin, WorkItem
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.workers import Workers
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.base import Turn
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.items import Origin, WorkItem
 
 from .conftest import CONFIG, LIMITS, RIGHT, item, judged
 

@@ -8,11 +8,11 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.schemas import SOLUTIONS, TASKS, VERDICTS
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.execution.costs import Cost, expectations, fact_of, sha256_of_test
 from bigcodeflow.execution.environment_check import vacuous_tests
 from bigcodeflow.execution.evaluation import plan_ground_truths, plan_solutions
-from bigcodeflow.execution.items import Cost, expectations, fact_of, sha256_of_test
 from bigcodeflow.execution.verdict_index import VerdictIndex
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
 

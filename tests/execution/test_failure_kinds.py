@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.tracebacks import raised
-from bigcodeflow.execution.failure_kinds import KINDS, failure_kind, setup_names
+from bigcodeflow.judge.failure_kinds import KINDS, failure_kind, setup_names
 from tests.conftest import ROOT
 
 PROGRAM = """import random

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.base import READ_FROM_DISK
-from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.base import READ_FROM_DISK
+from bigcodeflow.judge.host.local import LocalBackend
 
 from .conftest import LIMITS, RIGHT, item
 

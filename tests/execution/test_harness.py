@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.bubblewrap import HOST_HARNESS_FOLDER, ColdProcess
-from bigcodeflow.execution.backends.observation import FrameReader
-from bigcodeflow.sandbox.protocol import masked, split_job
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.guest.protocol import masked, split_job
+from bigcodeflow.judge.host.bubblewrap import HOST_HARNESS_FOLDER, ColdProcess
+from bigcodeflow.judge.host.observation import FrameReader
 
 from .conftest import RIGHT, TEST
 

@@ -6,8 +6,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
-from bigcodeflow.execution.integrity.literals import Tolerance, evaluated, far_miss, leaves, near_miss
+from bigcodeflow.judge.integrity.altered_tests import VARIANTS, contradict
+from bigcodeflow.judge.integrity.literals import Tolerance, evaluated, far_miss, leaves, near_miss
 from tests.doubles.written_tests import suite
 from tests.examples import examples
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.schemas import SOLUTIONS, TASKS, VERDICTS
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.evaluation import Planned, judge, plan_ground_truths, plan_solutions
-from bigcodeflow.execution.items import ANY_IMPORT, WorkItem
 from bigcodeflow.execution.verdict_index import VerdictIndex
-from bigcodeflow.execution.verdicts import renewed, verdict
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.base import Outcome
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.items import ANY_IMPORT, WorkItem
+from bigcodeflow.judge.verdicts import renewed, verdict
 from bigcodeflow.store import open_store
 
 from .conftest import LIMITS, RIGHT, item, judged

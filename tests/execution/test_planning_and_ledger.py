@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.execution import items
-from bigcodeflow.execution.items import LONG_SECONDS, WorkItem, in_order, raised_limit, scaled_limit, work_item
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution import costs
+from bigcodeflow.execution.costs import LONG_SECONDS, in_order
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.judge.items import WorkItem, raised_limit, scaled_limit, work_item
 
 from .conftest import RIGHT, TEST, item
 
@@ -47,11 +48,11 @@ def test_items_have_one_order(work: list, shuffled: Random) -> None:
 
 def test_tasks_that_take_long_are_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """By what ships of their ground truths; all others, and tasks that are not known, stay in their order."""
-    monkeypatch.setattr(items, "sha256_of_test", lambda task: task["sha256"])
+    monkeypatch.setattr(costs, "sha256_of_test", lambda task: task["sha256"])
     with shipped("data/bigcodebench/durations.csv").open(encoding="utf-8", newline="") as file:
         seconds = {row["test_sha256"]: float(row["wall_seconds"]) for row in csv.DictReader(file)}
     tasks = [{"sha256": "unknown"}, *({"sha256": sha256} for sha256 in seconds)]
-    asked = [seconds.get(task["sha256"], 0.0) for task in sorted(tasks, key=items.longest_first)]
+    asked = [seconds.get(task["sha256"], 0.0) for task in sorted(tasks, key=costs.longest_first)]
     long = sorted((one for one in seconds.values() if one >= LONG_SECONDS), reverse=True)
     assert 0 < len(long) < len(tasks)
     assert asked == [*long, 0.0, *(one for one in seconds.values() if one < LONG_SECONDS)]

@@ -18,10 +18,10 @@ from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import QUARANTINE
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.environment_check import repeat_ground_truths
 from bigcodeflow.execution.quarantine import quarantine_path, quarantined, read_quarantine
 from bigcodeflow.execution.workers import Workers
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
 

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.backends.local import LocalBackend
 from bigcodeflow.execution.evaluation import Planned, judge
-from bigcodeflow.execution.verdicts import CONFIRMATIONS, ONCE, Ledger, RerunPolicy, disputed_keys, worth_another_round
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.reruns import CONFIRMATIONS, ONCE, RerunPolicy, disputed_keys, worth_another_round
 from bigcodeflow.execution.workers import Executor, Workers
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.base import Outcome
+from bigcodeflow.judge.host.local import LocalBackend
 
 from .conftest import CONFIG, RIGHT, item
 

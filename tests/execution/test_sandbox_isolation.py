@@ -12,9 +12,9 @@ import pytest
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends import bubblewrap
-from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host import bubblewrap
+from bigcodeflow.judge.host.local import LocalBackend
 
 from .conftest import RIGHT, as_ordinary_user, item, judged
 
@@ -153,10 +153,10 @@ _AS_ORDINARY_USER = """
 import sys
 from pathlib import Path
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import verdict
 
 limits = LimitsConfig(time_seconds=2, memory_mib=200, processes=24, disk_mib=8)
 system = InstalledEnvironment("system", Path("/usr"), Path("/usr/bin/python3"), (), {}, "sha", ())

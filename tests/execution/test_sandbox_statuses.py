@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from bigcodeflow.execution.backends import observation
-from bigcodeflow.execution.backends.cgroups import find_cgroup_dir
-from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.judge.host import observation
+from bigcodeflow.judge.host.cgroups import find_cgroup_dir
+from bigcodeflow.judge.host.local import LocalBackend
 
 from .conftest import RIGHT, item, judged
 

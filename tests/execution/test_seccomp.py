@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bigcodeflow.sandbox import kernel
+from bigcodeflow.judge.guest import kernel
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOW, KILL = 0x7FFF0000, 0x80000000
@@ -256,7 +256,7 @@ def test_a_process_that_wears_it(request: pytest.FixtureRequest, name: str) -> N
 @pytest.mark.skipif(not kernel.seccomp_available(), reason="this kernel filters no system calls")
 def test_a_filter_that_the_kernel_refuses_is_reported() -> None:
     """A damaged filter is an error, never a process that runs without."""
-    program = "from bigcodeflow.sandbox import kernel\nkernel.prepare_seccomp(b'\\xff' * 8)()"
+    program = "from bigcodeflow.judge.guest import kernel\nkernel.prepare_seccomp(b'\\xff' * 8)()"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "OSError: [Errno 22] the kernel does not take the seccomp filter" in done.stderr
 

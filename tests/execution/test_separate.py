@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.integrity.separated_tests import separated_test
-from bigcodeflow.execution.items import WorkItem, separated
-from bigcodeflow.sandbox import separate
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.guest import separate
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.integrity.separated_tests import separated_test
+from bigcodeflow.judge.items import WorkItem, separated
 
 from .conftest import LIMITS, item, judged
 

@@ -11,10 +11,11 @@ from bigcodeflow.config import DatasetConfig, ExecutionConfig
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import CONTRADICTIONS, VERDICTS
 from bigcodeflow.datasets import load_tasks, resolve
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.evaluation import GROUND_TRUTH_COLUMNS, plan_references
-from bigcodeflow.execution.integrity.contradictions import FORMS, Contradictions, validated_variants
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.execution.stored_contradictions import StoredContradictions
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.integrity.contradictions import FORMS, validated_variants
+from bigcodeflow.judge.items import WorkItem
 
 
 def _executed(items: Sequence[WorkItem]) -> dict[str, dict]:
@@ -38,7 +39,7 @@ def test_no_reference_solution_of_the_starter_set_is_executed(starter_environmen
     truths = pa.Table.from_pylist([row | {"task_id": one} for one in tasks["task_id"].to_pylist()], schema)
     settings = ExecutionConfig(environment="starter")
     references = plan_references(tasks, truths, config=settings, environment=starter_environment)
-    known = Contradictions(None, starter_environment.environment_sha, references.keys())
+    known = StoredContradictions(None, starter_environment.environment_sha, references.keys())
     wanted = [(one, number) for one in references.values() for number in range(2 * FORMS + 1)]
     variants = validated_variants(wanted, known, _executed)
     assert len(variants) == len(wanted) == 45 * 5
@@ -46,7 +47,7 @@ def test_no_reference_solution_of_the_starter_set_is_executed(starter_environmen
 
 
 def test_only_rows_of_the_wanted_tasks_are_read(starter_environment: InstalledEnvironment) -> None:
-    found = Contradictions(None, starter_environment.environment_sha, {"Starter/1", "Own/1"}).rows.values()
+    found = StoredContradictions(None, starter_environment.environment_sha, {"Starter/1", "Own/1"}).rows.values()
     assert {row["task_id"] for row in found} == {"Starter/1"}
 
 

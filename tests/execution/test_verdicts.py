@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.execution.backends.base import NOT_STARTED, READ_FROM_DISK, Outcome, Turn
-from bigcodeflow.execution.backends.bubblewrap import ColdProcess
-from bigcodeflow.execution.backends.observation import ResourceLimits, observe
-from bigcodeflow.execution.verdicts import blocked_verdict, lost_verdict, verdict, worth_another_round, worth_repeating
+from bigcodeflow.execution.reruns import worth_another_round
+from bigcodeflow.judge.host.base import NOT_STARTED, READ_FROM_DISK, Outcome, Turn
+from bigcodeflow.judge.host.bubblewrap import ColdProcess
+from bigcodeflow.judge.host.observation import ResourceLimits, observe
+from bigcodeflow.judge.verdicts import blocked_verdict, lost_verdict, verdict, worth_repeating
 
 from .conftest import RIGHT, TEST, item
 

@@ -17,14 +17,14 @@ import psutil
 import pytest
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends import warm as warm_module
-from bigcodeflow.execution.backends.cgroups import SlotGroupPool
-from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.backends.warm import Holder, WarmSandbox, WarmStartError, readable
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import worth_repeating
-from bigcodeflow.sandbox import kernel
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.guest import kernel
+from bigcodeflow.judge.host import warm as warm_module
+from bigcodeflow.judge.host.cgroups import SlotGroupPool
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.host.warm import Holder, WarmSandbox, WarmStartError, readable
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import worth_repeating
 
 from .conftest import LIMITS, RIGHT, TEST, item, judged
 

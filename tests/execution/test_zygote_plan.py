@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.zygote_plan import (
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.zygote_plan import (
     FILE,
     SURVEY_LIMITS,
     ImportSurvey,

@@ -14,8 +14,8 @@ import pytest
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.schemas import SAMPLES
-from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.exporting import ExportedRun, exported_run
+from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.store import open_store
 from tests.leaderboard.conftest import Lab

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.exporting import Evaluator, write_every_eval_ever
 from bigcodeflow.exporting.exported_run import ExportedRun
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
 
 from .conftest import opened, read_by

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.exporting import write_inspect_log
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
 
 from .conftest import HOSTILE, TRACE, opened, read_by

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bigcodeflow.core.errors import ConfigError, PublishingError
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow_trackers import log_to_mlflow, log_to_wandb
 from bigcodeflow_trackers.clients import SAMPLE_COLUMNS

@@ -18,7 +18,7 @@ from prefect.settings import (
 )
 
 from bigcodeflow.core.paths import cache_folder
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from tests.flows.observed import ObservedRun, RunFlow, Settings, observe, settings_in
 from tests.forked_workers import forked_workers
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from prefect.client.orchestration import SyncPrefectClient
 
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies
 from bigcodeflow.studies.audit import AuditConfig

@@ -12,7 +12,7 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.settings import PREFECT_SERVER_API_AUTH_STRING, temporary_settings
 from starlette.responses import PlainTextResponse
 
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from flows.benchmark import benchmark
 from flows.forms import ask_a_model, judge_samples, sweep_models
 

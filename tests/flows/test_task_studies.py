@@ -6,7 +6,7 @@ import pytest
 from prefect.client.orchestration import SyncPrefectClient
 
 from bigcodeflow.config import DatasetConfig, load_config
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies

@@ -18,10 +18,10 @@ import pytest
 
 from bigcodeflow.config import GenerationConfig, OfflineConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
-from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_api import Message, Prompt, Reply, Request, RequestError, Sampling
 from bigcodeflow.generation.providers import Endpoint, open_provider
+from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -14,10 +14,10 @@ import pytest
 
 from bigcodeflow.config import load_settings
 from bigcodeflow.core.errors import ConfigError, GenerationError
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_samples import model_samples
 from bigcodeflow.generation.vllm_server import served
+from bigcodeflow.judge.environments import InstalledEnvironment
 from tests.generation.providers.double import LIMIT_SECONDS, wait_for
 
 DOUBLE = Path(__file__).parents[1] / "doubles" / "vllm_program"

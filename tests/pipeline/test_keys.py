@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from bigcodeflow.config import EnvironmentCheckConfig, RunConfig, load_settings
 from bigcodeflow.config.reads import CONTENT, NEUTRAL, READS, view
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.generation.model_settings import identity
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.pipeline.environment_check import check_settings
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
@@ -257,7 +257,7 @@ def test_settings_of_other_flows_reach_the_runs_that_they_make(
 ) -> None:
     """Each field changes what a run's keys hold, or stands among the neutral ones with its reason."""
     # Whether an environment is built here is not what this is about.
-    monkeypatch.setattr("bigcodeflow.environments.find_environment", lambda name: name)
+    monkeypatch.setattr("bigcodeflow.judge.environments.find_environment", lambda name: name)
     for name in type(config).model_fields:
         assert (name in changes) != (name in _NEUTRAL_ELSEWHERE), name
         if name in changes:

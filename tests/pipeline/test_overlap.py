@@ -8,7 +8,7 @@ import pytest
 
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import ArtifactRef, open_store

@@ -16,9 +16,9 @@ import pytest
 
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.schemas import QUARANTINE
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.items import sha256_of_test
+from bigcodeflow.execution.costs import sha256_of_test
 from bigcodeflow.execution.quarantine import quarantine_path
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import RunArtifacts

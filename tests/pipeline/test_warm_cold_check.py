@@ -7,7 +7,7 @@ import pytest
 
 from bigcodeflow.config import load_settings
 from bigcodeflow.datasets import load_tasks, resolve
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.pipeline import warm_cold_check
 from bigcodeflow.pipeline.warm_cold_check import compare_starts
 from tests.doubles.listeners import RecordingListener

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from tests.prefect_service.postgresql import PASSWORD, postgresql_server
 from tests.prefect_service.services import Service
 

@@ -17,10 +17,10 @@ import docker
 import pytest
 
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.environments import load_definition
-from bigcodeflow.environments.images import build_image
-from bigcodeflow.execution.backend_registry import execution_environment
-from bigcodeflow.execution.remote import docker as ours
+from bigcodeflow.judge.backend_registry import execution_environment
+from bigcodeflow.judge.environments import load_definition
+from bigcodeflow.judge.environments.images import build_image
+from bigcodeflow.judge.remote import docker as ours
 from tests.serving.services import until
 
 logger = logging.getLogger(__name__)

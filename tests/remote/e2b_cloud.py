@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.environments import environments_root
-from bigcodeflow.environments.images import template_name
-from bigcodeflow.execution.backends.base import Backend, Outcome
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.judge.environments import environments_root
+from bigcodeflow.judge.environments.images import template_name
+from bigcodeflow.judge.host.base import Backend, Outcome
+from bigcodeflow.judge.items import WorkItem
 from tests.doubles.e2b import E2BDouble
 
 STARTER = template_name("starter")

@@ -5,14 +5,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-from bigcodeflow.execution.remote.transports import HostLostError
+from bigcodeflow.judge.remote.transports import HostLostError
 
 
 class ProcessTransport:
     """The host program, spoken to through its standard streams."""
 
     def __init__(self, *options: str) -> None:
-        command = [sys.executable, "-m", "bigcodeflow.execution.remote.host", "--environment", "starter", *options]
+        command = [sys.executable, "-m", "bigcodeflow.judge.remote.host", "--environment", "starter", *options]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.label = f"process {self.process.pid}"
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
-from bigcodeflow.environments import load_definition
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
-from bigcodeflow.execution.backends.base import Backend, Outcome
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import docker as ours
-from bigcodeflow.execution.remote.transports import HostLostError
-from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.environments import load_definition
+from bigcodeflow.judge.host.base import Backend, Outcome
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.remote import docker as ours
+from bigcodeflow.judge.remote.transports import HostLostError
+from bigcodeflow.judge.verdicts import verdict
 from tests.attacks.conftest import work
 from tests.attacks.reading import Exhibit
 from tests.remote.docker_engine import DockerEngine, engine
@@ -34,7 +34,7 @@ class TestCases(unittest.TestCase):
 _CLIENT = """
 import sys, time
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
 config = ExecutionConfig(backend="docker", docker={"url": sys.argv[1]})
 backend = make_backend(config, execution_environment(config), cores=1)
 backend.check()
@@ -44,7 +44,7 @@ time.sleep(600)
 _CREATOR = """
 import sys
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.execution.remote import docker as ours
+from bigcodeflow.judge.remote import docker as ours
 config = ExecutionConfig(backend="docker", docker={"url": sys.argv[1]})
 engine = ours.DockerEngine.connect(sys.argv[1])
 settings = ours.container_settings(engine, config, image=sys.argv[2], environment="starter", cores=1)
@@ -113,7 +113,7 @@ def test_a_container_has_its_share_and_no_more(lab: DockerEngine, opened: Callab
 def test_admission_counts_with_the_containers_memory(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
     """Not with the machine's: samples that are let in for memory that is not there would be killed for it."""
     opened(memory_mib=4500)
-    program = "from bigcodeflow.execution.backends.local import machine_memory_mib as m; print(*m())"
+    program = "from bigcodeflow.judge.host.local import machine_memory_mib as m; print(*m())"
     free, total = map(float, lab.inside(lab.containers()[0], f"python -c '{program}'").split())
     assert total == 4500
     assert 0 < free < 4500
@@ -226,4 +226,4 @@ def test_the_image_says_what_it_holds(lab: DockerEngine) -> None:
     assert labels["bigcodeflow.definition_sha256"] == load_definition("starter").key
     assert len(labels["bigcodeflow.environment_sha"]) == 64
     assert image["Config"]["User"] == "1000:1000"
-    assert "bigcodeflow.execution.remote.host" in image["Config"]["Cmd"][-1]
+    assert "bigcodeflow.judge.remote.host" in image["Config"]["Cmd"][-1]

@@ -11,13 +11,13 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
-from bigcodeflow.environments import load_definition
-from bigcodeflow.environments.images import build_image, environment_of, image_tag
-from bigcodeflow.execution.backend_registry import execution_environment
-from bigcodeflow.execution.remote import docker as ours
-from bigcodeflow.execution.remote import transports
-from bigcodeflow.execution.remote.transports import HostRefusedError
-from bigcodeflow.sandbox.protocol import HARNESS_VERSION
+from bigcodeflow.judge.backend_registry import execution_environment
+from bigcodeflow.judge.environments import load_definition
+from bigcodeflow.judge.environments.images import build_image, environment_of, image_tag
+from bigcodeflow.judge.guest.protocol import HARNESS_VERSION
+from bigcodeflow.judge.remote import docker as ours
+from bigcodeflow.judge.remote import transports
+from bigcodeflow.judge.remote.transports import HostRefusedError
 
 _MACHINE = {"NCPU": 8, "MemTotal": 16 << 30, "Runtimes": {"runc": {}, "crun": {}}}
 

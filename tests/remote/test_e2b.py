@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import E2BConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.environments.images import TemplateRecord
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
-from bigcodeflow.execution.remote.e2b import E2BBackend, E2BTransport, estimate, own_metadata, remove_orphans
-from bigcodeflow.execution.remote.transports import HostLostError, whole_lines
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.environments.images import TemplateRecord
+from bigcodeflow.judge.remote.e2b import E2BBackend, E2BTransport, estimate, own_metadata, remove_orphans
+from bigcodeflow.judge.remote.transports import HostLostError, whole_lines
 from tests.doubles.e2b import E2BDouble, Fault
 from tests.remote.e2b_cloud import STARTER, answers, cloud, e2b_config, executed, quick_launcher, work_items
 from tests.serving.services import until
@@ -241,7 +241,7 @@ def test_orphans_that_cannot_be_listed_stop_no_run(double: E2BDouble, backend_wi
 _CLIENT = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
 from tests.remote.e2b_cloud import e2b_config
 from tests.remote.e2b_cloud import work_items
 config = e2b_config(e2b={"timeout_seconds": 60})

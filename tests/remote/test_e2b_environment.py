@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
-from bigcodeflow.execution.remote.e2b import E2BBackend
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.remote.e2b import E2BBackend
 from tests.doubles.e2b import E2BDouble
 from tests.remote.e2b_cloud import STARTER, answers, e2b_config, executed, quick_launcher
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.engine import execute_items
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import Ledger, verdict
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import verdict
 from tests.remote.e2b_cloud import cloud, e2b_config
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]

@@ -8,8 +8,8 @@ import pytest
 from e2b.template.types import BuildInfo
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.environments import load_definition
-from bigcodeflow.environments.images import (
+from bigcodeflow.judge.environments import load_definition
+from bigcodeflow.judge.environments.images import (
     DOCKERFILE,
     TemplateRecord,
     build_context,
@@ -78,7 +78,7 @@ def test_the_image_s_dockerfile_becomes_a_template(
     assert any(line.startswith("RUN PYTHON=python3.11") for line in said)
     assert capsys.readouterr().out == ""  # the SDK's parser prints what it does not know
     members = {name for content in template.files.values() for name in _names(content)}
-    assert {f"configs/environments/{environment}.lock", "src/bigcodeflow/execution/remote/host.py"} <= members
+    assert {f"configs/environments/{environment}.lock", "src/bigcodeflow/judge/remote/host.py"} <= members
     assert not any(".git/" in name or ".venv" in name for name in members)
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.core.errors import ConfigError, SandboxUnavailableError
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backend_registry import execution_environment
-from bigcodeflow.execution.remote.http import HttpBackend
+from bigcodeflow.judge.backend_registry import execution_environment
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.remote.http import HttpBackend
 from tests.execution.conftest import LIMITS, RIGHT, item
 from tests.serving.services import until
 from tests.serving.space_process import SpaceProcess

@@ -13,14 +13,14 @@ from tenacity import wait_none
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import backend as backend_module
-from bigcodeflow.execution.remote import protocol, transports
-from bigcodeflow.execution.remote.backend import FailoverBackend, RemoteBackend
-from bigcodeflow.execution.remote.transports import HostLostError, OpenTransport, Transport
-from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.base import NOT_STARTED, Outcome
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.remote import backend as backend_module
+from bigcodeflow.judge.remote import protocol, transports
+from bigcodeflow.judge.remote.backend import FailoverBackend, RemoteBackend
+from bigcodeflow.judge.remote.transports import HostLostError, OpenTransport, Transport
+from bigcodeflow.judge.verdicts import verdict
 from tests.execution.conftest import LIMITS, RIGHT, item
 from tests.remote.host_process import ProcessTransport
 

@@ -15,14 +15,14 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
-from bigcodeflow.environments import InstalledEnvironment, RemoteEnvironment
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
-from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import backend as backend_module
-from bigcodeflow.execution.remote import http, http_client
-from bigcodeflow.execution.remote.http import HttpBackend
-from bigcodeflow.serving.request_parsing import ServingSettings
+from bigcodeflow.judge.environments import InstalledEnvironment, RemoteEnvironment
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.host.base import Outcome
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.remote import backend as backend_module
+from bigcodeflow.judge.remote import http, http_client
+from bigcodeflow.judge.remote.http import HttpBackend
+from bigcodeflow.judge.service.request_parsing import ServingSettings
 from tests.attacks.conftest import LIMITS, work
 from tests.attacks.reading import Exhibit
 from tests.doubles.faulty_proxy import AFTER, BEFORE, FaultyProxy, faulty_proxy

@@ -12,9 +12,9 @@ from bigcodeflow import importing
 from bigcodeflow.config import DatasetConfig, ServiceConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError
 from bigcodeflow.datasets import load_tasks, resolve
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.remote import original_space
-from bigcodeflow.execution.remote.original_space import SpaceQuestion, results_of_space
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.remote import original_space
+from bigcodeflow.judge.remote.original_space import SpaceQuestion, results_of_space
 from tests.doubles.listeners import RecordingListener
 from tests.serving.services import answers, free_port, until
 from tests.serving.space_process import SpaceProcess

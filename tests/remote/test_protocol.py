@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.remote import protocol
-from bigcodeflow.execution.remote.host import Host
+from bigcodeflow.judge.host.base import Outcome
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.remote import protocol
+from bigcodeflow.judge.remote.host import Host
 
 # Lone surrogates are legal in what a model wrote.
 TEXTS = st.text(st.characters(codec=None))

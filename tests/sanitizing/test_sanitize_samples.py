@@ -11,7 +11,7 @@ from bigcodeflow.config import SanitizingConfig
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS
 from bigcodeflow.core.untrusted_text import MOST_PROGRAM_CHARACTERS
-from bigcodeflow.sanitizing import sanitize_samples
+from bigcodeflow.sanitizing.samples import sanitize_samples
 
 _RAW = "Sure:\nimport os\ndef task_func(x):\n    os.remove(x)\n    return np\n"
 

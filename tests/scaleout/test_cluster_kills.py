@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.config import ClusterConfig
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.engine import execute_items
+from bigcodeflow.judge.environments import InstalledEnvironment
 from tests.scaleout.hosts import DaskHosts, wait_for
 
 from .test_clusters import CONFIG, items, keys_of

@@ -12,12 +12,12 @@ from distributed.security import Security
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig, LimitsConfig, load_settings
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, ExecutionError
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.execution.cluster import Cluster
 from bigcodeflow.execution.engine import execute_items
-from bigcodeflow.execution.items import WorkItem, code_version, require_code
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.worker_plugin import environment_here
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.items import WorkItem, code_version, require_code
 from tests.scaleout.hosts import DaskHosts
 
 pytestmark = [

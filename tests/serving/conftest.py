@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.serving.request_parsing import ServingSettings
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.service.request_parsing import ServingSettings
 from tests.serving.services import KEY, Served, ServiceProcess, served
 
 Serve = Callable[..., AbstractContextManager[Served]]

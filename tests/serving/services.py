@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import httpx2
 
 from bigcodeflow.core.listening import listening
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.remote.executor_pool import ExecutionMode, ExecutorPool
-from bigcodeflow.serving.app import make_app
-from bigcodeflow.serving.request_parsing import ServingSettings
-from bigcodeflow.serving.server import ServiceServer
-from bigcodeflow.serving.service import Service
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.remote.executor_pool import ExecutionMode, ExecutorPool
+from bigcodeflow.judge.service.app import make_app
+from bigcodeflow.judge.service.request_parsing import ServingSettings
+from bigcodeflow.judge.service.server import ServiceServer
+from bigcodeflow.judge.service.service import Service
 
 KEY = "the-key-of-these-tests"
 TEST = """import unittest

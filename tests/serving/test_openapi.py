@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.cli.service import serve
-from bigcodeflow.execution.remote.protocol import Info, Result
-from bigcodeflow.serving import sandbox_fusion
+from bigcodeflow.judge.remote.protocol import Info, Result
+from bigcodeflow.judge.service import sandbox_fusion
 from tests.serving.conftest import Serve
 from tests.serving.services import KEY, RIGHT, TEST, Served, item
 

@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backend_registry import execution_environment, make_backend
 from bigcodeflow.execution.engine import execute_items
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.items import WorkItem
 from tests.attacks.conftest import LIMITS
 from tests.conftest import Command
 from tests.remote.test_http import passed, program

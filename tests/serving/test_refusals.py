@@ -10,8 +10,8 @@ import pytest
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.listening import listening
-from bigcodeflow.serving import app, service
-from bigcodeflow.serving.server import usable_key
+from bigcodeflow.judge.service import app, service
+from bigcodeflow.judge.service.server import usable_key
 from tests.serving.conftest import Serve
 from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, sleeper, until
 

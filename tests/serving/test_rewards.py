@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, ExecutionError
-from bigcodeflow.environments import InstalledEnvironment, find_environment
-from bigcodeflow.serving.rewards import RewardService, ServiceReward
+from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
+from bigcodeflow.judge.service.rewards import RewardService, ServiceReward
 from tests.conftest import ROOT
 from tests.serving.conftest import Serve
 from tests.serving.services import KEY, RIGHT, TEST, Served
@@ -159,7 +159,7 @@ def loop(trainers: InstalledEnvironment, folder: Path, *arguments: str) -> Any:
         str(distribution("bigcodeflow").locate_file(f"bigcodeflow-{distribution('bigcodeflow').version}.dist-info"))
     )
     shutil.copytree(installed, folder / "path" / installed.name, dirs_exist_ok=True)
-    lines = "from bigcodeflow.serving.verifiers_taskset import TestedTaskset\n__all__ = ['TestedTaskset']\n"
+    lines = "from bigcodeflow.judge.service.verifiers_taskset import TestedTaskset\n__all__ = ['TestedTaskset']\n"
     (folder / "path" / "my_tasks.py").write_text(lines)
     paths = os.pathsep.join(map(str, (folder / "path", ROOT / "src")))
     done = subprocess.run(

@@ -12,8 +12,8 @@ import httpx2
 import pytest
 import sandbox_fusion as fusion
 
-from bigcodeflow.execution.backends.base import NOT_STARTED, Outcome
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.judge.host.base import NOT_STARTED, Outcome
+from bigcodeflow.judge.items import WorkItem
 from tests.serving.conftest import Serve
 from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, sleeper, until
 

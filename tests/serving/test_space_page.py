@@ -11,7 +11,7 @@ import pytest
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.datasets import load_tasks, resolve
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from tests.serving.services import recorded_calls
 from tests.serving.space_process import SpaceProcess
 

@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any
 
-from bigcodeflow.serving.rewards import RewardService, ServiceReward
+from bigcodeflow.judge.service.rewards import RewardService, ServiceReward
 
 TEST = "import unittest\nclass TestCases(unittest.TestCase):\n"
 TEST += "    def test_a(self):\n        self.assertEqual(task_func(), 42)\n"

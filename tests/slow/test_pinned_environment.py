@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.environments import InstalledEnvironment, load_definition
 from bigcodeflow.execution.environment_check import failing_imports
+from bigcodeflow.judge.environments import InstalledEnvironment, load_definition
 from tests.conftest import Command
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(900)]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.store import artifact_key, open_store, write_atomically
+from bigcodeflow.core.files import write_atomically
+from bigcodeflow.store import artifact_key, open_store
 
 from .test_conformance import TABLE, flipped, publish
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.execution.verdicts import Ledger
+from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.generation.answer_ledger import AnswerLedger, ReplyRecord
 from bigcodeflow.generation.batch_log import FILE_NAME, open_batch_log
 from bigcodeflow.generation.model_api import Answer, TokenUsage

@@ -7,7 +7,7 @@ import pytest
 
 from bigcodeflow.core.schemas import VERDICTS, table_of
 from bigcodeflow.execution import verdict_index
-from bigcodeflow.execution.items import Cost
+from bigcodeflow.execution.costs import Cost
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.store import Store, open_store
 

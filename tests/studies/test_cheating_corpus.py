@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.cheating import WORDINGS, CheatingConfig, Wording

@@ -13,8 +13,8 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import EVOLUTION, table_of
 from bigcodeflow.core.settings import validated
-from bigcodeflow.environments import InstalledEnvironment, load_definition
-from bigcodeflow.environments.images import base_image_of
+from bigcodeflow.judge.environments import InstalledEnvironment, load_definition
+from bigcodeflow.judge.environments.images import base_image_of
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.evolution import EvolutionConfig

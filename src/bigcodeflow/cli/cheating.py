@@ -8,9 +8,9 @@ import typer
 from bigcodeflow.cli.console import notice, print_line
 from bigcodeflow.cli.options import Overrides, settings_options
 from bigcodeflow.cli.studies import study_command
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.settings import validated
 from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.store import write_atomically
 from bigcodeflow.studies.cheating import TASK_OPTIONS, ContradictedTasksConfig, Wording
 from bigcodeflow.studies.cheating.tasks import contradicted_tasks, table_bytes
 

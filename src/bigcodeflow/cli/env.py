@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from bigcodeflow import environments
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, print_line, print_table
 from bigcodeflow.cli.options import settings_options
@@ -19,11 +18,12 @@ from bigcodeflow.config import EnvironmentCheckConfig, LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SandboxUnavailableError
 from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Cell, Table
-from bigcodeflow.environments.build import build_environment
-from bigcodeflow.environments.definition import environment_folder, remove_environment
+from bigcodeflow.judge import environments
+from bigcodeflow.judge.environments.build import build_environment
+from bigcodeflow.judge.environments.definition import environment_folder, remove_environment
 
 if TYPE_CHECKING:
-    from bigcodeflow.execution.integrity.checks import Coverage
+    from bigcodeflow.judge.integrity.checks import Coverage
 
 app = typer.Typer(
     help="Environments: the foreign Pythons in which solutions run (sandbox) and open models answer (engine).",
@@ -82,13 +82,13 @@ def build(
     definition = environments.load_definition(name)
     shared: dict[str, Any] = {"on_line": lambda line: notice(f"  {line}"), "data_folder": nltk_data, "rebuild": rebuild}
     if backend == "docker":
-        from bigcodeflow.environments.images import build_image
+        from bigcodeflow.judge.environments.images import build_image
 
         files = _secret_files(secrets or ())
         image = build_image(definition, url=engine_url, secrets=files, network=network, base_image=base_image, **shared)
         notice(f"image {image.tag} is ready ({image.image_id[:19]})")
     elif backend == "e2b":
-        from bigcodeflow.environments.images import build_template
+        from bigcodeflow.judge.environments.images import build_template
 
         template = build_template(definition, cores=cores, memory_mib=memory_mib, base_image=base_image, **shared)
         notice(f"template {template.name} is ready ({template.template_id})")
@@ -243,7 +243,7 @@ def _machine() -> Iterator[Diagnosis]:
 
 
 def _environments() -> Iterator[Diagnosis]:
-    from bigcodeflow.execution.backends.local import LocalBackend
+    from bigcodeflow.judge.host.local import LocalBackend
 
     for name in environments.definition_names():
         subject = f"sandbox environment {name}"

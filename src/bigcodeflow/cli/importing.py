@@ -13,7 +13,7 @@ from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import ServiceConfig
 from bigcodeflow.core.errors import ConfigError, DatasetError, SamplesError
 from bigcodeflow.core.settings import SettingOption
-from bigcodeflow.execution.remote.original_space import SpaceQuestion, results_of_space
+from bigcodeflow.judge.remote.original_space import SpaceQuestion, results_of_space
 from bigcodeflow.pipeline.outputs import own_folder
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver

@@ -12,6 +12,7 @@ from bigcodeflow.cli.console import notice, notices, out, print_line
 from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import Split, Subset, View
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.leaderboard import history, outputs, publishing
@@ -20,7 +21,6 @@ from bigcodeflow.leaderboard.measured_entries import entry_of, measured_entries
 from bigcodeflow.leaderboard.publishing import LeaderboardConfig
 from bigcodeflow.leaderboard.verified_entries import verified_ranks, verified_table
 from bigcodeflow.results.runs import find_run
-from bigcodeflow.store import write_atomically
 
 app = typer.Typer(help="Recorded runs beside BigCodeBench's published figures.", no_args_is_help=True)
 

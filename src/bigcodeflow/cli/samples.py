@@ -15,6 +15,7 @@ from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ConfigError, DatasetError, GenerationError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.settings import SettingOption
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation.costs import estimate_requests
@@ -22,7 +23,8 @@ from bigcodeflow.generation.model_settings import expand_grid, missing_key, requ
 from bigcodeflow.pipeline import runs
 from bigcodeflow.pipeline.outputs import write_sample_files
 from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.store import open_store, write_atomically
+from bigcodeflow.sanitizing.samples import sanitize_samples
+from bigcodeflow.store import open_store
 
 _MISSING_SHOWN = 20
 
@@ -145,9 +147,7 @@ def sanitize(
     config = load_config(None, (), {**given, "sanitizing.mode": mode})
     tasks, answers = _samples(config)
     with progress_listener() as listener:
-        solutions = sanitizing.sanitize_samples(
-            answers, tasks, config.sanitizing, progress=listener.begin("sanitizing")
-        )
+        solutions = sanitize_samples(answers, tasks, config.sanitizing, progress=listener.begin("sanitizing"))
     prompts = {task["task_id"]: task["code_prompt"] for task in tasks.select(["task_id", "code_prompt"]).to_pylist()}
     variant, lines, given_lines = "calibrated" if calibrate else "raw", [], generation.sample_lines(config.samples)
     for answer, row in zip(answers.to_pylist(), solutions.to_pylist(), strict=True):
@@ -169,7 +169,7 @@ def syncheck(given: dict[str, Any]) -> None:
     """
     config = load_config(None, (), {**given, "sanitizing.mode": "none", "sanitizing.safety_policy": "off"})
     tasks, answers = _samples(config)
-    rows = sanitizing.sanitize_samples(answers, tasks, config.sanitizing).to_pylist()
+    rows = sanitize_samples(answers, tasks, config.sanitizing).to_pylist()
     broken = [row for row in rows if not row["syntax_ok"]]
     rows_shown = [(row["task_id"], row["sample_index"], row["syntax_error"]) for row in broken]
     print_table(Table.of(("task", "sample", "syntax error"), rows_shown))

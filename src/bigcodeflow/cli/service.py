@@ -172,9 +172,10 @@ def serve(
     `bigcodeflow evaluate --backend http` is one client; any other may be. See docs/service.md.
     """
     from bigcodeflow.core.settings import validated
-    from bigcodeflow.environments import find_environment
-    from bigcodeflow.serving.request_parsing import ServingSettings
-    from bigcodeflow.serving.server import serve, usable_key
+    from bigcodeflow.execution.stored_contradictions import StoredContradictions
+    from bigcodeflow.judge.environments import find_environment
+    from bigcodeflow.judge.service.request_parsing import ServingSettings
+    from bigcodeflow.judge.service.server import serve, usable_key
 
     key = usable_key(os.environ.get(api_key_variable, ""), host, api_key_variable)
     limits = validated(LimitsConfig, given, "command line")
@@ -194,7 +195,16 @@ def serve(
         notice(f"{slots} items at a time; {clients}; Ctrl-C stops")
 
     found = find_environment(environment)
-    serve(found, settings, host=host, port=port, cores=cores, slots_per_core=slots_per_core, ready=ready)
+    serve(
+        found,
+        settings,
+        host=host,
+        port=port,
+        cores=cores,
+        slots_per_core=slots_per_core,
+        ready=ready,
+        known=StoredContradictions(None, found.environment_sha),
+    )
     notice("stopped: nothing runs any more")
     sys.stdout.flush()
     sys.stderr.flush()

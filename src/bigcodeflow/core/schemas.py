@@ -125,7 +125,7 @@ VERDICTS = _schema(
     _SANITIZER,
     _column("verdict_key", _text, "sha256 of program, test, environment, limits and harness version"),
     _column("status", _text, "pass, fail, timeout, out_of_memory, syntax_error, crash, tampered, infra_error"),
-    _column("failure_kind", _text, "finer cause, see execution.failure_kinds; empty: a pass, or unknown if imported"),
+    _column("failure_kind", _text, "finer cause, see judge.failure_kinds; empty: a pass, or unknown if imported"),
     _column("tests", pa.list_(TEST_RESULT), "one entry an expected test, in expected order; none if imported without"),
     _column("module_trace", _text, "traceback of the module itself; empty when it loaded"),
     _column("tests_expected", _count, "tests read statically from the task"),

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import BigCodeFlowError, DatasetError, error_message
+from bigcodeflow.core.files import file_sha256
 from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError, lines_of
-from bigcodeflow.store import file_sha256
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz")
 _PROBLEMS_SHOWN = 20

@@ -15,7 +15,7 @@ from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.core.untrusted_text import REFUSALS, parser, storable
 from bigcodeflow.datasets.sources import SourceRow, raise_problems
-from bigcodeflow.datasets.test_ids import bound_names, expected_test_ids, parse_once
+from bigcodeflow.judge.expected_tests import bound_names, expected_test_ids, parse_once
 
 TEXT_COLUMNS = tuple(name for name in HUB_COLUMNS if name != "libs")
 UNKNOWN_LIBRARY_DOMAIN = "General"

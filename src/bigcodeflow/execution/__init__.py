@@ -1,4 +1,4 @@
-"""Isolated execution: the items, their order, their sandboxes, and the meaning of their outcomes."""
+"""The judge on Dask: which items are executed, in what order and by whom, and verdicts that are known already."""
 
 #: Bump when the verdicts table of unchanged inputs changes.
 VERSION = 3

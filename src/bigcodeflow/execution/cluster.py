@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from bigcodeflow.config import ClusterConfig, ExecutionConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.core.machine import usable_cores
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.judge.items import WorkItem
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster

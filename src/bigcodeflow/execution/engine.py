@@ -13,12 +13,14 @@ from typing import Self
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
 from bigcodeflow.core.progress import MOST_NAMED, NO_STATUS, OpenItem, Pace, Status
-from bigcodeflow.environments import Environment
-from bigcodeflow.execution import verdicts
 from bigcodeflow.execution.cluster import ClusterLostError, SchedulerSilentError
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import ONCE, Ledger, RerunPolicy, Verdict
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.reruns import ONCE, RerunPolicy, worth_another_round
 from bigcodeflow.execution.workers import Workers
+from bigcodeflow.judge import verdicts
+from bigcodeflow.judge.environments import Environment
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -147,7 +149,7 @@ class Engine:
             try:
                 for verdict in self._round(source, todo, policy, workers):
                     item = todo.pop(verdict["verdict_key"])
-                    if rounds_left and verdicts.worth_another_round(verdict):
+                    if rounds_left and worth_another_round(verdict):
                         again.append(item)
                     else:
                         yield self._counted(verdict)

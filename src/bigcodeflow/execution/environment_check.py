@@ -6,7 +6,6 @@ file, so that an interrupted check continues where it stopped, and a finished ch
 
 import json
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
@@ -17,18 +16,20 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.config import ExecutionConfig, LimitsConfig
 from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.core.files import locked
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import QUARANTINE, table_of
-from bigcodeflow.environments import Environment, InstalledEnvironment
-from bigcodeflow.execution.backends.local import LocalBackend
+from bigcodeflow.execution.costs import sha256_of_test
 from bigcodeflow.execution.engine import Progress, execute_items
 from bigcodeflow.execution.evaluation import plan_ground_truths
-from bigcodeflow.execution.items import WorkItem, numbered, sha256_of_test, untested_item
 from bigcodeflow.execution.quarantine import QUARANTINE_FOLDER, Row, quarantine_name, read_quarantine
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.execution.workers import Workers
-from bigcodeflow.sandbox.protocol import HARNESS_VERSION
-from bigcodeflow.store import LogFiles, Store, locked
+from bigcodeflow.judge.environments import Environment, InstalledEnvironment
+from bigcodeflow.judge.guest.protocol import HARNESS_VERSION
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.items import WorkItem, numbered, untested_item
+from bigcodeflow.store import LogFiles, Store
 
 #: Need of a task, and its pattern in the traceback of a failed ground truth. The first match counts.
 _REASONS = (
@@ -84,13 +85,6 @@ def failing_imports(environment: InstalledEnvironment, modules: Sequence[str]) -
         message = " ".join(outcome.stderr.split())[-300:] or outcome.killed_for or outcome.exit
         raise ExecutionError(f"the libraries of {environment.name} could not all be imported ({message}): rebuild it")
     return cast("dict[str, str]", json.loads(lines[-1]))
-
-
-def absent_modules(environment: InstalledEnvironment, modules: Iterable[str]) -> frozenset[str]:
-    """Return the top-level modules that are neither in the standard library nor in the environment's files."""
-    folders = environment.root.glob("venv/lib/python3.*/site-packages")
-    present = {entry.name.partition(".")[0] for folder in folders for entry in folder.iterdir()}
-    return frozenset(modules) - present - sys.stdlib_module_names
 
 
 def _explained(row: dict[str, Any]) -> UnjudgeableTask:

@@ -18,39 +18,25 @@ from bigcodeflow.core.calibration import calibrate, executed_program, stub_progr
 from bigcodeflow.core.progress import Status
 from bigcodeflow.core.schemas import VERDICTS, table_of
 from bigcodeflow.core.tracebacks import failed_import
-from bigcodeflow.environments import Environment
+from bigcodeflow.execution.costs import Cost, Expectations, expectations, fact_of
 from bigcodeflow.execution.engine import Engine, Progress
-from bigcodeflow.execution.failure_kinds import setup_names
-from bigcodeflow.execution.integrity import checks
-from bigcodeflow.execution.integrity.contradictions import (
+from bigcodeflow.execution.ledger import find_in_ledgers
+from bigcodeflow.execution.reruns import ONCE, RerunPolicy, disputed_keys
+from bigcodeflow.execution.stored_contradictions import StoredContradictions
+from bigcodeflow.execution.workers import Workers
+from bigcodeflow.judge.environments import Environment
+from bigcodeflow.judge.failure_kinds import setup_names
+from bigcodeflow.judge.integrity import checks
+from bigcodeflow.judge.integrity.contradictions import (
     FORMS,
     Contradictions,
     Execute,
     Reference,
     validated_variants,
 )
-from bigcodeflow.execution.items import (
-    ANY_IMPORT,
-    Cost,
-    Expectations,
-    Origin,
-    WorkItem,
-    expectations,
-    fact_of,
-    scaled_limit,
-    work_item,
-)
-from bigcodeflow.execution.verdicts import (
-    ONCE,
-    RerunPolicy,
-    Verdict,
-    blocked_verdict,
-    disputed_keys,
-    find_in_ledgers,
-    renewed,
-)
-from bigcodeflow.execution.workers import Workers
-from bigcodeflow.execution.zygote_plan import imported_modules
+from bigcodeflow.judge.items import ANY_IMPORT, Origin, WorkItem, scaled_limit, work_item
+from bigcodeflow.judge.verdicts import Verdict, blocked_verdict, renewed
+from bigcodeflow.judge.zygote_plan import imported_modules
 from bigcodeflow.store import LogFiles, Store
 
 StatusProgress = Callable[[int, int, str, Status], None]
@@ -218,7 +204,7 @@ def judge(
 
     with Engine(config, environment, ledger_folder, workers=workers, progress=report) as engine:
         found = _Verdicts(engine, known, other_ledgers, policy, checking)
-        rows = checking.known if checking else Contradictions(None, environment.environment_sha)
+        rows = checking.known if checking else StoredContradictions(None, environment.environment_sha)
         check = partial(checks.check_passes, known=rows, execute=engine.verdicts, earlier=found.earlier)
         with checks.CheckQueue(check, stop=engine.stop) as queue:
             open_items = found.open_items(chunks, queue)
@@ -365,7 +351,7 @@ def _contradicting(
         store.synchronized(ledger_folder, LogFiles.VERDICTS),
         Engine(config, environment, ledger_folder, progress=progress) as engine,
     ):
-        yield Contradictions(store, environment.environment_sha, task_ids), engine.verdicts
+        yield StoredContradictions(store, environment.environment_sha, task_ids), engine.verdicts
     store.discard(ledger_folder)
 
 

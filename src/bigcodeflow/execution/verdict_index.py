@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from bigcodeflow.core.parquet import read_table
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.core.schemas import VERDICTS
-from bigcodeflow.execution.items import MEASURED, Cost
+from bigcodeflow.execution.costs import MEASURED, Cost
 from bigcodeflow.store import Store
 
 T = TypeVar("T")

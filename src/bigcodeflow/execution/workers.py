@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.environments import Environment, InstalledEnvironment
-from bigcodeflow.execution import verdicts
-from bigcodeflow.execution.backend_registry import make_backend
-from bigcodeflow.execution.backends.base import Backend
 from bigcodeflow.execution.cluster import Cluster, ClusterLostError, fan_out, wait_for_worker
-from bigcodeflow.execution.items import WorkItem, in_order
-from bigcodeflow.execution.verdicts import Ledger, RerunPolicy, Verdict
+from bigcodeflow.execution.costs import in_order
+from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.reruns import RerunPolicy
+from bigcodeflow.judge.backend_registry import make_backend
+from bigcodeflow.judge.environments import Environment, InstalledEnvironment
+from bigcodeflow.judge.host.base import Backend
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.judging import executed
+from bigcodeflow.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
     from distributed import Client
 
-#: Executions after which a kill of unknown origin counts as caused by the program.
-_ATTEMPTS = 5
 #: Seconds between two queries of what workers execute, and seconds to wait for the last answer at the end.
 _SECONDS_BETWEEN_LOOKS = 2.0
 _LAST_LOOK_SECONDS = 2.0
@@ -71,18 +72,11 @@ class Executor:
 
     def judge(self, backend: Backend, item: WorkItem, policy: RerunPolicy) -> Verdict:
         """Return the verdict of one item, after as many executions as the policy asks for."""
-        executions = [self.execute(backend, item)]
+        sha = self.environment.environment_sha
+        executions = [executed(backend, item, sha)]
         while policy.wants_another(executions):
-            executions.append(self.execute(backend, item))
+            executions.append(executed(backend, item, sha))
         return policy.settled(executions)
-
-    def execute(self, backend: Backend, item: WorkItem) -> Verdict:
-        """Return the verdict of one execution; repeat an execution that was disturbed from outside."""
-        outcome, attempts = backend.execute(item), 1
-        while verdicts.worth_repeating(outcome) and attempts < _ATTEMPTS:
-            outcome, attempts = backend.execute(item), attempts + 1
-        name, sha = outcome.backend or backend.name, outcome.environment_sha or self.environment.environment_sha
-        return verdicts.verdict(item, outcome, backend=name, environment_sha=sha, attempts=attempts)
 
 
 def _leave_slot() -> None:

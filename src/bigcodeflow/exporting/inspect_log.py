@@ -17,11 +17,11 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import bigcodeflow
 from bigcodeflow.core.display_text import markdown_block, markdown_text
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.exporting.exported_run import ExportedRun, messages_of
 from bigcodeflow.results.exports import failure_details
 from bigcodeflow.results.formatting import plain
 from bigcodeflow.results.inspection.samples import SampleDetail
-from bigcodeflow.store import write_atomically
 
 _VERSION = 2
 _SCORER = "verdict"

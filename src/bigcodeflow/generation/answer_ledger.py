@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.core.files import AppendLog, locked, log_records
 from bigcodeflow.generation.model_api import Answer, Reply, Request, TokenUsage
-from bigcodeflow.store.files import AppendLog, locked, log_records
 
 _PATTERN = "replies-*.jsonl"
 #: Time that a reply waits for other replies, to be synced together with them.

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.core.files import AppendLog, locked
 from bigcodeflow.generation.answer_ledger import AnswerKey
 from bigcodeflow.generation.model_api import Request, RequestError
 from bigcodeflow.generation.retries import narrowed
-from bigcodeflow.store.files import AppendLog, locked
+from bigcodeflow.core.files import AppendLog, locked
 
 FILE_NAME = "batches.jsonl"
 

@@ -22,10 +22,10 @@ from typing import IO, Any
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.core.paths import user_path
-from bigcodeflow.environments import InstalledEnvironment, find_environment
 from bigcodeflow.generation import engines
 from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, Sampling, TokenUsage, finish_reason
 from bigcodeflow.generation.providers import untaken
+from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 
 logger = logging.getLogger(__name__)
 

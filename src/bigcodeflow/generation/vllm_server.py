@@ -19,8 +19,8 @@ from typing import Any
 
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.environments import InstalledEnvironment
 from bigcodeflow.generation import engines, offline
+from bigcodeflow.judge.environments import InstalledEnvironment
 
 _POLL_SECONDS = 0.5
 #: Time for a server to end after SIGTERM before it is killed.

@@ -5,12 +5,12 @@ from typing import Any
 
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.core.tracebacks import raised
-from bigcodeflow.execution.backends.base import Outcome
-from bigcodeflow.execution.failure_kinds import setup_names
-from bigcodeflow.execution.integrity.checks import UNCHECKED
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import verdict
 from bigcodeflow.importing.reading import Entry
+from bigcodeflow.judge.failure_kinds import setup_names
+from bigcodeflow.judge.host.base import Outcome
+from bigcodeflow.judge.integrity.checks import UNCHECKED
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import verdict
 from bigcodeflow.store import artifact_key
 
 #: Values of an imported verdict's columns 'backend' and 'exit': this project executed nothing.

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pydantic import AwareDatetime, ValidationError
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
+from bigcodeflow.core.files import locked
 from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.leaderboard.entries import (
@@ -27,7 +28,7 @@ from bigcodeflow.leaderboard.entries import (
 )
 from bigcodeflow.results.comparison.changes import Change, adjusted, cause_of, change_of
 from bigcodeflow.results.statistics import Interval
-from bigcodeflow.store import Store, locked, open_store
+from bigcodeflow.store import Store, open_store
 
 _FOLDER = "leaderboard"
 #: Drop in points that counts as a regression where the tasks cannot be compared one by one. The original evaluator

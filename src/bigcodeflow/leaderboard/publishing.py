@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import Field
 
 from bigcodeflow.core.errors import ArtifactError, BigCodeFlowError, PublishingError, error_message
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.leaderboard import history
 from bigcodeflow.leaderboard.entries import published_entries
 from bigcodeflow.leaderboard.measured_entries import Allowance, measured_entries
 from bigcodeflow.leaderboard.outputs import files, to_markdown
-from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

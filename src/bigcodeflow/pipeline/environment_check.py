@@ -5,15 +5,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow import environments
 from bigcodeflow.config import EnvironmentCheckConfig, RunConfig, SamplesConfig, load_settings
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.execution import environment_check as checks
 from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTask, wording
-from bigcodeflow.execution.integrity.checks import Coverage
 from bigcodeflow.execution.quarantine import quarantine_path, quarantined
 from bigcodeflow.generation.controls import cheat_name
+from bigcodeflow.judge import environments
+from bigcodeflow.judge.integrity.checks import Coverage
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.store import ArtifactRef, open_store

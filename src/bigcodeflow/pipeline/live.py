@@ -18,11 +18,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bigcodeflow.config import RunConfig
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
 from bigcodeflow.pipeline.live_files import LIVE_FOLDER, ExecutingSample, LiveState, remove_left_over
 from bigcodeflow.pipeline.outputs import model_name, run_title
 from bigcodeflow.pipeline.stages import STAGES, Listener
-from bigcodeflow.store import ArtifactRef, Store, write_atomically
+from bigcodeflow.store import ArtifactRef, Store
 
 _SECONDS_BETWEEN_WRITES = 2.0
 _ORDER = tuple(spec.title for spec in STAGES.values())

@@ -15,10 +15,11 @@ from bigcodeflow import datasets, generation
 from bigcodeflow.config import DatasetConfig, GenerationConfig, OfflineConfig, RunConfig, SamplesConfig, SamplingConfig
 from bigcodeflow.config.reads import NEUTRAL
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.settings import as_name, flattened
 from bigcodeflow.results.formatting import title_of
-from bigcodeflow.store import ArtifactRef, open_store, write_atomically
+from bigcodeflow.store import ArtifactRef, open_store
 
 #: File that names the run whose results a folder holds: a copy of the run's record, with the record's name.
 RUN_FILE = "run.json"

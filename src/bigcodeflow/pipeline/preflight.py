@@ -68,7 +68,7 @@ def _check_tasks(run: RunConfig) -> None:
 
 
 def _check_environment(run: RunConfig) -> None:
-    from bigcodeflow.execution.backend_registry import execution_environment
+    from bigcodeflow.judge.backend_registry import execution_environment
 
     execution_environment(run.execution)
 

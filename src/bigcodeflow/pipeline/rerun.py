@@ -12,9 +12,9 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
 from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.execution import evaluation
-from bigcodeflow.execution.backend_registry import execution_environment
-from bigcodeflow.execution.verdicts import ONCE
+from bigcodeflow.execution.reruns import ONCE
 from bigcodeflow.execution.workers import Executor, checked
+from bigcodeflow.judge.backend_registry import execution_environment
 from bigcodeflow.results.runs import RecordedRun
 
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from bigcodeflow import datasets, generation
 from bigcodeflow.config import DatasetConfig, ExecutionConfig, RunConfig
-from bigcodeflow.environments import Environment
-from bigcodeflow.sandbox.protocol import HARNESS_VERSION
+from bigcodeflow.judge.environments import Environment
+from bigcodeflow.judge.guest.protocol import HARNESS_VERSION
 from bigcodeflow.store import Store, open_store
 
 
@@ -59,7 +59,7 @@ class Resolver:
     def __call__(self, config: RunConfig) -> ResolvedRun:
         """Resolve all contents that a whole run reads: those of early stages, environment and quarantine list."""
         run = self.up_to_sanitizing(config)
-        from bigcodeflow.execution.backend_registry import execution_environment, remembered_environment
+        from bigcodeflow.judge.backend_registry import execution_environment, remembered_environment
 
         look_up = remembered_environment if self._dry_run else execution_environment
         environment = self._once("environment", config.execution, look_up)

@@ -15,7 +15,6 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
-from bigcodeflow import sanitizing
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, view
 from bigcodeflow.core.errors import error_message
@@ -33,6 +32,7 @@ from bigcodeflow.pipeline.stages import (
     round_input,
     stage_of,
 )
+from bigcodeflow.sanitizing.samples import sanitize_samples
 from bigcodeflow.store import ArtifactRef
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _arriving(run: ResolvedRun, dataset: ArtifactRef, answered: threading.Event)
             continue
         began = time.monotonic()
         new = answers.new()
-        solutions = sanitizing.sanitize_samples(new, tasks, config.sanitizing) if new.num_rows else None
+        solutions = sanitize_samples(new, tasks, config.sanitizing) if new.num_rows else None
         pause_seconds = max(_SECONDS_BETWEEN_LOOKS, (time.monotonic() - began) / _SHARE_OF_CORE)
         look_at = time.monotonic() + pause_seconds
         yield solutions

@@ -22,11 +22,12 @@ from bigcodeflow.generation.feedback import VERSION as REPAIR_VERSION
 from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import ResolvedRun
+from bigcodeflow.sanitizing.samples import sanitize_samples
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key
 
 if TYPE_CHECKING:
     from bigcodeflow.execution.evaluation import Checking, Planned
-    from bigcodeflow.execution.verdicts import RerunPolicy
+    from bigcodeflow.execution.reruns import RerunPolicy
     from bigcodeflow.execution.workers import Workers
     from bigcodeflow.generation.engine import SharedLimit
 
@@ -125,7 +126,7 @@ def _generate(work: Work) -> Computed:
     """Produce the samples: recorded answers, controls, or a model's answers."""
     if "samples" in work.content:  # handed by READS to a run that reads them, and to no other
         return recorded_samples(work.config, work.content["dataset"], work.table("dataset")), {}
-    from bigcodeflow.execution.items import longest_first
+    from bigcodeflow.execution.costs import longest_first
     from bigcodeflow.generation.model_samples import model_samples  # imports the providers' HTTP client
 
     return _ask(work, partial(model_samples, asked_by=longest_first))
@@ -173,7 +174,7 @@ def _sanitize(work: Work) -> Computed:
             f"{work.config.samples.source}: holds raw answers without a 'solution' or 'completion': "
             "run `bigcodeflow sanitize` on it first, or set sanitizing.mode to parity or robust"
         )
-    table = sanitizing.sanitize_samples(answers, work.table("dataset"), settings, progress=work.progress)
+    table = sanitize_samples(answers, work.table("dataset"), settings, progress=work.progress)
     return table, _open_before(work, "generation")
 
 
@@ -186,8 +187,8 @@ def _open_before(work: Work, stage: str) -> dict[str, int]:
 def _execute_ground_truths(work: Work) -> Computed:
     """Execute the canonical solutions: their verdicts check the environment and give the expected durations."""
     from bigcodeflow.execution import evaluation
+    from bigcodeflow.execution.reruns import RerunPolicy
     from bigcodeflow.execution.verdict_index import VerdictIndex
-    from bigcodeflow.execution.verdicts import RerunPolicy
 
     config, environment, costs = work.config.execution, work.content["environment"], VerdictIndex(work.store).costs()
     planned = evaluation.plan_ground_truths(work.table("dataset"), config=config, environment=environment, costs=costs)
@@ -196,8 +197,8 @@ def _execute_ground_truths(work: Work) -> Computed:
 
 def _execute_samples(work: Work) -> Computed:
     from bigcodeflow.execution import evaluation
-    from bigcodeflow.execution.integrity.contradictions import Contradictions
-    from bigcodeflow.execution.verdicts import RerunPolicy
+    from bigcodeflow.execution.reruns import RerunPolicy
+    from bigcodeflow.execution.stored_contradictions import StoredContradictions
 
     config, environment = work.config.execution, work.content["environment"]
     tasks, truths = work.table("dataset"), work.table("ground_truth", list(evaluation.GROUND_TRUTH_COLUMNS))
@@ -214,7 +215,7 @@ def _execute_samples(work: Work) -> Computed:
     checking = None
     if config.integrity != "off":
         references = evaluation.plan_references(tasks, truths, config=config, environment=environment)
-        known = Contradictions(work.store, environment.environment_sha, references.keys())
+        known = StoredContradictions(work.store, environment.environment_sha, references.keys())
         checking = evaluation.Checking(references, known)
     table, counts = _judge(work, chunks(), RerunPolicy(reruns=config.reruns), checking)
     before = _open_before(work, "sanitizing").get("infra_errors", 0)
@@ -225,7 +226,7 @@ def _aggregate(work: Work) -> Computed:
     config, inputs, suspects = work.config, work.inputs, work.content["quarantine"]
     quarantined: list[str] = []
     if suspects:
-        from bigcodeflow.execution.items import sha256_of_test
+        from bigcodeflow.execution.costs import sha256_of_test
 
         tasks = work.table("dataset", ["task_id", "test"]).to_pylist()
         quarantined = [task["task_id"] for task in tasks if (task["task_id"], sha256_of_test(task)) in suspects]

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pydantic import BaseModel, ConfigDict
 
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.pipeline.outputs import own_folder, recorded_in
 from bigcodeflow.pipeline.resolution import Resolver
@@ -18,7 +19,7 @@ from bigcodeflow.pipeline.stages import STAGES, RunArtifacts
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig
 from bigcodeflow.results.formatting import interval, overall, percent, title_of
 from bigcodeflow.results.runs import RecordedRun, recorded_runs
-from bigcodeflow.store import open_store, write_atomically
+from bigcodeflow.store import open_store
 
 Outcome = Literal["ran", "reused", "failed"]
 #: Cause for another key of an artifact if the keys of its inputs (named first) are unchanged.

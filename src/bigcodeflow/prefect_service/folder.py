@@ -15,12 +15,12 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bigcodeflow.core.errors import ServiceError
+from bigcodeflow.core.files import locked
 from bigcodeflow.core.paths import located, user_path
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.prefect_service import processes
 from bigcodeflow.prefect_service.processes import ProcessIdentity
 from bigcodeflow.prefect_service.server import PrefectServer
-from bigcodeflow.store.files import locked
 
 #: Callback that receives one line about each step or wait.
 Notify = Callable[[str], None]

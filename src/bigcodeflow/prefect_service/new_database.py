@@ -9,8 +9,8 @@ from contextlib import closing, suppress
 from importlib import metadata
 from pathlib import Path
 
+from bigcodeflow.core.files import bytes_of, write_atomically
 from bigcodeflow.core.paths import cache_folder
-from bigcodeflow.store.files import bytes_of, write_atomically
 
 
 def _kept() -> Path:

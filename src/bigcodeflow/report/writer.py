@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import bigcodeflow
 from bigcodeflow.core.display_text import visible
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.report import comparisons, overview
 from bigcodeflow.report.overview import Section
@@ -20,7 +21,6 @@ from bigcodeflow.report.runs import ReportedRun, opened
 from bigcodeflow.report.samples import TEXT_LIMITS, PackedSamples, TextLimit, pack_samples
 from bigcodeflow.results.comparison.comparison import Comparison
 from bigcodeflow.results.models import rows_of
-from bigcodeflow.store import write_atomically
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

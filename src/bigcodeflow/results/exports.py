@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.results import models
 from bigcodeflow.results.aggregation import ground_truth_failures
 from bigcodeflow.results.formatting import json_text
 from bigcodeflow.results.run_tables import RunTables, open_tables
-from bigcodeflow.store import write_atomically
 
 #: Statuses written as they are; every other status is written as "fail".
 _EXPORTED_STATUSES = {"pass", "timeout", "infra_error"}

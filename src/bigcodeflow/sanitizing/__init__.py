@@ -1,29 +1,18 @@
-"""The sanitizing stage: extract the program of a model's answer, with syntax errors, safety findings and marks."""
+"""Extraction of the program of a model's answer, with syntax errors, safety findings and marks."""
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
-import pyarrow as pa
-
-from bigcodeflow.config import SanitizingConfig
 from bigcodeflow.core import untrusted_text
-from bigcodeflow.core.errors import SamplesError
-from bigcodeflow.core.schemas import SOLUTIONS, table_of
-from bigcodeflow.sanitizing.findings import Safety, assess, find_risks, unreadable
+from bigcodeflow.sanitizing.findings import find_risks
 from bigcodeflow.sanitizing.grammar import syntax_error
 from bigcodeflow.sanitizing.parity import parity_solution
 from bigcodeflow.sanitizing.robust import robust_solution
-from bigcodeflow.sanitizing.statements import missing_program, omitted_setup, placeholder, shortened
+from bigcodeflow.sanitizing.statements import missing_program
 
-__all__ = ["VERSION", "find_risks", "missing_program", "sanitize", "sanitize_samples", "syntax_error"]
+__all__ = ["VERSION", "find_risks", "missing_program", "sanitize", "syntax_error"]
 
 #: Increase it to invalidate artifacts: whenever a solution, a finding or a mark can change.
 VERSION: int = 6
-#: Marks of a sample without an answer of a model: it is not executed.
-_UNANSWERED = {"blocked": True, "findings": [{"line": 1, "rule": "unanswered", "detail": "no model answered"}]}
-Progress = Callable[[int, int], None]
-# Longer answers are read in a separate process, which takes half a second to start; few models write such.
-_MAX_READ_HERE_CHARACTERS = 100_000
 
 
 @untrusted_text.with_fallback(lambda text, **_: untrusted_text.storable(text))
@@ -38,79 +27,3 @@ def sanitize(text: str, *, entry_point: str, mode: Literal["none", "parity", "ro
     if mode == "robust":
         return robust_solution(text, entry_point)
     return text
-
-
-def sanitize_samples(
-    samples: pa.Table, tasks: pa.Table, config: SanitizingConfig, *, progress: Progress | None = None
-) -> pa.Table:
-    """Sanitize all samples, in their order; mode 'none' takes `given_solution` if there is one.
-
-    Takes tables of the SAMPLES and the TASKS schema; raises SamplesError for a sample whose task is missing.
-    `progress` is called after each sample with the number of samples done and in all.
-    """
-    known = {task["task_id"]: task for task in tasks.select(["task_id", "entry_point", "code_prompt"]).to_pylist()}
-    columns = ["task_id", "sample_index", "raw_text", "given_solution", "finish_reason"]
-    rows = []
-    for number, sample in enumerate(samples.select(columns).to_pylist(), start=1):
-        task = known.get(sample["task_id"])
-        if task is None:
-            raise SamplesError(
-                f"sample {number} answers {sample['task_id']!r}, which is not among the {len(known)} selected tasks: "
-                "select the task, or leave the sample out"
-            )
-        text, reason = sample["raw_text"] or "", sample["finish_reason"]
-        if config.mode == "none" and sample["given_solution"] is not None:
-            text = sample["given_solution"]
-        rows.append(
-            {
-                "task_id": sample["task_id"],
-                "sample_index": sample["sample_index"],
-                "sanitizer": config.mode,
-                **_read(text, config, entry_point=task["entry_point"], code_prompt=task["code_prompt"]),
-                **(_UNANSWERED if reason == "unanswerable" else {}),
-                "truncated": reason == "length",
-            }
-        )
-        if progress:
-            progress(number, samples.num_rows)
-    return table_of(rows, schema=SOLUTIONS)
-
-
-@untrusted_text.with_fallback(lambda text, config, **_: _unread(text, config, "cannot be read"))
-def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
-    """Return an answer's columns; an answer that cannot be read within limits is stored unchanged, with the reason."""
-    try:
-        untrusted_text.require_size(text, untrusted_text.MOST_PROGRAM_CHARACTERS, "a program")
-        if len(text) > _MAX_READ_HERE_CHARACTERS:
-            return untrusted_text.call_in_child(
-                _columns, text, config, entry_point=entry_point, code_prompt=code_prompt
-            )
-    except untrusted_text.TooLargeError as error:
-        return _unread(text, config, str(error))
-    return _columns(text, config, entry_point=entry_point, code_prompt=code_prompt)
-
-
-def _columns(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
-    solution = sanitize(text, entry_point=entry_point, mode=config.mode)
-    safety = assess(solution, config.safety_policy, setup=f"{code_prompt}\n    pass\n")
-    omits = omitted_setup(solution, code_prompt, entry_point)
-    marks = {"omitted_setup": omits, "placeholder": placeholder(solution, entry_point)}
-    marks["shortened"] = shortened(text, solution, entry_point)
-    return _row(solution, syntax_error(solution), safety) | marks
-
-
-def _unread(text: str, config: SanitizingConfig, reason: str) -> dict[str, Any]:
-    return _row(untrusted_text.storable(text), reason, unreadable(reason, config.safety_policy))
-
-
-def _row(solution: str, error: str, safety: Safety) -> dict[str, Any]:
-    return {
-        "solution": solution,
-        "syntax_ok": not error,
-        "syntax_error": error,
-        "findings": [finding._asdict() for finding in safety.findings],
-        "blocked": safety.blocked,
-        "omitted_setup": False,
-        "placeholder": False,
-        "shortened": False,
-    }

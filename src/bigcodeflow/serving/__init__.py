@@ -1,1 +1,1 @@
-"""Execution as a service: over HTTP (`bigcodeflow serve`), and as a Gradio space with the same HTTP API."""
+"""A Gradio space that judges: a page for whole runs, and the service's HTTP API."""

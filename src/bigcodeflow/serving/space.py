@@ -24,11 +24,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.core.listening import is_loopback, is_own_name, is_same_site, shown_host
-from bigcodeflow.environments import find_environment
-from bigcodeflow.serving.app import make_app
-from bigcodeflow.serving.request_parsing import ServingSettings
-from bigcodeflow.serving.server import serve
-from bigcodeflow.serving.service import Service
+from bigcodeflow.execution.stored_contradictions import StoredContradictions
+from bigcodeflow.judge.environments import find_environment
+from bigcodeflow.judge.service.app import make_app
+from bigcodeflow.judge.service.request_parsing import ServingSettings
+from bigcodeflow.judge.service.server import serve
+from bigcodeflow.judge.service.service import Service
 
 logger = logging.getLogger(__name__)
 
@@ -187,14 +188,16 @@ def main() -> int:
     settings = SpaceSettings(**vars(parser.parse_args()))
     try:
         require_key_or_loopback(settings)
+        environment = find_environment(settings.environment)
         serve(
-            find_environment(settings.environment),
+            environment,
             settings.serving,
             host=settings.host,
             port=settings.port,
             cores=settings.cores,
             slots_per_core=settings.slots_per_core,
             ready=lambda *_: logger.warning("the space listens on %s", settings.url),
+            known=StoredContradictions(None, environment.environment_sha),
             application=partial(make_space, settings),
             lifespan="on",
             proxy_headers=True,

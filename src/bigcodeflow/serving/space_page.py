@@ -25,7 +25,7 @@ from bigcodeflow import results
 from bigcodeflow.config import load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.core.progress import Progress, StageProgress
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.recording import FinishedRun, perform_and_record
 from bigcodeflow.store import ArtifactRef
 

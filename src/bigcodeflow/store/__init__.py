@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from bigcodeflow.core.paths import located
-from bigcodeflow.store.files import file_sha256, locked, write_atomically
 from bigcodeflow.store.log_sync import LogFiles
 from bigcodeflow.store.remote_store import RemoteStore
 from bigcodeflow.store.store import ArtifactRef, Store, StoredFolder, artifact_key
@@ -15,10 +14,7 @@ __all__ = [
     "Store",
     "StoredFolder",
     "artifact_key",
-    "file_sha256",
-    "locked",
     "open_store",
-    "write_atomically",
 ]
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Self
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.files import locked, write_atomically
 from bigcodeflow.store.bucket import Bucket
-from bigcodeflow.store.files import locked, write_atomically
 
 logger = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from typing import Any
 import pyarrow as pa
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.files import bytes_of, file_sha256, replaced_folder
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.store.bucket import Bucket, BucketObject, open_bucket
-from bigcodeflow.store.files import bytes_of, file_sha256, replaced_folder
 from bigcodeflow.store.log_sync import LogFiles, LogSync
 from bigcodeflow.store.store import MANIFEST, PART, UNFINISHED, ArtifactRef, Store, StoredFolder, columns_of, described
 

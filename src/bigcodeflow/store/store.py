@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.store.files import bytes_of, file_sha256, locked, replaced_folder, write_atomically
+from bigcodeflow.core.files import bytes_of, file_sha256, locked, replaced_folder, write_atomically
 from bigcodeflow.store.log_sync import LogFiles
 
 PART = "part-0.parquet"

@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.zygote_plan import FILE as IMPORT_SURVEY
-from bigcodeflow.sandbox import protocol
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.guest import protocol
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.zygote_plan import FILE as IMPORT_SURVEY
 
 LIMITS = LimitsConfig(time_seconds=4, memory_mib=300, processes=32, disk_mib=16, output_kib=4)
 SECRET = "sk-canary-7d1f0c"

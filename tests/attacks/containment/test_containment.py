@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.judge.host.base import Backend
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import verdict
 from tests.attacks.conftest import selected, shared_out
 
 from .attacks import ATTACKS, ATTEMPT, TEST, Attack

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import pytest
 
-from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.judge.host.base import Backend
+from bigcodeflow.judge.items import WorkItem
 
 from .attacks import TEST
 from .conftest import LIMITS

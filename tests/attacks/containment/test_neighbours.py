@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.sandbox.protocol import CHANNEL
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.guest.protocol import CHANNEL
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.items import WorkItem
 from tests.execution.conftest import judged
 
 from .attacks import TEST

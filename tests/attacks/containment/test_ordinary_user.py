@@ -27,10 +27,10 @@ import json, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from bigcodeflow.config import LimitsConfig
-from bigcodeflow.environments import InstalledEnvironment
-from bigcodeflow.execution.backends.local import LocalBackend
-from bigcodeflow.execution.items import WorkItem
-from bigcodeflow.execution.verdicts import verdict
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.local import LocalBackend
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import verdict
 
 asked = json.load(sys.stdin)
 system = InstalledEnvironment("system", Path("/usr"), Path("/usr/bin/python3"), (), {}, "sha", ())

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bigcodeflow.execution.backends.base import Backend
-from bigcodeflow.execution.items import WorkItem
+from bigcodeflow.judge.host.base import Backend
+from bigcodeflow.judge.items import WorkItem
 
 from .attacks import TEST
 from .conftest import LIMITS

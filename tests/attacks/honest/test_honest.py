@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.conftest import Judge, Sample, selected, shared_out
+from tests.attacks.conftest import Sample, TimedJudge, selected, shared_out
 from tests.attacks.reading import read_honest
 
 # The first test of a kind of sandbox waits for all verdicts.
@@ -15,7 +15,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
 @pytest.fixture(scope="module")
-def verdicts(request: pytest.FixtureRequest, judge: Judge) -> dict[str, dict]:
+def verdicts(request: pytest.FixtureRequest, judge: TimedJudge) -> dict[str, dict]:
     """Judge the programs of the tests that run."""
     exhibits = {name: read_honest(FOLDER / f"{name}.py") for name in selected(request, "name")}
     found = judge([Sample(exhibit.program, exhibit) for exhibit in exhibits.values()])

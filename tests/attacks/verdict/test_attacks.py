@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.attacks.conftest import Judge, Judged, Sample, selected, shared_out
+from tests.attacks.conftest import Judged, Sample, TimedJudge, selected, shared_out
 from tests.attacks.reading import TASKS_FOLDER, Exhibit, exhibit_of, read_task
 
 from .conftest import Attack, attacks
@@ -38,12 +38,12 @@ class Battle(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def battle(request: pytest.FixtureRequest, judge: Judge, is_warm: bool) -> Battle:  # noqa: FBT001 -- a fixture
+def battle(request: pytest.FixtureRequest, judge: TimedJudge, is_warm: bool) -> Battle:  # noqa: FBT001 -- a fixture
     """Judge every attack together with an honest solution; where samples start cold, which is slower, every fifth."""
     chosen = selected(request, "attack") if is_warm else ATTACKS[::_COLD_SHARE]
     names = [name for _, name in zip(chosen, cycle(TASKS), strict=False)]
     pairs = [
-        (Sample(TASKS[name].program, TASKS[name]), Sample(attack.program, attack.task))
+        (Sample(f"{TASKS[name].program}\n# {attack.name}", TASKS[name]), Sample(attack.program, attack.task))
         for name, attack in zip(names, chosen, strict=True)
     ]
     found = judge(list(chain.from_iterable(pairs)))
@@ -52,7 +52,7 @@ def battle(request: pytest.FixtureRequest, judge: Judge, is_warm: bool) -> Battl
 
 
 @pytest.fixture(scope="module")
-def afterwards(judge: Judge, battle: object) -> dict[str, dict]:
+def afterwards(judge: TimedJudge, battle: object) -> dict[str, dict]:
     """Judge the plain wrong solutions after all attacks; verdicts by program."""
     assert battle
     plain = {attack.without_trick: attack.task for attack in ATTACKS}
@@ -93,7 +93,7 @@ def test_nothing_is_left_for_the_next_sample(afterwards: dict, attack: Attack) -
 
 
 @pytest.fixture(scope="module")
-def evaluated(judge: Judge) -> dict[str, tuple[list[str], str]]:
+def evaluated(judge: TimedJudge) -> dict[str, tuple[list[str], str]]:
     """Let an evaluator without defences judge the attacks: by name, the ways in which it is convinced, and errors."""
     samples = []
     for start in range(0, len(_FOOLING), _EVALUATED_TOGETHER):
@@ -101,7 +101,7 @@ def evaluated(judge: Judge) -> dict[str, tuple[list[str], str]]:
         cases = [(attack.name, attack.program, attack.task.test) for attack in together]
         call = f"\nfound = {{case[0]: believed(*case) for case in {cases!r}}}\n"
         samples.append(Sample(f"{_NAIVE_EVALUATOR}{call}import json\nprint(json.dumps(found))\n", _NAIVE_TASK))
-    outputs = [one.verdict["stdout"] for one in judge.executed(samples)]
+    outputs = [one.verdict["stdout"] for one in judge.unchecked(samples)]
     return {name: found for output in outputs for name, found in json.loads(output).items()}
 
 

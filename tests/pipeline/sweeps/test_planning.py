@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from bigcodeflow.cli.run import sweep as command
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.sweep_results import Plan, last_runs, plan_of
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError, EnvironmentUnusableError
-from bigcodeflow.environments import InstalledEnvironment
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.pipeline.rerun import rerun_sample
 from bigcodeflow.results.runs import find_run
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.files import locked
 from bigcodeflow.core.parquet import duckdb_source
 from bigcodeflow.core.schemas import STAGE_FOLDERS, UNKNOWN
 from bigcodeflow.results import models
@@ -32,7 +33,6 @@ from bigcodeflow.results.catalog.description import (
 from bigcodeflow.results.run_settings import setting_of
 from bigcodeflow.results.runs import RecordedRun, is_mismatched, judge_of, recorded_runs
 from bigcodeflow.store import Store, open_store
-from bigcodeflow.store.files import locked
 from bigcodeflow.store.store import MANIFEST
 
 if TYPE_CHECKING:

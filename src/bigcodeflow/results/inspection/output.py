@@ -17,6 +17,7 @@ from rich.text import Text
 
 from bigcodeflow.core.display_text import csv_cell, markdown_block, markdown_text, one_line, visible
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.table import Cell, Column, Table, Tone
 from bigcodeflow.results.exports import failure_details
 from bigcodeflow.results.formatting import json_text, plain
@@ -30,7 +31,6 @@ from bigcodeflow.results.inspection.samples import (
     sections,
 )
 from bigcodeflow.results.models import Row
-from bigcodeflow.store import write_atomically
 
 _CSV_COLUMNS = (
     *("task_id", "sample_index", "variant", "sanitizer", "status", "failure_kind", "flaky", "quarantined", "hard"),

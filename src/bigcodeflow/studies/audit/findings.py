@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from bigcodeflow.core.errata import errata_of
 from bigcodeflow.execution import evaluation
+from bigcodeflow.execution.costs import sha256_of_test
 from bigcodeflow.execution.environment_check import unjudgeable_tasks
-from bigcodeflow.execution.integrity.operands import evaluated_text
-from bigcodeflow.execution.items import sha256_of_test
 from bigcodeflow.execution.quarantine import quarantined, read_quarantine
+from bigcodeflow.judge.integrity.operands import evaluated_text
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.pipeline.stages import Listener
 

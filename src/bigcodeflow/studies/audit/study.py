@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow import environments
+from bigcodeflow.judge import environments
 from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.judge import environments
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener

@@ -1,6 +1,6 @@
 """Test texts that contradict a task's description and that a program can still satisfy.
 
-The contradiction engine (``execution.integrity.altered_tests``) makes the altered copies. Only alterations that replace
+The contradiction engine (``judge.integrity.altered_tests``) makes the altered copies. Only alterations that replace
 an expected literal by another literal are kept, since a program can satisfy them. A truth value has only one other
 value, which a wrong program returns by chance; an exception may be both the expected and the described exception.
 """
@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.untrusted_text import nodes_of, with_fallback
-from bigcodeflow.execution.integrity.altered_tests import VARIANTS, contradict
-from bigcodeflow.execution.integrity.literals import evaluated
-from bigcodeflow.execution.integrity.syntax import tree_of
+from bigcodeflow.judge.integrity.altered_tests import VARIANTS, contradict
+from bigcodeflow.judge.integrity.literals import evaluated
+from bigcodeflow.judge.integrity.syntax import tree_of
 
 #: Entry of a contradicted task's doc_struct with the data that judges its answers.
 ENTRY = "contradiction"

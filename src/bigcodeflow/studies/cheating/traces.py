@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.untrusted_text import nodes_of, with_fallback
-from bigcodeflow.execution.integrity.literals import evaluated
-from bigcodeflow.execution.integrity.syntax import Definition, tree_of
+from bigcodeflow.judge.integrity.literals import evaluated
+from bigcodeflow.judge.integrity.syntax import Definition, tree_of
 from bigcodeflow.studies.cheating.contradicted_tests import ContradictedMethod
 
 #: Whole numbers up to this value, and texts and lists up to these lengths, are in most programs for other reasons.

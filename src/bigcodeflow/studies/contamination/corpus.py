@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError, error_message
+from bigcodeflow.core.files import file_sha256
 from bigcodeflow.core.paths import shipped, user_path
 from bigcodeflow.core.untrusted_text import TooLargeError, lines_of
 from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
-from bigcodeflow.store import file_sha256
 
 _PLAIN = (".txt", ".md", ".py")
 _JSONL = (".jsonl", ".jsonl.gz")

@@ -12,12 +12,13 @@ import pyarrow as pa
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, RunConfig, SamplesConfig, SanitizingConfig
 from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
-from bigcodeflow.store import Store, open_store, write_atomically
+from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes
 from bigcodeflow.studies.perturbation import PerturbationConfig
 from bigcodeflow.studies.perturbation.variants import Variant, variants_of

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.execution import zygote_plan
-from bigcodeflow.execution.integrity.syntax import tree_of
+from bigcodeflow.judge import zygote_plan
+from bigcodeflow.judge.integrity.syntax import tree_of
 from bigcodeflow.studies.recommend.requirements import decoded, values_at
 
 #: Folders with other people's code, or without code.

@@ -1,0 +1,49 @@
+"""Verdicts of an unfinished stage, kept one by one, so that a kill loses none."""
+
+import uuid
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from bigcodeflow.core.files import AppendLog, log_records
+from bigcodeflow.judge.verdicts import Verdict
+
+#: Number of leading digits of a key that name its folder in the ledger: 256 folders at most.
+_SHARD_DIGITS = 2
+
+
+class Ledger:
+    """Durable verdicts of an unfinished stage: one line per verdict, written by the worker as soon as it is final.
+
+    A line that a kill left incomplete is dropped; every other line is a finished execution, and is never run again.
+    Lines are stored in folders by the first digits of their keys, so that a lookup is as fast in a large stage as in a
+    small stage. Each writer appends to separate files, so that processes never write to the same file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._writer = folder, uuid.uuid4().hex
+
+    def append(self, verdict: Verdict) -> None:
+        """Write a verdict in a single call, so that its line is complete or absent; threads may share a ledger."""
+        # A concurrent identical run may have published the stage and removed the folder, which is then made again.
+        with AppendLog(self._folder / verdict["verdict_key"][:_SHARD_DIGITS] / f"{self._writer}.jsonl") as log:
+            log.append(verdict)
+
+    def read(self) -> Iterator[Verdict]:
+        """Yield every complete verdict."""
+        for path in sorted(self._folder.glob("*/*.jsonl")):
+            yield from log_records(path)
+
+    def find(self, keys: Collection[str], *, own: bool = True) -> Iterator[Verdict]:
+        """Yield every complete verdict with one of these keys; unless ``own``, skip verdicts of this instance."""
+        for shard in sorted({*(key[:_SHARD_DIGITS] for key in keys), "restored"}):
+            for path in sorted(self._folder.glob(f"{shard}/*.jsonl")):
+                if own or path.stem != self._writer:
+                    yield from (line for line in log_records(path) if line["verdict_key"] in keys)
+
+
+def find_in_ledgers(folders: Iterable[Path], keys: Collection[str]) -> Iterator[Verdict]:
+    """Yield complete verdicts with these keys from unfinished stages; skip stages published in the meantime."""
+    for folder in folders:
+        with suppress(FileNotFoundError):
+            yield from Ledger(folder).find(keys)

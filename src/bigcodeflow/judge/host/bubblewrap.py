@@ -1,0 +1,298 @@
+"""Command lines that run the harness in a separate sandbox, and the process of such a command line (cold start).
+
+Started by root, the sandbox drops to an unprivileged user without capabilities; otherwise it runs in a user namespace.
+Both see a read-only system, the environment and a temporary folder of limited size; no network but loopback, no
+terminal, no descriptor of the executor. If the machine runs out of memory, the kernel kills the sandbox first.
+"""
+
+import atexit
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.errors import SandboxUnavailableError
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.guest import protocol
+from bigcodeflow.judge.host.cgroups import SlotGroup
+from bigcodeflow.judge.host.observation import ProcessEnd, SandboxedProcess
+
+#: Folder of the harness on this machine, and its path inside a sandbox.
+HOST_HARNESS_FOLDER = Path(protocol.__file__).parent
+HARNESS_FOLDER = "/harness"
+TEMPORARY_FOLDER = "/tmp"  # noqa: S108 -- the sandbox's own, as are the next two
+WORK_FOLDER = f"{TEMPORARY_FOLDER}/work"
+HOME_FOLDER = f"{TEMPORARY_FOLDER}/home"
+_WRITABLE_FOLDERS = ("/dev/shm", TEMPORARY_FOLDER)  # noqa: S108
+#: First user id of sandboxes, unused elsewhere. Each sandbox has a separate id, as the process limit counts per user.
+_FIRST_UID = 0x7000_0000
+#: User and group of a sample inside a warm sandbox; judge/guest/supervisor.py maps it.
+SAMPLE_ID = 1000
+#: Users of the samples of one warm sandbox, where root can give them away, and the first of all.
+SAMPLE_USERS, _FIRST_SAMPLE_UID = 255, 0x8000_0000
+_SYSTEM_FILES = (
+    *("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/magic", "/etc/mime.types"),
+    *("/etc/nsswitch.conf", "/etc/protocols", "/etc/services", "/etc/ssl"),
+)
+_LINKED_FOLDERS = ("/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin")
+#: Files of /proc that show data of the whole machine or its users' keys in spite of namespaces.
+_MASKED = (*("/proc/kcore", "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/sched_debug", "/proc/timer_list"),)
+#: Memory of bubblewrap's own process inside: if the executor is not root, it has the sample's user and no filter of
+#: system calls.
+_MASKED_MEMORY = ("/proc/1/mem", "/proc/1/task/1/mem")
+_NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+#: Makes itself the OOM killer's first choice, enters control groups, and becomes the sandbox. If a group refuses, the
+#: sample lacks one limit of several.
+_LAUNCHER = """{ echo 1000 >/proc/self/oom_score_adj
+while [ "$1" != -- ]; do echo 0 >"$1"; shift; done; } 2>/dev/null
+shift
+exec "$@"
+"""
+
+
+@cache
+def find_bubblewrap() -> str:
+    path = shutil.which("bwrap")
+    if path is None:
+        raise SandboxUnavailableError(
+            "bubblewrap is not installed, so generated code cannot be isolated: install it (apt-get install "
+            "bubblewrap), or pass --allow-unisolated on a machine that you can lose"
+        )
+    return path
+
+
+def sandbox_uid() -> int:
+    """Return a user id for the calling thread's sandbox; distinct among sandboxes running now on this machine."""
+    return _FIRST_UID + threading.get_native_id()
+
+
+def sample_users() -> int:
+    """Return the first of SAMPLE_USERS user ids for the samples of the calling thread's warm sandbox."""
+    return _FIRST_SAMPLE_UID + SAMPLE_USERS * threading.get_native_id()
+
+
+def variables(environment: InstalledEnvironment) -> dict[str, str]:
+    """Return all environment variables of a sandboxed program."""
+    return {
+        "HOME": HOME_FOLDER,
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "LOGNAME": "sandbox",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PATH": f"{environment.python.parent}:/usr/local/bin:/usr/bin:/bin",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+        "TMPDIR": TEMPORARY_FOLDER,
+        "TZ": "UTC",
+        "USER": "sandbox",
+    } | dict(environment.variables)
+
+
+def command(
+    *,
+    environment: InstalledEnvironment,
+    limits: LimitsConfig,
+    uid: int,
+    data_fds: Mapping[str, int],
+    as_root: bool,
+    harness_folder: Path = HOST_HARNESS_FOLDER,
+    seccomp_fd: int | None = None,
+    group_entries: Sequence[str] = (),
+) -> list[str]:
+    """Return the argument vector that runs the harness in a sandbox.
+
+    Args:
+        uid: user id inside.
+        data_fds: files to make inside, path → descriptor that holds the content.
+        as_root: whether the caller is root.
+        seccomp_fd: descriptor that holds the filter of system calls; None: no filter.
+        group_entries: cgroup.procs files of the control group to enter.
+    """
+    arguments = ["/bin/sh", "-c", _LAUNCHER, "launcher", *group_entries, "--", find_bubblewrap()]
+    if as_root:
+        capabilities = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+        arguments += [*_NAMESPACES, *(word for name in capabilities for word in ("--cap-add", name))]
+    else:
+        arguments += ["--unshare-user", "--disable-userns", "--uid", str(uid), "--gid", str(uid), *_NAMESPACES]
+    if seccomp_fd is not None:
+        arguments += ["--seccomp", str(seccomp_fd)]
+    masks = [word for path in (*_MASKED_MEMORY, *masked_files()) for word in ("--ro-bind", "/dev/null", path)]
+    masks += ["--remount-ro", "/proc"]  # also keeps processes inside from lowering their oom_score_adj
+    arguments += [*_visible(environment, harness_folder, limits, data_fds, masks=masks), "--"]
+    if as_root:
+        arguments += ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
+        arguments += ["--inh-caps=-all", "--bounding-set=-all"]
+    return [*arguments, str(environment.python), "-I", f"{HARNESS_FOLDER}/harness.py"]
+
+
+def supervisor_command(
+    *,
+    environment: InstalledEnvironment,
+    limits: LimitsConfig,
+    data_fds: Mapping[str, int],
+    as_root: bool,
+    settings: str,
+) -> list[str]:
+    """Return the argument vector of a warm sandbox's supervisor, which makes separate namespaces for each sample.
+
+    The sandbox shows the same files as ``command``, and leaves the supervisor the privileges to make namespaces: as
+    root until it has changed its user, as an ordinary user in the user namespace only. ``settings`` is its JSON.
+    """
+    arguments = [find_bubblewrap(), *([] if as_root else ["--unshare-user"]), *_NAMESPACES, "--cap-add", "ALL"]
+    # With masked files in this /proc, the kernel would forbid samples to mount /proc: samples mask files themselves.
+    arguments += _visible(environment, HOST_HARNESS_FOLDER, limits, data_fds, masks=())
+    return [*arguments, "--", str(environment.python), "-I", f"{HARNESS_FOLDER}/supervisor.py", settings]
+
+
+@contextmanager
+def identity_files(uid: int) -> Iterator[dict[str, int]]:
+    """Yield the files under /etc that name users and hosts: path → descriptor of its content, open in the block."""
+    texts = {
+        "/etc/passwd": f"root:x:0:0:root:/root:/bin/sh\nsandbox:x:{uid}:{uid}::{HOME_FOLDER}:/bin/sh\n",
+        "/etc/group": f"root:x:0:\nsandbox:x:{uid}:\n",
+        "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
+    }
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(memory_file("etc", text.encode())) for name, text in texts.items()}
+
+
+@contextmanager
+def memory_file(name: str, content: bytes) -> Iterator[int]:
+    """Yield a descriptor of an anonymous file that holds the content, positioned at its start; open in the block."""
+    with os.fdopen(os.memfd_create(name), "r+b") as file:
+        file.write(content)
+        file.seek(0)
+        yield file.fileno()
+
+
+@cache
+def _readable_folder(folder: Path) -> Path:
+    """Return the folder, or a copy (deleted at exit) if the umask of a checkout closed it to a sandbox's user."""
+    paths = [folder, *folder.iterdir()]
+    if os.getuid() or all(path.stat().st_mode & 0o004 for path in paths):
+        return folder
+    opened = Path(tempfile.mkdtemp(prefix="bigcodeflow-harness-"))
+    atexit.register(shutil.rmtree, opened, ignore_errors=True)
+    opened.chmod(0o755)
+    for path in folder.glob("*.py"):
+        copy = Path(shutil.copy(path, opened))
+        copy.chmod(0o644)
+    return opened
+
+
+@cache
+def masked_files() -> Sequence[str]:
+    """Return the files of /proc that this kernel has and that no sample may see."""
+    return [path for path in _MASKED if Path(path).exists()]
+
+
+def _visible(
+    environment: InstalledEnvironment,
+    harness_folder: Path,
+    limits: LimitsConfig,
+    data_fds: Mapping[str, int],
+    *,
+    masks: Sequence[str],
+) -> list[str]:
+    """Return the options for the files, devices and variables that a program sees inside."""
+    disk_bytes = str(limits.disk_mib << 20)
+    arguments = ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
+    arguments += [*_system_mounts(), "--proc", "/proc", *masks, "--dev", "/dev"]
+    for folder in _WRITABLE_FOLDERS:
+        arguments += ["--size", disk_bytes, "--perms", "1777", "--tmpfs", folder]
+    for path in (harness_folder, *environment.mounts):
+        inside = Path(HARNESS_FOLDER) if path == harness_folder else path
+        for parent in reversed(inside.parents[:-1]):
+            # bwrap makes missing parents accessible to root only; the sandbox's user must pass through them.
+            arguments += ["--perms", "0755", "--dir", str(parent)]
+        arguments += ["--ro-bind", str(_readable_folder(path) if path == harness_folder else path), str(inside)]
+    for name, descriptor in data_fds.items():
+        arguments += ["--perms", "0444", "--ro-bind-data", str(descriptor), name]
+    for name, value in variables(environment).items():
+        arguments += ["--setenv", name, value]
+    return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", TEMPORARY_FOLDER]
+
+
+@cache
+def _system_mounts() -> tuple[str, ...]:
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for name in _LINKED_FOLDERS:
+        path = Path(name)
+        if path.is_symlink():
+            arguments += ["--symlink", str(path.readlink()), name]
+        elif path.is_dir():
+            arguments += ["--ro-bind", name, name]
+    arguments += ["--perms", "0755", "--dir", "/etc"]
+    files = [name for name in _SYSTEM_FILES if Path(name).exists()]
+    return (*arguments, *(word for name in files for word in ("--ro-bind", name, name)))
+
+
+class ColdProcess(SandboxedProcess):
+    """The process of a command line that executes the harness; its standard input is the channel."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        data_fds: Sequence[int] = (),
+        variables: dict[str, str] | None = None,
+        group: SlotGroup | None = None,
+        bare: bool = False,
+    ) -> None:
+        """Start the process.
+
+        Args:
+            data_fds: descriptors that it inherits.
+            group: control group that the command enters by itself.
+            bare: True if the command is the program's own process, with no sandbox around it.
+        """
+        self.group, self._bare = group, bare
+        self.channel, there = socket.socketpair()
+        with there:
+            self._process = subprocess.Popen(
+                command,
+                stdin=there.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=data_fds,
+                env=variables or {},
+                cwd="/",
+                start_new_session=True,
+            )
+        self._streams = [stream for stream in (self._process.stdout, self._process.stderr) if stream]
+        self.stdout, self.stderr = (stream.fileno() for stream in self._streams)
+        self.ended = os.pidfd_open(self._process.pid)
+
+    def roots(self) -> Sequence[int]:
+        return (self._process.pid,)
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):  # bubblewrap's other processes end with the outermost process
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self) -> ProcessEnd:
+        code = self._process.wait()
+        used = self.group.usage().cpu_seconds if self.group else None
+        if code < 0 and self._bare:
+            code = 128 - code  # it may have killed itself; only for a killed sandbox the exit is 'signal N'
+        return ProcessEnd(f"exit {code}" if code >= 0 else f"signal {-code}", used or 0.0)
+
+    def disk_blocks(self) -> int | None:
+        return None  # bubblewrap ends before the first process inside, whose usage nobody then learns
+
+    def close(self) -> None:
+        self.kill()
+        self._process.wait()
+        for stream in self._streams:
+            stream.close()
+        os.close(self.ended)
+        self.channel.close()

@@ -1,0 +1,400 @@
+"""The worker's side of warm starts: a sandbox with a supervisor, its zygotes, and the samples forked from them.
+
+judge/guest/supervisor.py is the other side, and describes the requests. A message on these sockets (SOCK_SEQPACKET) is
+sent whole or not at all, so that threads share them without a lock.
+"""
+
+import json
+import logging
+import os
+import select
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+
+from bigcodeflow.config import LimitsConfig
+from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host import bubblewrap
+from bigcodeflow.judge.host.cgroups import SlotGroupPool
+from bigcodeflow.judge.host.observation import OutputTail, ProcessEnd, SandboxedProcess
+
+logger = logging.getLogger(__name__)
+
+_START_SECONDS = _REPLY_SECONDS = 30.0
+_IMPORT_SECONDS = 300.0
+_MESSAGE_BYTES = 1 << 16
+_OUTPUT_BYTES = 1 << 14
+_MAX_ZYGOTES = 48
+
+
+class WarmStartError(OSError):
+    """A supervisor or zygote does not reply correctly: the sample must be started from another process."""
+
+
+class UnforkableError(WarmStartError):
+    """A library starts threads when it is imported: a fork of its process may hang."""
+
+
+class ZygoteClient:
+    """A process with libraries imported, which is forked for samples and for other zygotes."""
+
+    def __init__(self, control: socket.socket, modules: Sequence[str]) -> None:
+        """Import modules into a zygote that has just been forked."""
+        self._control, self._descriptor = control, -1
+        control.settimeout(_IMPORT_SECONDS)
+        try:
+            _send(control, f"import{json.dumps(list(modules))}")
+            threads, self._descriptor = _reply_with_descriptor(control)
+            if int(threads) != 1:
+                raise UnforkableError(f"a process with {', '.join(modules)} has {threads.decode()} threads")
+        except WarmStartError:
+            self.close()
+            raise
+        self.pid = _pid_of(self._descriptor)
+
+    def fork(self, modules: Sequence[str]) -> "ZygoteClient":
+        """Fork another zygote, which starts with this zygote's libraries and imports more."""
+        return ZygoteClient(_open_request(self._control, "fork"), modules)
+
+    def start_sample(self, descriptors: Sequence[int]) -> None:
+        """Fork a sample with descriptors reply, channel, stdout, stderr, namespaces; its replies come on the first."""
+        _send(self._control, "sample", descriptors)
+
+    def close(self) -> None:
+        """End the process; samples and zygotes that it forked continue."""
+        self._control.close()
+        if self._descriptor >= 0:
+            _kill(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class Holder:
+    """The process that holds the namespaces of one sample, and inherits its orphans."""
+
+    def __init__(self, control: socket.socket) -> None:
+        """Ask the supervisor for it."""
+        self._control, self._reply = control, _open_request(control, "namespaces")
+        self._reply.settimeout(_REPLY_SECONDS)
+        try:
+            _, self.namespaces = _reply_with_descriptor(self._reply)
+        except WarmStartError:
+            self._reply.close()
+            raise
+
+    def disk_blocks(self) -> int | None:
+        """Return the blocks that orphans read from the disk, after the process has ended; None if that is unknown."""
+        with suppress(WarmStartError):
+            _send(self._control, "reap")
+            return int(_reply(self._reply))
+        return None
+
+    def close(self) -> None:
+        self._reply.close()
+
+
+class WarmProcess(SandboxedProcess):
+    """A sample forked from a zygote."""
+
+    def __init__(self, zygote: ZygoteClient, holder: "Holder", groups: SlotGroupPool) -> None:
+        """Fork it from ``zygote``.
+
+        Args:
+            holder: holds the sample's namespaces; both end with the sample.
+            groups: lends a control group to a sample that runs longer.
+        """
+        self._holder, self._groups = holder, groups
+        self._namespaces = namespaces = holder.namespaces
+        self._blocks = 0
+        self._roots: Sequence[int] = ()
+        with ExitStack() as mine, ExitStack() as theirs:
+            mine.callback(os.close, namespaces)
+            mine.callback(self.kill)
+            self._reply, reply = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.channel, channel = socket.socketpair()
+            for stack, sockets in ((mine, (self._reply, self.channel)), (theirs, (reply, channel))):
+                for connection in sockets:
+                    stack.enter_context(connection)
+            (self.stdout, stdout), (self.stderr, stderr) = os.pipe(), os.pipe()
+            for stack, pipes in ((mine, (self.stdout, self.stderr)), (theirs, (stdout, stderr))):
+                for descriptor in pipes:
+                    stack.callback(os.close, descriptor)
+            zygote.start_sample([reply.fileno(), channel.fileno(), stdout, stderr, namespaces])
+            theirs.close()
+            self._reply.settimeout(_START_SECONDS)
+            _, descriptors = _receive(self._reply)
+            if not descriptors:
+                raise WarmStartError("a zygote did not fork its sample")
+            self.ended = descriptors[0]
+            mine.callback(os.close, self.ended)
+            self._resources = mine.pop_all()
+
+    def roots(self) -> Sequence[int]:
+        """Return the sample and the process that inherits its orphans; most samples end before the first call."""
+        if not self._roots:
+            self._roots = (_pid_of(self.ended), _pid_of(self._namespaces))
+        return self._roots
+
+    def kill(self) -> None:
+        _kill(self._namespaces)
+
+    def end(self) -> ProcessEnd:
+        """Wait for the zygote's report and for the last process; a dead or hung zygote sends no report."""
+        account, _ = _receive(self._reply)
+        self.kill()
+        if not readable(self._namespaces, _REPLY_SECONDS):
+            logger.warning("a sandbox does not end; its processes are in an uninterruptible state")
+        if not account:
+            return ProcessEnd("signal 9")
+        status, cpu_seconds, max_rss_kib, blocks = account.split()
+        self._blocks = int(blocks)
+        code = os.waitstatus_to_exitcode(int(status))
+        return ProcessEnd(f"exit {code if code >= 0 else 128 - code}", float(cpu_seconds), int(max_rss_kib) / 1024)
+
+    def disk_blocks(self) -> int | None:
+        orphans = self._holder.disk_blocks()
+        return None if orphans is None else self._blocks + orphans
+
+    def restrain(self, pids: Iterable[int]) -> None:
+        """Move a sample that does not end at once into a control group: this takes longer than most samples run."""
+        if self.group is None and (group := self._groups.take()):
+            self.group = group
+            for pid in pids:
+                group.enter(pid)
+
+    def close(self) -> None:
+        self.kill()
+        if self.group:
+            self._groups.give(self.group)
+            self.group = None
+        self._resources.close()
+
+
+class _ZygoteSlot:
+    """A zygote, or a placeholder while it is being made, and the number of samples that use it."""
+
+    def __init__(self) -> None:
+        self.lock, self.users = threading.Lock(), 0
+        self.zygote: ZygoteClient | None = None
+
+    def close(self) -> None:
+        if self.zygote:
+            with suppress(OSError):
+                self.zygote.close()
+            self.zygote = None
+
+
+class WarmSandbox:
+    """The outer sandbox with its supervisor, and zygotes made on request; used by all threads of a worker."""
+
+    def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, groups: SlotGroupPool) -> None:
+        """Start the supervisor and a zygote without libraries; an error message ends with their output."""
+        self._groups = groups
+        self._lock = threading.Lock()
+        self._slots: dict[frozenset[str], _ZygoteSlot] = {}  # in the order of their last use
+        self._unforkable: set[frozenset[str]] = set()
+        self._output = OutputTail(_OUTPUT_BYTES)
+        self._control, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with there:
+            self._process = self._started(environment, limits, there.fileno())
+        self._control.settimeout(_REPLY_SECONDS)
+        try:
+            _reply(self._control)
+            with self._zygote(frozenset()):
+                pass
+        except WarmStartError as error:
+            self.close()
+            raise WarmStartError(f"{error}: {' '.join(self._output.text().split())[-300:]}") from None
+
+    @property
+    def alive(self) -> bool:
+        """True while the supervisor runs; without it nothing else runs."""
+        return self._process.poll() is None
+
+    @property
+    def supervisor_pid(self) -> int:
+        """Process id of the supervisor, which everything else depends on."""
+        return self._process.pid
+
+    @property
+    def zygotes(self) -> dict[frozenset[str], ZygoteClient]:
+        """Existing zygotes, by their modules."""
+        with self._lock:
+            return {modules: slot.zygote for modules, slot in self._slots.items() if slot.zygote}
+
+    @contextmanager
+    def process(self, modules: Sequence[str]) -> Iterator[WarmProcess]:
+        """Yield a sample's process, forked from the zygote with exactly these modules; or raise WarmStartError."""
+        wanted = frozenset(modules)
+        with (
+            self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote,
+            closing(Holder(self._control)) as holder,
+            closing(WarmProcess(zygote, holder, self._groups)) as process,
+        ):
+            yield process
+
+    def close(self) -> None:
+        """End the outer sandbox with everything inside."""
+        self._control.close()
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        self._process.wait()
+        with self._lock:
+            slots = list(self._slots.values())
+            self._slots.clear()
+        for slot in slots:
+            slot.close()
+
+    @contextmanager
+    def _zygote(self, modules: frozenset[str]) -> Iterator[ZygoteClient]:
+        """Yield the zygote of these modules; make it if needed, and close the least recently used surplus zygotes."""
+        with self._lock:
+            slot = self._slots[modules] = self._slots.pop(modules) if modules in self._slots else _ZygoteSlot()
+            slot.users += 1
+        try:
+            with slot.lock:
+                zygote = slot.zygote = slot.zygote or self._make(modules)
+            yield zygote
+        except WarmStartError as error:  # the next caller gets another zygote
+            with self._lock:
+                if isinstance(error, UnforkableError):
+                    self._unforkable.add(modules)  # its samples import for themselves, from a bare start
+                if self._slots.get(modules) is slot:
+                    del self._slots[modules]
+            with slot.lock:
+                slot.close()
+            raise
+        finally:
+            with self._lock:
+                slot.users -= 1
+                idle = [key for key, other in self._slots.items() if key and not other.users and other.zygote]
+                surplus = [self._slots.pop(key) for key in idle[: max(0, len(self._slots) - _MAX_ZYGOTES)]]
+            for other in surplus:
+                other.close()
+
+    def _make(self, modules: frozenset[str]) -> ZygoteClient:
+        if not modules:
+            return ZygoteClient(_open_request(self._control, "zygote"), ())
+        ready = [(key, zygote) for key, zygote in self.zygotes.items() if key < modules]
+        if not ready:
+            raise WarmStartError("the zygote without libraries is gone")
+        base, zygote = max(ready, key=lambda found: len(found[0]))
+        return zygote.fork(sorted(modules - base))
+
+    def _started(
+        self, environment: InstalledEnvironment, limits: LimitsConfig, control_fd: int
+    ) -> "subprocess.Popen[bytes]":
+        """Start the supervisor in a thread that lives as long as it: the supervisor dies with its parent thread."""
+        process: Future[subprocess.Popen[bytes]] = Future()
+
+        def hold() -> None:
+            try:
+                process.set_result(_start(environment, limits, control_fd))
+            except OSError as error:
+                process.set_exception(error)
+            else:
+                self._read_output(process.result())
+
+        threading.Thread(target=hold, name="supervisor", daemon=True).start()
+        return process.result()
+
+    def _read_output(self, process: "subprocess.Popen[bytes]") -> None:
+        # Read to the end, or a library that prints during its import would block the zygotes forever.
+        if process.stdout:
+            with process.stdout as stream:
+                while data := os.read(stream.fileno(), _OUTPUT_BYTES):
+                    self._output.feed(data)
+
+
+def _start(environment: InstalledEnvironment, limits: LimitsConfig, control_fd: int) -> "subprocess.Popen[bytes]":
+    as_root = os.getuid() == 0
+    user = bubblewrap.sandbox_uid() if as_root else os.getuid()
+    settings = {
+        "control": control_fd,
+        "user": user,
+        "group": user if as_root else os.getgid(),
+        "first_sample_user": bubblewrap.sample_users(),
+        "sample_users": bubblewrap.SAMPLE_USERS if as_root else 0,
+        "disk_bytes": limits.disk_mib << 20,
+        "home_template": str(environment.home_template or ""),
+        "masked": bubblewrap.masked_files(),
+    }
+    with bubblewrap.identity_files(bubblewrap.SAMPLE_ID) as files:
+        command = bubblewrap.supervisor_command(
+            environment=environment, limits=limits, data_fds=files, as_root=as_root, settings=json.dumps(settings)
+        )
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(control_fd, *files.values()),
+            env={},
+            cwd="/",
+            start_new_session=True,
+        )
+
+
+def readable(descriptor: int, timeout_seconds: float) -> bool:
+    """Tell if the descriptor is readable, waiting for it up to ``timeout_seconds``."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(timeout_seconds * 1000))
+
+
+def _kill(descriptor: int) -> None:
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
+
+def _pid_of(descriptor: int) -> int:
+    """Return the process id, as this process sees it, of a pidfd; -1 if the process has ended."""
+    lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="utf-8").splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pid:")), -1)
+
+
+def _open_request(control: socket.socket, operation: str) -> socket.socket:
+    """Send a request with a new connection; return the connection, on which the reply comes."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with there:
+        try:
+            _send(control, operation, [there.fileno()])
+        except WarmStartError:
+            here.close()
+            raise
+    return here
+
+
+def _send(control: socket.socket, request: str, descriptors: Sequence[int] = ()) -> None:
+    try:
+        socket.send_fds(control, [request.encode()], list(descriptors))
+    except OSError as error:
+        raise WarmStartError(f"the warm sandbox takes no request for {request[:10]} any more ({error})") from None
+
+
+def _receive(connection: socket.socket) -> tuple[bytes, list[int]]:
+    """Return one message with its descriptors; empty at the end, after the connection's time-out, or if it broke."""
+    try:
+        return socket.recv_fds(connection, _MESSAGE_BYTES, 4)[:2]
+    except OSError:
+        return b"", []
+
+
+def _reply(connection: socket.socket) -> bytes:
+    data, _ = _receive(connection)
+    if not data:
+        raise WarmStartError("the warm sandbox does not answer")
+    return data
+
+
+def _reply_with_descriptor(connection: socket.socket) -> tuple[bytes, int]:
+    """Return a reply and its descriptor; a process that ended before it was ready leaves a reply without one."""
+    data, descriptors = _receive(connection)
+    if not descriptors:
+        raise WarmStartError("a process of the warm sandbox ended before it was ready")
+    return data, descriptors[0]

@@ -1,0 +1,243 @@
+"""Texts made from a test: with contradictions, with restatements, and mixtures of both.
+
+A contradiction is an alteration after which no correct solution passes a method, a restatement one after which every
+correct solution still does. `disguise` alters both at the same places in the same forms, so that only the values tell
+them apart; `mixed` takes some methods from the one text and the rest from the other.
+"""
+
+import ast
+import hashlib
+import random
+import re
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from bigcodeflow.core import untrusted_text
+from bigcodeflow.judge.integrity.assertions import compared_operands, contradictions
+from bigcodeflow.judge.integrity.operands import OPERAND, Replacement, Source, Writer
+from bigcodeflow.judge.integrity.restatements import restated, restatements
+from bigcodeflow.judge.integrity.syntax import Assertion, ParsedTest, pin_id, test_methods, tree_of
+
+#: Bump when the altered text of an unchanged test changes.
+VERSION = 2
+#: Contradicting texts made of a test.
+VARIANTS = 3
+_OPPOSITES = {"assertTrue": "assertFalse", "assertFalse": "assertTrue"}
+_TURNED_SHARE = 0.5
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class Alteration(NamedTuple):
+    """Alteration that decides one test method; the altered segment begins at ``line``."""
+
+    test: str
+    line: int
+    kind: Literal["contradiction", "restatement", "separate"]
+    """A correct solution fails a contradicted method, and passes a restated method, or a method that calls it in
+    another process."""
+    before: str
+    after: str
+
+
+class AlteredTest(NamedTuple):
+    """Test text with values altered in place: same names, lines and shape."""
+
+    text: str
+    alterations: tuple[Alteration, ...]
+
+
+class Candidate(NamedTuple):
+    """Change that contradicts an assertion, and the test methods that it decides."""
+
+    change: Replacement
+    tests: frozenset[str]
+    node: Assertion
+
+
+@untrusted_text.with_fallback(lambda test, *_, **__: AlteredTest(test, ()))
+def contradict(test: str, entry_point: str, *, variant: int, pins: Mapping[str, str] | None = None) -> AlteredTest:
+    """Return the test text with at most one contradiction per test method; equal arguments give equal texts.
+
+    ``pins`` are recorded values of expected operands by site; contradictions of these operands are literals.
+    """
+    module = tree_of(test)
+    if module is None:
+        return AlteredTest(test, ())
+    return _Choice(test, module, entry_point, variant, pins or {}).altered("contradiction", is_disguised=False)
+
+
+@untrusted_text.with_fallback(lambda test, *_, **__: AlteredTest(test, ()))
+def disguise(
+    test: str,
+    entry_point: str,
+    kind: Literal["contradiction", "restatement"],
+    *,
+    variant: int,
+    pins: Mapping[str, str] | None = None,
+) -> AlteredTest:
+    """Return the test text with each method contradicted, or restated at the same places in the same forms."""
+    module = tree_of(test)
+    if module is None:
+        return AlteredTest(test, ())
+    return _Choice(test, module, entry_point, variant, pins or {}).altered(kind)
+
+
+def mixed(test: str, entry_point: str, altered: Iterable[tuple[int, str]]) -> str:
+    """Return the test text with the functions that contain the given lines from the given texts, later ones first.
+
+    The texts of `disguise` have the same lines as the test.
+    """
+    module, lines = tree_of(test), _lines(test)
+    scopes = ParsedTest(module, entry_point).scopes.values() if module else ()
+    places = [(one.node.lineno, one.node.end_lineno or 0) for one in scopes]
+    for line, text in altered:
+        for first, last in places:
+            if first <= line <= last:
+                lines[first - 1 : last] = _lines(text)[first - 1 : last]
+    return "".join(lines)
+
+
+def without_methods(test: str, names: Container[str]) -> str:
+    """Return the test text with the methods of these names blank, so that every other line keeps its number."""
+    module, lines = tree_of(test), _lines(test)
+    for method in test_methods(module) if module else ():
+        if method.name in names:
+            first = min(part.lineno for part in (method, *method.decorator_list))
+            last = method.end_lineno or method.lineno
+            lines[first - 1 : last] = ["\n"] * (last - first + 1)
+    return "".join(lines)
+
+
+def units(false: AlteredTest) -> list[frozenset[str]]:
+    """Return the groups of methods that the same contradiction decides; all of a group are false, or none is."""
+    found: dict[tuple[int, str, str], set[str]] = defaultdict(set)
+    for one in false.alterations:
+        found[one.line, one.before, one.after].add(one.test)
+    return [frozenset(tests) for tests in found.values()]
+
+
+def _lines(text: str) -> list[str]:
+    ends = [0, *(found.end() for found in _LINE_END.finditer(text)), len(text)]
+    return [text[start:end] for start, end in pairwise(ends)]
+
+
+def _seeded(*parts: object) -> random.Random:
+    """Return a random generator with a seed made from the parts: equal parts give equal numbers."""
+    return random.Random(hashlib.sha256(repr((VERSION, *parts)).encode("utf-8", "backslashreplace")).digest())  # noqa: S311 -- repeatable, no secret
+
+
+def _expressions(source: Source, module: ast.Module) -> frozenset[tuple[int, int]]:
+    """Return the spans of the expressions that can take another form, outside f-strings."""
+    fixed = {id(part) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    fixed -= {id(node) for node in ast.walk(module) if isinstance(node, ast.JoinedStr)}
+    found = (node for node in ast.walk(module) if isinstance(node, ast.expr) and id(node) not in fixed)
+    loaded = (node for node in found if isinstance(getattr(node, "ctx", ast.Load()), ast.Load))
+    return frozenset(
+        source.span(node) for node in loaded if not isinstance(node, ast.Starred | ast.Slice | ast.GeneratorExp)
+    )
+
+
+class _Choice:
+    def __init__(self, test: str, module: ast.Module, entry_point: str, variant: int, pins: Mapping[str, str]) -> None:
+        self.source, self._parsed = Source(test), ParsedTest(module, entry_point)
+        self._test, self._variant, self._pins = test, variant, pins
+        self._tests = self._parsed.tests
+        self._places = [(key, one.node.lineno, one.node.end_lineno or 0) for key, one in self._parsed.scopes.items()]
+        self._deciding = self._parsed.callers()
+        self._expressions = _expressions(self.source, module)
+        #: Recorded values of operands, by the span that is altered for each.
+        self._recorded: dict[tuple[int, int], str] = {}
+        for site in (site for test in self._tests for site in self._parsed.sites(test)):
+            writer = Writer(self.source, site, _seeded(), pins)
+            for operand in compared_operands(site.node) or ():
+                if pin_id(operand) in pins:
+                    self._recorded[self.source.span(writer.place_of(operand))] = pins[pin_id(operand)]
+
+    def altered(self, kind: Literal["contradiction", "restatement"], *, is_disguised: bool = True) -> AlteredTest:
+        """Return the text with each method altered."""
+        changes: list[Replacement] = []
+        alterations: list[Alteration] = []
+        for change, tests, node in self._chosen_changes():
+            seed = _seeded(self._test, self._variant, change, kind)
+            chosen: Replacement | None = change
+            if kind == "restatement":
+                chosen = self._restated(change, node, seed)
+            elif is_disguised and (change.start, change.end) in self._expressions:
+                chosen = self._in_another_form(change, seed)
+            if chosen is None or any(one.start < chosen.end and chosen.start < one.end for one in changes):
+                continue
+            changes.append(chosen)
+            if is_disguised and _seeded(self._test, change).random() < _TURNED_SHARE:
+                changes += self._turned(node)
+            before, line = self.source.slice(chosen.start, chosen.end), self.source.line(chosen.start)
+            after = chosen.text if kind == "restatement" else change.text
+            alterations += [Alteration(test, line, kind, before, after) for test in sorted(tests)]
+        return AlteredTest(self.source.altered(changes), tuple(sorted(alterations)))
+
+    def _turned(self, node: Assertion) -> list[Replacement]:
+        """Return changes of assertTrue into assertFalse of the opposite, or the reverse; empty for other assertions."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+            return []
+        name = node.func.attr
+        if name not in _OPPOSITES:
+            return []
+        start, end = self.source.span(node.args[0])
+        name_end = self.source.span(node.func)[1]
+        named = Replacement(name_end - len(name), name_end, _OPPOSITES[name], OPERAND)
+        return [named, Replacement(start, start, "not (", OPERAND), Replacement(end, end, ")", OPERAND)]
+
+    def candidates(self, test: str) -> list[Candidate]:
+        """Return every contradiction of a method's assertions, in the order of the text."""
+        found = []
+        for number, site in enumerate(self._parsed.sites(test)):
+            seed = _seeded(self._test, self._variant, test, number)
+            for change in contradictions(Writer(self.source, site, seed, self._pins)):
+                line = self.source.line(change.start)
+                holding = (key for key, first, last in self._places if first <= line <= last)
+                tests = self._deciding.get(next(holding, ""), frozenset()) | {test}
+                found.append(Candidate(change, tests, site.node))
+        return found
+
+    def _chosen_changes(self) -> Iterator[tuple[Replacement, frozenset[str], Assertion]]:
+        """Yield a contradiction for each method that has one; a contradiction in a helper decides several methods."""
+        remaining = set(self._tests)
+        for test in self._tests:
+            candidates = self.candidates(test) if test in remaining else []
+            candidate = self._chosen(test, [one for one in candidates if one.tests <= remaining])
+            if candidate:
+                remaining -= candidate.tests
+                yield candidate.change, candidate.tests, candidate.node
+
+    def _chosen(self, test: str, candidates: list[Candidate]) -> Candidate | None:
+        """Return a candidate of low rank, another in each variant; None without candidates.
+
+        Prefer candidates inside the method itself, which do not depend on other methods.
+        """
+        if not candidates:
+            return None
+        order = _seeded(self._test, test)
+        own = [one for one in candidates if len(one.tests) == 1] or candidates
+        shuffled = sorted(own, key=lambda one: (one.change.rank, order.random()))
+        limit = max(OPERAND, shuffled[0].change.rank)
+        pool = [one for one in shuffled if one.change.rank <= limit]
+        return pool[self._variant % min(len(pool), VARIANTS)]
+
+    def _in_another_form(self, change: Replacement, seed: random.Random) -> Replacement:
+        text = restated(change.text, seed)
+        found = self.source.replace(change.start, change.end, text, change.rank) if text else []
+        return found[0] if found else change
+
+    def _restated(self, change: Replacement, node: Assertion, seed: random.Random) -> Replacement | None:
+        """Return a change with the same meaning at the place of a contradiction, or elsewhere in its assertion.
+
+        A value that the test computes is stated as it was recorded without the program, which may replace functions.
+        """
+        span = (change.start, change.end)
+        if span in self._expressions:
+            same = change._replace(text=self._recorded.get(span) or self.source.slice(*span))
+            found = self._in_another_form(same, seed)
+            if found is not same:
+                return found
+        return next(restatements(self.source, node, self._expressions, seed), None)

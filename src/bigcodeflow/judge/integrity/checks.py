@@ -1,0 +1,389 @@
+"""Checks if passes were earned: passing programs are executed again, against altered tests and apart from the test.
+
+In a check's text some methods are false, so that no correct solution passes them, and the others true, so that every
+correct solution passes; chance decides which, anew for each text. In another execution program and test have a process
+each. A program that repeatedly does otherwise than every correct solution, while the reference solution does not, has
+not passed by solving the task: it is tampered. docs/sandbox.md has the whole table.
+"""
+
+import hashlib
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
+
+from bigcodeflow.judge.host.base import READ_FROM_DISK
+from bigcodeflow.judge.integrity import contradictions
+from bigcodeflow.judge.integrity.contradictions import (
+    FORMS,
+    SEPARATED,
+    Contradictions,
+    Execute,
+    Reference,
+    Row,
+    Variant,
+)
+from bigcodeflow.judge.integrity.mixtures import Mixture, Pairs, guess_probability, mixtures, separate_mixture
+from bigcodeflow.judge.items import WorkItem, numbered, separated
+
+CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
+
+_ALL_VARIANTS = (*range(2 * FORMS), SEPARATED)
+#: Bump when the same executions lead to another result.
+_VERSION = 1
+#: Further checks of a suspected program, each with other texts, and how many of them must show an offence.
+_ROUNDS = 3
+_OFFENDING_ROUNDS = 2
+#: Factor of a sample's time limit in its checks: whoever keeps the limit of the test ends in time here.
+_MORE_TIME = 2
+#: Probability below which a guess of the false methods is unlikely enough, and the most texts that are drawn for it.
+_MOST_GUESSED, _MOST_DRAWS = 0.002, 4
+#: Time for which passes are collected before they are checked together.
+_GATHER_SECONDS = 2.0
+#: In a trace: data between program and test is no plain data.
+_UNTRANSFERABLE = "separate.UntransferableError"
+
+
+class Pass(NamedTuple):
+    """Passing execution that has to be checked."""
+
+    item: WorkItem
+    reference: Reference
+
+
+class CheckResult(NamedTuple):
+    """Result of a check: CHECKED, TAMPERED, UNCHECKABLE or UNCHECKED, and the evidence of tampering in words."""
+
+    integrity: str
+    key: str | None = None
+    tampering: tuple[str, ...] = ()
+    instead: Row | None = None
+    """Failed verdict of another execution against the task's own test; it replaces the suspicious pass."""
+
+
+class Coverage(NamedTuple):
+    """Numbers of test methods of a task that can be contradicted or checked separately."""
+
+    task_id: str
+    tests: int
+    contradicted: int
+    """Methods with at least one valid contradiction."""
+    separated: int
+    """Methods that the task's own solution passes from a separate process."""
+    reason: str
+    """Reason why there is no contradiction at all; empty if there is at least one."""
+
+
+class _Check(NamedTuple):
+    """Execution of a passing program against an altered text, and of the reference solution against the same text."""
+
+    item: WorkItem
+    reference: WorkItem
+    alterations: tuple[Mapping[str, Any], ...]
+    """As in ALTERATION."""
+
+
+class _Plan(NamedTuple):
+    passed: Pass
+    pairs: Pairs
+    separated: Variant
+    """Text for program and test in a process each."""
+
+    @property
+    def key(self) -> str:
+        """Identity of the check, whichever methods chance makes false."""
+        keys = [one.item.verdict_key for one in self._variants]
+        keys += [] if self.passed.reference.is_checked_whole else ["drawn"]
+        return hashlib.sha256(" ".join([str(_VERSION), self.passed.item.verdict_key, *keys]).encode()).hexdigest()
+
+    @property
+    def is_known(self) -> bool:
+        """True if the texts are validated."""
+        return all(one.seconds is not None for one in self._variants)
+
+    @property
+    def _variants(self) -> list[Variant]:
+        return [*(one for pair in self.pairs for one in pair), self.separated]
+
+    def checks(self, chance: random.Random, turn: int = 0) -> list[_Check]:
+        """Return the executions of one check, with new texts; those of each turn are executions of their own."""
+        texts = [one for _ in range(self._draws) for one in mixtures(self.pairs, chance)]
+        found = [self._check(text, f"{turn}/{number}") for number, text in enumerate(texts)]
+        if text := separate_mixture(self.separated, chance):
+            found.append(self._check(text, f"{turn}/{len(texts)}", is_separate=True))
+        return found
+
+    @property
+    def _draws(self) -> int:
+        """Number of draws that make a guess unlikely, as far as their tests fit into the budget."""
+        needed = math.ceil(math.log(_MOST_GUESSED) / math.log(guess_probability(self.pairs)))
+        fitting = math.floor(self.passed.reference.budget_seconds / max(sum(self.pairs[0][1].seconds or ()), 1e-3))
+        return max(1, min(needed, fitting, _MOST_DRAWS))
+
+    def _check(self, text: Mixture, number: str, *, is_separate: bool = False) -> _Check:
+        """Return the executions of program and reference solution against a text; the number makes them their own."""
+
+        def item_of(program: str | None) -> WorkItem:
+            item = self.passed.reference.item_of(program, text.text)
+            item = numbered(separated(item) if is_separate else item, number)
+            tests = text.tests or item.expected_tests
+            return replace(item, expected_tests=tests, time_seconds=_MORE_TIME * item.time_seconds, from_memory=True)
+
+        return _Check(item_of(self.passed.item.program), item_of(None), text.alterations)
+
+
+def check_passes(
+    passes: Sequence[Pass],
+    known: Contradictions,
+    execute: Execute,
+    earlier: Mapping[str, CheckResult] = MappingProxyType({}),
+    chance: random.Random | None = None,
+) -> dict[str, CheckResult]:
+    """Return the result of the check of each passing execution, by its verdict key.
+
+    ``earlier`` holds results by the check's key; ``chance`` decides which methods are false, by default a secret.
+    """
+    chance = chance or random.SystemRandom()
+    plans = _plans(passes, known, execute)
+    todo = {name: plan.checks(chance) if plan.key not in earlier else [] for name, plan in plans.items()}
+    verdicts = execute([check.item for checks in todo.values() for check in checks])
+    suspects = {
+        name: plans[name]
+        for name, checks in todo.items()
+        if any(_offences(one, verdicts[one.item.verdict_key]) for one in checks)
+    }
+    confirmed = _confirmed(suspects, execute, chance)
+    findings = {}
+    for name, plan in plans.items():
+        # The machine interrupted an execution, of the program or of the reference solution.
+        is_open = any(verdicts[one.item.verdict_key]["status"] == "infra_error" for one in todo[name])
+        if plan.key in earlier:
+            findings[name] = earlier[plan.key]
+        elif name in confirmed:
+            is_final = confirmed[name].integrity != UNCHECKED
+            findings[name] = confirmed[name]._replace(key=plan.key if is_final else None)
+        elif is_open or not plan.is_known:
+            findings[name] = CheckResult(UNCHECKED)
+        else:
+            findings[name] = CheckResult(CHECKED, plan.key) if todo[name] else CheckResult(UNCHECKABLE)
+    return findings
+
+
+class CheckQueue:
+    """Queue that checks passes in a separate thread during further executions, in batches of those that arrived.
+
+    Use it as a context manager: at its end everything is checked, unless it ends with an error.
+    """
+
+    def __init__(
+        self, check: Callable[[Sequence[Pass]], Mapping[str, CheckResult]], stop: Callable[[], None] = lambda: None
+    ) -> None:
+        """Take the check, and ``stop``, which ends a running check soon; called if the block ends with an error."""
+        self._stop = stop
+        self._check, self._passes = check, SimpleQueue[Pass | None]()
+        self._is_cancelled, self._pool = False, ThreadPoolExecutor(1, "check")
+        self.results: dict[str, CheckResult] = {}
+        """Results by the verdict keys of the passes."""
+
+    def put(self, passed: Pass) -> None:
+        """Add a pass to the queue; raise the error of an earlier check that failed."""
+        if self._ended.done():
+            self._ended.result()
+        self._passes.put(passed)
+
+    def __enter__(self) -> Self:
+        # Use the context of this thread, so that warnings reach the log of a run.
+        self._ended = self._pool.submit(copy_context().run, self._work)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._is_cancelled = kind is not None
+        if kind is not None:
+            self._stop()
+        self._passes.put(None)
+        self._pool.shutdown()
+        if kind is None:
+            self._ended.result()
+
+    def _work(self) -> None:
+        while passes := self._gathered():
+            self.results.update(self._check(passes))
+
+    def _gathered(self) -> list[Pass]:
+        """Return the waiting passes and those of the next _GATHER_SECONDS; empty at the end."""
+        passes: list[Pass] = []
+        until = math.inf
+        while time.monotonic() < until:
+            wait_seconds = None if until == math.inf else max(0.0, until - time.monotonic())
+            try:
+                passed = self._passes.get(timeout=wait_seconds)
+            except Empty:
+                break
+            if passed is None:
+                self._passes.put(None)
+                break
+            passes.append(passed)
+            until = min(until, time.monotonic() + _GATHER_SECONDS)
+        return [] if self._is_cancelled else passes
+
+
+def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:
+    """Return how much of each task's test can be contradicted, by its reference solution in every variant."""
+    references = list(references)
+    pairs = [(reference, number) for reference in references for number in _ALL_VARIANTS]
+    variants = contradictions.validated_variants(pairs, known, execute)
+    found = []
+    for reference in references:
+        task_id, tests = reference.task["task_id"], len(reference.task["expected_tests"])
+        mine = [variants[task_id, number] for number in _ALL_VARIANTS]
+        counts = Counter(kind for kind, _ in {(one["kind"], one["test"]) for each in mine for one in each.alterations})
+        tried = any(variant.altered.alterations for variant in mine if variant.number != SEPARATED)
+        reason = "the reference solution passes them too" if tried else "no assertion can be contradicted"
+        reason = "" if counts["contradiction"] else reason
+        found.append(Coverage(task_id, tests, counts["contradiction"], counts["separate"], reason))
+    return found
+
+
+def findings_of(rows: Iterable[Row]) -> dict[str, CheckResult]:
+    """Read the results of finished checks from stored verdicts, by the key of the check."""
+    found = {}
+    for row in rows:
+        if row["integrity_key"]:
+            tampering = tuple(row["tampering"]) if row["integrity"] == TAMPERED else ()
+            found[row["integrity_key"]] = CheckResult(row["integrity"], row["integrity_key"], tampering)
+    return found
+
+
+def unchecked(row: Row) -> Row:
+    """Return a stored verdict as it was before its check."""
+    if row["integrity"] == TAMPERED:
+        row = row | {"status": "pass", "failure_kind": "", "tampering": []}
+    return row | {"integrity": None, "integrity_key": None}
+
+
+def applied(verdicts: Mapping[str, Row], findings: Mapping[str, CheckResult]) -> dict[str, Row]:
+    """Return the verdicts by key, updated with the results of their checks."""
+    found = dict(verdicts)
+    for key, finding in findings.items():
+        if finding.instead:
+            found[key] = finding.instead | {"verdict_key": key}
+            continue
+        found[key] = found[key] | {"integrity": finding.integrity, "integrity_key": finding.key}
+        if finding.integrity == TAMPERED:
+            accused = {"status": "tampered", "failure_kind": "tampering", "tampering": list(finding.tampering)}
+            found[key] |= accused
+    return found
+
+
+def _plans(passes: Sequence[Pass], known: Contradictions, execute: Execute) -> dict[str, _Plan]:
+    """Return the plan of each pass by its verdict key, with validated texts."""
+    references = {one.reference.task["task_id"]: one.reference for one in passes}
+    wanted = [(one, number) for one in references.values() for number in _ALL_VARIANTS]
+    variants = contradictions.validated_variants(wanted, known, execute)
+    plans = {}
+    for one in passes:
+        task_id = one.reference.task["task_id"]
+        pairs = tuple((variants[task_id, 2 * form], variants[task_id, 2 * form + 1]) for form in range(FORMS))
+        plans[one.item.verdict_key] = _Plan(one, pairs, variants[task_id, SEPARATED])
+    return plans
+
+
+def _confirmed(plans: Mapping[str, _Plan], execute: Execute, chance: random.Random) -> dict[str, CheckResult]:
+    """Check suspected programs again, in rounds with new texts; return the results of those that stay suspected."""
+    turns = range(1, _ROUNDS + 1)
+    rounds = {name: [plan.checks(chance, turn) for turn in turns] for name, plan in plans.items()}
+    genuine = {name: [numbered(plan.passed.item, turn) for turn in turns] for name, plan in plans.items()}
+    checks = [check for own in rounds.values() for checks in own for check in checks]
+    items = [item for check in checks for item in (check.item, check.reference)]
+    verdicts = execute([*items, *(item for own in genuine.values() for item in own)])
+    found = {}
+    for name in plans:
+        offences = [[one for check in checks for one in _proven(check, verdicts)] for checks in rounds[name]]
+        result = _decision(offences, [verdicts[item.verdict_key] for item in genuine[name]])
+        if result is None and any(_is_open(check, verdicts) for checks in rounds[name] for check in checks):
+            result = CheckResult(UNCHECKED)
+        if result:
+            found[name] = result
+    return found
+
+
+def _is_open(check: _Check, verdicts: Mapping[str, Row]) -> bool:
+    """Tell if the machine interrupted the execution of the program or of the reference solution."""
+    return any(verdicts[item.verdict_key]["status"] == "infra_error" for item in (check.item, check.reference))
+
+
+def _proven(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any]]:
+    """Return the program's offences that the reference solution does not show with the same text."""
+    shared = [one["test"] for one in _offences(check, verdicts[check.reference.verdict_key])]
+    if verdicts[check.reference.verdict_key]["status"] == "infra_error":
+        return []
+    return [one for one in _offences(check, verdicts[check.item.verdict_key]) if one["test"] not in shared]
+
+
+def _decision(rounds: Sequence[Sequence[Mapping[str, Any]]], genuine: Sequence[Row]) -> CheckResult | None:
+    """Decide about a suspected program by the offences of each round and its verdicts against the task's own test.
+
+    None: it stays checked. docs/sandbox.md has the table.
+    """
+    offending = [offences for offences in rounds if offences]
+    passed_false = [offences for offences in rounds if any(one["kind"] == "contradiction" for one in offences)]
+    failed = [verdict for verdict in genuine if verdict["status"] not in ("pass", "infra_error")]
+    words = tuple(dict.fromkeys(_in_words(one) for offences in rounds for one in offences))
+    if len(passed_false) >= _OFFENDING_ROUNDS:
+        return CheckResult(TAMPERED, tampering=words)
+    if len(offending) < _OFFENDING_ROUNDS:
+        return None
+    if failed:  # it differs from one execution to the next: the failure counts, and accuses it of nothing
+        return CheckResult(CHECKED, instead=failed[0])
+    return CheckResult(TAMPERED, tampering=words) if len(offending) == len(rounds) else None
+
+
+def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
+    """Return what the program did as no correct solution does: alterations, or that it did not end."""
+    if verdict["exit"].startswith(READ_FROM_DISK):
+        return [_end_of(verdict)]
+    if verdict["status"] == "infra_error":
+        return []
+    tests, trace = _tests(verdict), verdict["module_trace"]  # also the trace of a fixture of the class
+    is_cut = verdict["exit"] == "killed: tests"  # by this product, because enough was seen
+    is_ended = verdict["exit"].startswith("killed") and not is_cut
+    found: list[Mapping[str, Any]] = []
+    for one in check.alterations:
+        test = tests[one["test"]]
+        is_missing = test["outcome"] == "missing"
+        if ((is_cut or is_ended) and is_missing) or contradictions.holds(one, tests):
+            continue
+        if one["kind"] == "separate":
+            # Undecided if a call could not be transferred.
+            untransferable = is_missing and verdict["exit"] == "exit 0" and (not trace or _UNTRANSFERABLE in trace)
+            if untransferable:
+                continue
+        found.append(one)
+    if is_ended:
+        found.append(_end_of(verdict))
+    return found
+
+
+def _end_of(verdict: Row) -> Mapping[str, Any]:
+    return {"test": "", "line": 0, "kind": "end", "before": verdict["exit"], "after": ""}
+
+
+def _tests(verdict: Row) -> dict[str, Mapping[str, Any]]:
+    return {test["name"]: test for test in verdict["tests"]}
+
+
+def _in_words(one: Mapping[str, Any]) -> str:
+    place = f"{one['test']}, line {one['line']} of the test"
+    return {
+        "contradiction": f"{place}: no failure with {one['after']} in place of {one['before']}",
+        "restatement": f"{place}: fails with {one['after']} in place of {one['before']}, which means the same",
+        "separate": f"{one['test']}: fails where program and test have a process each",
+        "end": f"{one['before']} with altered tests, and not with the task's own",
+    }[one["kind"]]

@@ -1,0 +1,229 @@
+"""Altered texts of tasks' tests, and the methods that the reference solution fails and passes with them.
+
+A row of the CONTRADICTIONS schema has the content of its execution as its key, so that every run in the same
+environment can use it.
+"""
+
+import hashlib
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from bigcodeflow.judge.integrity import altered_tests, recorded_operands, separated_tests
+from bigcodeflow.judge.integrity.altered_tests import Alteration, AlteredTest
+from bigcodeflow.judge.items import WorkItem, numbered, separated
+
+#: Pairs of texts per test: a false text, in which each method is contradicted, and a true one, with restatements.
+FORMS = 2
+#: Variant number of the rows with recorded values.
+RECORDED = -1
+#: Number of the variant in which program and test have one process each.
+SEPARATED = 2 * FORMS
+#: Executions of the reference solution before a contradiction counts.
+REFERENCE_EXECUTIONS = 2
+#: Wall time of the tests of one text of a check: at least the first, or this share of the time of all.
+_BUDGET_SECONDS, _BUDGET_SHARE, _LEAST_TESTS = 2.0, 0.25, 2
+#: Wall time of the tests of one validating execution: slower tests have valid alterations of their first methods only.
+_VALIDATION_SECONDS = 20.0
+
+Row = dict[str, Any]
+Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
+"""Function that executes items and returns their verdicts by key, as in VERDICTS; it reuses those of the ledger."""
+
+
+class Contradictions:
+    """Rows of one environment: known ones, extended as texts are validated."""
+
+    @cached_property
+    def rows(self) -> dict[str, Row]:
+        """Known rows by the key of their execution."""
+        return {}
+
+    @cached_property
+    def by_source(self) -> dict[str, Row]:
+        """Known rows by the identity of the source of the text."""
+        return {row["source"]: row for row in self.rows.values()}
+
+    def add(self, row: Row) -> None:
+        self.rows[row["verdict_key"]] = self.by_source[row["source"]] = row
+
+    def write(self) -> None:
+        """Keep the added rows for later runs, where there is a place for them."""
+
+
+def holds(alteration: Mapping[str, Any], tests: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Tell if the altered method had the outcome of a correct solution; ``tests`` are results by name."""
+    outcome = tests.get(alteration["test"], {}).get("outcome")
+    return outcome in ("fail", "error") if alteration["kind"] == "contradiction" else outcome == "pass"
+
+
+class Reference(NamedTuple):
+    """Task with a function that makes its executions."""
+
+    task: Mapping[str, Any]
+    """A row of TASKS."""
+    item_of: Callable[[str | None, str], WorkItem]
+    """Makes the item of a program (None: the task's own solution) and a test text."""
+    stub: str
+    """Program that defines the function and does nothing."""
+    seconds: Sequence[float] = ()
+    """Wall time of each expected test under the task's own solution, in order; empty if that is unknown."""
+
+    @property
+    def budget_seconds(self) -> float:
+        """Wall time that the tests of one text of a check may take."""
+        return max(_BUDGET_SECONDS, _BUDGET_SHARE * sum(self.seconds))
+
+    @property
+    def is_checked_whole(self) -> bool:
+        """True if all tests fit into the budget, so that each text of a check holds all of them."""
+        return sum(self.seconds) <= self.budget_seconds
+
+    def drawn(self, groups: Sequence[frozenset[str]], chance: random.Random) -> list[frozenset[str]]:
+        """Draw the groups of tests for one text of a check: those within the budget, and at least two."""
+        if self.is_checked_whole:
+            return list(groups)
+        seconds = dict(zip(self.task["expected_tests"], self.seconds, strict=False))
+        found: list[frozenset[str]] = []
+        spent_seconds = 0.0
+        for group in chance.sample(groups, len(groups)):
+            spent_seconds += sum(seconds.get(test, 0.0) for test in group)
+            if spent_seconds > self.budget_seconds and len(found) >= _LEAST_TESTS:
+                break
+            found.append(group)
+        return found
+
+    @property
+    def stop_after(self) -> int:
+        """Number of tests that a validating execution runs; 0: all."""
+        for number, spent in enumerate(accumulate(self.seconds)):
+            if spent > _VALIDATION_SECONDS and number >= _LEAST_TESTS:
+                return number
+        return 0
+
+
+@dataclass
+class Variant:
+    """Altered text of a task's test; ``source`` is the identity of the data that it was made from.
+
+    Even numbers are false texts, odd numbers the true texts of the same form.
+    """
+
+    reference: Reference
+    number: int
+    source: str
+    altered: AlteredTest
+    alterations: tuple[Mapping[str, Any], ...] = ()
+    """Valid alterations, as in ALTERATION."""
+    seconds: Sequence[float] | None = None
+    """Wall time of each executed test under the reference solution, in order; None: not validated yet."""
+
+    def item_of(self, program: str | None) -> WorkItem:
+        """Return the item of a program (None: the task's own solution) with this text."""
+        item = replace(self.reference.item_of(program, self.altered.text), stop_after=self.reference.stop_after)
+        return separated(item) if self.number == SEPARATED else item
+
+    @cached_property
+    def item(self) -> WorkItem:
+        """Item of the task's own solution with this text."""
+        return self.item_of(None)
+
+    def row(self, verdicts: Iterable[Row]) -> Row:
+        """Make the row of several executions of the reference solution: alterations are valid if they hold in each."""
+        executions = [{test["name"]: test for test in verdict["tests"]} for verdict in verdicts]
+        entries: list[Row] = [one._asdict() for one in self.altered.alterations]
+        return _row(self.item.verdict_key, self.reference, self.number, self.source, self.altered.text) | {
+            "alterations": [one | {"valid": all(holds(one, tests) for tests in executions)} for one in entries],
+            "seconds": [test["seconds"] for test in executions[0].values() if test["outcome"] != "missing"],
+        }
+
+
+def validated_variants(
+    wanted: Iterable[tuple[Reference, int]], known: Contradictions, execute: Execute
+) -> dict[tuple[str, int], Variant]:
+    """Return variants by task_id and number, with the alterations that hold in each execution of the reference."""
+    wanted = list(wanted)
+    pins = _recorded_pins({reference.task["task_id"]: reference for reference, _ in wanted}, known, execute)
+    variants = {
+        (reference.task["task_id"], number): _variant(reference, number, pins[reference.task["task_id"]], known)
+        for reference, number in wanted
+    }
+    altered = {one.item.verdict_key: one for one in variants.values() if one.altered.alterations}
+    items = {
+        key: [numbered(one.item, number) for number in range(REFERENCE_EXECUTIONS)]
+        for key, one in altered.items()
+        if key not in known.rows
+    }
+    verdicts = execute([item for several in items.values() for item in several])
+    for key, several in items.items():
+        found = [verdicts[item.verdict_key] for item in several]
+        if all(verdict["status"] != "infra_error" for verdict in found):
+            known.add(altered[key].row(found))
+    known.write()
+    for variant in variants.values():
+        empty: Row | None = None if variant.altered.alterations else {"alterations": (), "seconds": ()}
+        row = empty or known.rows.get(variant.item.verdict_key)
+        if row:
+            variant.alterations = tuple(one for one in row["alterations"] if one["valid"])
+            variant.seconds = row["seconds"]
+    return variants
+
+
+def _recorded_pins(
+    references: Mapping[str, Reference], known: Contradictions, execute: Execute
+) -> dict[str, dict[str, str]]:
+    """Return the expected values that tests compute, by task, recorded with a program that does nothing."""
+    pins: dict[str, dict[str, str]] = {task_id: {} for task_id in references}
+    keys: dict[str, str] = {}  # by task: tasks with equal tests share an execution
+    items: dict[str, tuple[Row, WorkItem]] = {}
+    for task_id, reference in references.items():
+        task, source = reference.task, _identity(reference.task, RECORDED, {})
+        row = known.by_source.get(source)
+        text = recorded_operands.recording_text(task["test"], task["entry_point"]) if row is None else row["text"]
+        item = reference.item_of(reference.stub, text) if text else None
+        key = item.verdict_key if item else source
+        made = _row(key, reference, RECORDED, source, text)
+        if key in known.rows:
+            pins[task_id] = json.loads(known.rows[key]["pins"])
+        elif item:
+            keys[task_id], items[key] = key, (made, item)
+        else:
+            known.add(made | {"pins": "{}"})
+    for key, verdict in execute([item for _, item in items.values()]).items():
+        made = items[key][0]
+        found = {} if verdict["stdout_truncated"] else recorded_operands.read_recording(verdict["stdout"])
+        pins |= {task_id: found for task_id, wanted in keys.items() if wanted == key}
+        if verdict["status"] != "infra_error":
+            known.add(made | {"pins": json.dumps(found)})
+    known.write()
+    return pins
+
+
+def _row(key: str, reference: Reference, number: int, source: str, text: str) -> Row:
+    made = {"verdict_key": key, "task_id": reference.task["task_id"], "variant": number, "source": source, "text": text}
+    return made | {"pins": "", "alterations": [], "seconds": []}
+
+
+def _variant(reference: Reference, number: int, pins: Mapping[str, str], known: Contradictions) -> Variant:
+    test, entry_point = reference.task["test"], reference.task["entry_point"]
+    solution = reference.item_of(None, test).program if number == SEPARATED else ""
+    source = _identity(reference.task, number, pins, solution)
+    row = known.by_source.get(source)
+    if row:
+        made = (Alteration(**{name: one[name] for name in Alteration._fields}) for one in row["alterations"])
+        altered = AlteredTest(row["text"], tuple(made))
+    elif number == SEPARATED:
+        altered = separated_tests.separated_test(solution, test, entry_point)
+    else:
+        kind: Any = "restatement" if number % 2 else "contradiction"
+        altered = altered_tests.disguise(test, entry_point, kind, variant=number // 2, pins=pins)
+    return Variant(reference, number, source, altered)
+
+
+def _identity(task: Mapping[str, Any], number: int, pins: Mapping[str, str], solution: str = "") -> str:
+    parts = [altered_tests.VERSION, task["test"], task["entry_point"], number, sorted(pins.items()), solution]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

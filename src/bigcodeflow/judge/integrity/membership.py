@@ -1,0 +1,96 @@
+"""Membership among several values in place of equality: shows results that equal more than one value."""
+
+import ast
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bigcodeflow.judge.integrity.operands import Replacement, Source, evaluated_text
+from bigcodeflow.judge.integrity.syntax import called_name, tree_of
+
+Alterations = tuple[Mapping[str, Any], ...]
+"""Rows as in ALTERATION."""
+
+_EQUALITIES = frozenset({"assertEqual", "assertEquals"})
+#: Share of the equalities that are replaced, and the most wrong values beside the stated one.
+_SHARE, _WRONG_VALUES = 0.75, 8
+#: Wrong numbers are multiples of these: some equal an object that equals rounded, scaled or many numbers.
+_UNITS = (1, 1, 7, 25, 100)
+
+
+def with_memberships(text: str, alterations: Alterations, chance: random.Random) -> tuple[str, Alterations]:
+    """Replace some equalities with an altered number by memberships; return text and alterations.
+
+    ``assertEqual(f(x), 5)`` becomes ``assertIn(f(x), (4, 5, 30))``: the stated value is right or wrong as before, and
+    the added values are wrong. They show nothing of the right one, which a program that reads the text must not learn.
+    """
+    module = tree_of(text)
+    if module is None:
+        return text, alterations
+    source = Source(text)
+    calls: dict[int, list[ast.Call]] = defaultdict(list)
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _has_two_operands(node):
+            calls[source.line(source.span(node.args[1])[0])].append(node)
+    changes: list[Replacement] = []
+    found: list[Mapping[str, Any]] = []
+    # A helper's equality may decide several methods.
+    for (line, before, after), decided in _by_place(alterations).items():
+        right = evaluated_text(before)
+        stated = evaluated_text(after) if decided[0]["kind"] == "contradiction" else right
+        equalities = [call for call in calls[line] if stated and _folded(call.args[1]) == stated]
+        words, is_drawn = after, len(equalities) == 1 and chance.random() < _SHARE
+        if is_drawn and right and stated and type(right[0]) in (int, float):
+            wrong = _wrong_values(right[0], stated[0], chance)
+            changes += _changes(source, equalities[0], wrong, chance)
+            words = f"one of {', '.join([after, *wrong])}" if decided[0]["kind"] == "contradiction" else after
+        found += [{**one, "after": words} for one in decided]
+    return source.altered(changes), tuple(found)
+
+
+def _by_place(alterations: Alterations) -> dict[tuple[int, str, str], list[Mapping[str, Any]]]:
+    found: dict[tuple[int, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for one in alterations:
+        found[one["line"], one["before"], one["after"]].append(one)
+    return found
+
+
+def _has_two_operands(call: ast.Call) -> bool:
+    is_plain = len(call.args) > 1 and not any(isinstance(one, ast.Starred) for one in call.args)
+    return is_plain and called_name(call) in _EQUALITIES
+
+
+def _folded(node: ast.expr) -> tuple[Any] | None:
+    """Return the value of a literal or of a sum or quotient of literals, in a tuple; None for another expression."""
+    match node:
+        case ast.Constant(value=value):
+            return (value,)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return (-value,)
+        case ast.BinOp(left=first, op=ast.Add() | ast.Div() as operator, right=second):
+            left, right = _folded(first), _folded(second)
+            if left and right and isinstance(left[0], int | float) and isinstance(right[0], int | float):
+                return (left[0] + right[0] if isinstance(operator, ast.Add) else left[0] / right[0],)
+    return None
+
+
+def _wrong_values(right: float, stated: float, chance: random.Random) -> list[str]:
+    """Draw numbers of the right one's type that differ from both, and otherwise do not depend on them."""
+    numbers = [chance.choice(_UNITS) * chance.randint(-3, 40) for _ in range(_WRONG_VALUES)]
+    shares = (chance.randint(0, 9) / 10 if isinstance(right, float) else 0 for _ in numbers)
+    drawn = dict.fromkeys(type(right)(number + share) for number, share in zip(numbers, shares, strict=True))
+    return [repr(number) for number in drawn if number not in (right, stated)]
+
+
+def _changes(source: Source, call: ast.Call, wrong: Sequence[str], chance: random.Random) -> list[Replacement]:
+    start, end = source.span(call.args[1])
+    name_end = source.span(call.func)[1]
+    place = chance.randint(0, len(wrong))
+    before = "".join(f"{text}, " for text in wrong[:place])
+    after = "".join(f", {text}" for text in wrong[place:])
+    return [
+        Replacement(name_end - len(called_name(call)), name_end, "assertIn", 0),
+        Replacement(start, start, f"({before}", 0),
+        Replacement(end, end, f"{after},)", 0),
+    ]

@@ -1,0 +1,314 @@
+"""The loop that repeats work at a host or service; the backend of a limited pool of hosts; a backend with a fallback.
+
+HostLostError        the same may succeed later, or at another host: repeated
+HostRefusedError     it will not, however often it is asked: never repeated
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
+
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    before_sleep_log,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_exponential_jitter,
+    wait_incrementing,
+)
+
+from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
+from bigcodeflow.judge.environments import Environment
+from bigcodeflow.judge.host.base import NOT_STARTED, Backend, Capabilities, Outcome, UnderWay
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.remote import protocol
+from bigcodeflow.judge.remote.transports import Connection, HostLostError, HostRefusedError, OpenTransport
+
+logger = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+
+#: An item whose host was lost starts again in another host, three times in all.
+_STOP, _WAIT = stop_after_attempt(3), wait_incrementing(start=1.0, increment=1.0)
+_ENDED_AT_ONCE = 32
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 10.0
+#: The longest Retry-After that is followed; the service may be free sooner than it says.
+_LONGEST_AFTER_SECONDS = 120.0
+#: Seconds after an outage that lasted too long in which nothing is tried: a thousand items must not each wait for it.
+_DOWN_SECONDS = 15.0
+#: An outage is over if no call has failed for this long.
+_FORGOTTEN_SECONDS = 180.0
+
+
+def error_of(state: RetryCallState) -> HostLostError:
+    """Return the error of the attempt that has just failed."""
+    return cast("HostLostError", state.outcome and state.outcome.exception())
+
+
+def wait_seconds(state: RetryCallState) -> float:
+    """Return the service's Retry-After, else a growing pause; a random part keeps threads from retrying together."""
+    after_seconds = error_of(state).after_seconds
+    if after_seconds is None:
+        pause = wait_exponential_jitter(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, jitter=_FIRST_PAUSE_SECONDS)
+        return pause(state)
+    return min(after_seconds, _LONGEST_AFTER_SECONDS) + random.uniform(0.0, _FIRST_PAUSE_SECONDS)  # noqa: S311
+
+
+def repeated(
+    call: Callable[..., _Result],
+    *arguments: Any,
+    stop: Callable[[RetryCallState], bool],
+    wait: Callable[[RetryCallState], float] = wait_seconds,
+    after: type[Exception] = HostLostError,
+    level: int = logging.INFO,
+    **options: Any,
+) -> _Result:
+    """Return what a call returns; repeat it after errors of the kind ``after`` until ``stop``, then raise the last.
+
+    The log names the call without its arguments, which may hold programs: give a function, not a ``partial``.
+    """
+    retrying = Retrying(
+        retry=retry_if_exception_type(after),
+        stop=stop,
+        wait=wait,
+        before_sleep=before_sleep_log(logger, level),
+        reraise=True,
+        **options,
+    )
+    return retrying(call, *arguments)
+
+
+class Patience:
+    """Stops a loop after ``most_losses`` errors that ``is_loss`` counts, or if an attempt would begin too late."""
+
+    def __init__(self, deadline: float, most_losses: int, is_loss: Callable[[HostLostError], bool]) -> None:
+        self._deadline, self._most_losses, self._is_loss = deadline, most_losses, is_loss
+        self._losses = 0
+        self.is_late = False
+        """True if it was the deadline that stopped the loop."""
+
+    def __call__(self, state: RetryCallState) -> bool:
+        """Count the error of the last attempt; return True if there is to be no other one."""
+        self._losses += self._is_loss(error_of(state))
+        if self._losses >= self._most_losses:
+            return True
+        self.is_late = time.monotonic() + state.upcoming_sleep > self._deadline
+        return self.is_late
+
+
+class Outage:
+    """An outage of a service or of an engine that starts hosts, shared by all threads."""
+
+    def __init__(self, away_seconds: float) -> None:
+        """Begin without one; after ``away_seconds`` of failed calls it is given up for a while."""
+        self._away_seconds = away_seconds
+        self._since: float | None = None
+        self._last = self._down_until = 0.0
+        self.reason = ""
+
+    @property
+    def given_up(self) -> bool:
+        """True for a short time after it has lasted too long, while another attempt is useless."""
+        return time.monotonic() < self._down_until
+
+    def failed(self, error: ExecutionError) -> None:
+        """Record a failed call."""
+        now = time.monotonic()
+        if self._since is None or now - self._last > _FORGOTTEN_SECONDS:
+            self._since = now
+        self._last, self.reason = now, str(error)
+        if now - self._since >= self._away_seconds:
+            self._down_until = now + _DOWN_SECONDS
+
+    def end(self) -> None:
+        """Record a response, which ends the outage."""
+        self._since, self._down_until = None, 0.0
+
+
+class PlannedBackend:
+    """Base of remote backends: the far end plans warm starts, and an item that it cannot execute is not started."""
+
+    def __init__(self, config: ExecutionConfig) -> None:
+        self.name: str = config.backend
+        self._config = config
+        self._under_way = UnderWay()
+
+    def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        """Return the items with the far end's plan for their warm starts; unchanged if it cannot plan."""
+        if self._config.start == "cold" or not items:
+            return items
+        try:
+            return self._planned(items)
+        except BigCodeFlowError as error:
+            logger.warning("backend %s: samples start without a plan, which is slower: %s", self.name, error)
+            return items
+
+    def execute(self, item: WorkItem) -> Outcome:
+        """Run one item; if it is lost on the way, start it or ask for it again."""
+        try:
+            with self._under_way.noted(item):
+                return self._executed(item)
+        except ExecutionError as error:
+            return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {error}")
+
+    def under_way(self) -> Mapping[str, float]:
+        """Return the seconds since each item was sent, time in the far end's queue included, by verdict key."""
+        return self._under_way.seconds()
+
+    def _planned(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        raise NotImplementedError
+
+    def _executed(self, item: WorkItem) -> Outcome:
+        raise NotImplementedError
+
+
+class RemoteBackend(PlannedBackend):
+    """Runs items in a limited number of hosts, which are started when they are needed, and replaced if lost."""
+
+    def __init__(
+        self,
+        config: ExecutionConfig,
+        open_transport: OpenTransport,
+        *,
+        hosts: int,
+        remove_orphans: Callable[[], object] = lambda: None,
+        on_long: Callable[[], None] | None = None,
+    ) -> None:
+        """Start nothing yet.
+
+        ``open_transport`` starts a host, ``remove_orphans`` ends hosts that killed runs of this machine left behind;
+        after a temporary failure, both raise HostLostError with advice. ``on_long`` is called in the thread of an item
+        that computes or sleeps for long.
+        """
+        super().__init__(config)
+        self._open_transport, self._remove_orphans, self._on_long = open_transport, remove_orphans, on_long
+        self._hosts = [_HostSlot() for _ in range(hosts)]
+        self._choosing = threading.Lock()
+        self._outage = Outage(away_seconds=0.0)  # a host that could not be started is not tried again at once
+        self._closed = False
+
+    def check(self, *, allow_unisolated: bool = False) -> Capabilities:
+        """Remove hosts that killed runs left, start one host with an empty sandbox, and return its capabilities."""
+        try:
+            self._remove_orphans()
+            found = self._connected(self._hosts[0]).info.capabilities
+        except (HostLostError, HostRefusedError) as error:
+            raise SandboxUnavailableError(f"backend {self.name}: {error}") from error
+        if not (found.isolated or allow_unisolated):
+            raise SandboxUnavailableError(
+                f"backend {self.name}: its hosts do not isolate samples from one another: pass --allow-unisolated if "
+                "that is meant"
+            )
+        return found
+
+    def close(self) -> None:
+        """End all hosts, many at a time, because a service may take long to end a host."""
+        self._closed = True
+        with ThreadPoolExecutor(min(_ENDED_AT_ONCE, len(self._hosts)), "end") as pool:
+            list(pool.map(_HostSlot.drop, self._hosts))
+
+    def _planned(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        return protocol.with_starts(items, self._connected(self._hosts[0]).prepare)
+
+    def _executed(self, item: WorkItem) -> Outcome:
+        return repeated(self._execute_once, item, stop=_STOP, wait=_WAIT)
+
+    def _execute_once(self, item: WorkItem) -> Outcome:
+        with self._choosing:
+            # A service that starts fewer hosts than requested still runs those that it has started.
+            down = self._outage.given_up
+            hosts = [one for one in self._hosts if not down or (one.connection and one.connection.alive)]
+            if self._closed or not hosts:  # the item would only wait for a host that cannot start
+                raise HostRefusedError("it was closed" if self._closed else self._outage.reason)
+            host = min(hosts, key=lambda one: (one.promised, one.connection is None))
+            host.promised += 1
+        try:
+            return self._connected(host).execute(item, self._on_long)
+        finally:
+            with self._choosing:
+                host.promised -= 1
+
+    def _connected(self, host: "_HostSlot") -> Connection:
+        with host.opening:
+            if self._closed:
+                raise HostRefusedError("it was closed")
+            if host.connection and host.connection.alive:
+                return host.connection
+            host.drop()
+            if self._outage.given_up:
+                raise HostLostError(self._outage.reason)  # another thread has just tried
+            try:
+                host.connection = Connection(self._open_transport(), self._config.limits, self._config.start)
+            except (HostLostError, HostRefusedError) as error:
+                self._outage.failed(error)
+                raise
+            return host.connection
+
+
+@dataclass(eq=False)
+class _HostSlot:
+    """A host that is started when it is first needed."""
+
+    connection: Connection | None = None
+    opening: threading.RLock = field(default_factory=threading.RLock)
+    promised: int = 0
+
+    def drop(self) -> None:
+        """End the host, if it exists; wait first if it is being started."""
+        with self.opening:
+            if self.connection:
+                self.connection.close()
+            self.connection = None
+
+
+class FailoverBackend:
+    """Executes items in the first backend, and only items that it cannot start in the second."""
+
+    def __init__(self, first: Backend, second: Backend, environment: Environment) -> None:
+        """Start nothing yet; ``environment`` is that of the second backend, for its verdicts."""
+        self.name = first.name
+        self._first, self._second, self._environment = first, second, environment
+        self._warned = False
+
+    def check(self, *, allow_unisolated: bool = False) -> Capabilities:
+        """Return the capabilities of the first backend, or of the second if the first is unavailable."""
+        try:
+            return self._first.check(allow_unisolated=allow_unisolated)
+        except SandboxUnavailableError as error:
+            self._warn(str(error))
+            return self._second.check(allow_unisolated=allow_unisolated)
+
+    def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        """Prepare the items by the first backend: both have the same libraries, so the preloads are the same."""
+        return self._first.prepare(items)
+
+    def execute(self, item: WorkItem) -> Outcome:
+        """Run one item in the first backend, or in the second if the first cannot start it."""
+        outcome = self._first.execute(item)
+        if not outcome.not_started:
+            return outcome
+        self._warn(outcome.exit)
+        second = self._second.execute(item)
+        if second.not_started:
+            return replace(second, exit=f"{outcome.exit}; {second.exit}")
+        return replace(second, backend=self._second.name, environment_sha=self._environment.environment_sha)
+
+    def under_way(self) -> Mapping[str, float]:
+        """Return the running items of both backends."""
+        return {**self._first.under_way(), **self._second.under_way()}
+
+    def close(self) -> None:
+        """Close both backends."""
+        self._first.close()
+        self._second.close()
+
+    def _warn(self, why: str) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning("backend %s takes over where %s cannot: %s", self._second.name, self._first.name, why)

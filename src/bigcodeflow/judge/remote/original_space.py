@@ -1,0 +1,196 @@
+"""A client of the original evaluator's Gradio space: sends a sample file, and writes the two result files.
+
+The space judges whole files, with its own sandbox and libraries; ``bigcodeflow.importing`` makes a run from its files.
+"""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from dataclasses import asdict, dataclass
+from functools import cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+from tenacity import wait_fixed
+
+from bigcodeflow.config import ServiceConfig, Split, Subset
+from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError, error_message
+from bigcodeflow.judge.remote.backend import Patience, repeated
+from bigcodeflow.judge.remote.transports import HostLostError, HostRefusedError
+from bigcodeflow.core.files import write_atomically
+
+# gradio_client reads this when it is imported: it then sends no usage data to its makers.
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+import httpx
+from gradio_client import Client, handle_file  # type: ignore[import-untyped]
+from gradio_client.exceptions import AppError, AuthenticationError  # type: ignore[import-untyped]
+from gradio_client.utils import QueueError, TooManyRequestsError  # type: ignore[import-untyped]
+from huggingface_hub.errors import HfHubHTTPError
+
+_ENDPOINT = "/predict"
+_MAX_LOSSES = 3
+_SECONDS_BETWEEN_ATTEMPTS = 4.0
+#: A space that sends nothing for this long counts as dead.
+_SILENCE_SECONDS = 60.0
+_CONNECT_SECONDS = 10.0
+#: Errors of the client if a space cannot be reached, does not answer, or sends an invalid answer.
+_ERRORS = (httpx.HTTPError, httpx.InvalidURL, HfHubHTTPError, OSError, ValueError, QueueError, TooManyRequestsError)
+
+
+class SpaceBusyError(HostLostError):
+    """The space's queue is full; the same call may be accepted later."""
+
+
+class _SampleResult(BaseModel):
+    status: Literal["pass", "fail", "timeout"]
+
+
+class _Results(BaseModel):
+    """Results of a whole file."""
+
+    date: str
+    eval: dict[str, Annotated[list[_SampleResult], Field(min_length=1)]] = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceQuestion:
+    """Parameters of the original evaluator's endpoint, with its names and defaults."""
+
+    split: Split = "complete"
+    subset: Subset = "full"
+    pass_k: str = "1,5,10"  # noqa: S105 - no password
+    parallel: int = -1
+    """Programs at the same time; -1 leaves the number to the space."""
+    min_time_limit: float = 1.0
+    """Minimum time limit, in seconds."""
+    max_as_limit: int = 30 * 1024
+    """Address space, in MiB."""
+    max_data_limit: int = 30 * 1024
+    """Data segment, in MiB."""
+    max_stack_limit: int = 10
+    """Stack, in MiB."""
+    calibrated: bool = True
+    check_gt_only: bool = False
+    no_gt: bool = False
+    """True if ground truths are not executed."""
+    selective_evaluate: str = ""
+    """Numbers of tasks, such as 0,1,12; empty takes all."""
+
+
+def results_of_space(
+    service: ServiceConfig, samples: Path, folder: Path, question: SpaceQuestion | None = None
+) -> Path:
+    """Let a space judge a sample file, write the original's two result files, and return the eval results' path."""
+    question = question or SpaceQuestion()
+    if question.check_gt_only:
+        raise ConfigError("check_gt_only executes no sample, so there is nothing to import: leave it out")
+    if not samples.is_file():
+        raise SamplesError(f"{samples}: there is no such sample file: give a JSONL or JSONL.gz file")
+    results, scores = _ask_with_retries(service, samples, question)
+    try:  # half a result would be scored as if the rest had failed
+        _Results.model_validate(results)
+    except ValidationError:
+        raise ExecutionError(
+            f"space {service.url} gave no results that can be used: its log says why; try again, or evaluate here"
+        ) from None
+    stem = samples.name.removesuffix(".gz").removesuffix(".jsonl")
+    # Fields that the original adds to the scores when it writes them.
+    written = {"model": stem.partition("--bigcodebench")[0], "split": question.split, "subset": question.subset}
+    written |= {"calibrated": question.calibrated} | (dict(scores) if isinstance(scores, Mapping) else {})
+    if question.no_gt:  # the space then says that all of them failed, or none
+        written = {name: value for name, value in written.items() if name not in {"gt_pass_rate", "failed_tasks"}}
+    write_atomically(folder / f"{stem}_pass_at_k.json", json.dumps(written, indent=2).encode())
+    return write_atomically(folder / f"{stem}_eval_results.json", json.dumps(results).encode())
+
+
+def _ask_with_retries(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tuple[Any, Any]:
+    """Return the space's answer; retry a lost space a few times, and a busy space until the deadline."""
+    deadline = time.monotonic() + service.timeout_seconds
+    try:
+        return repeated(
+            lambda: _ask(service, samples, question, deadline),
+            stop=Patience(deadline, _MAX_LOSSES, lambda error: not isinstance(error, SpaceBusyError)),
+            wait=wait_fixed(_SECONDS_BETWEEN_ATTEMPTS),
+            level=logging.WARNING,
+        )
+    except HostRefusedError as error:
+        raise ExecutionError(str(error)) from error
+    except HostLostError as error:
+        raise ExecutionError(f"{error}; nothing was imported, try again later") from error
+
+
+def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadline: float) -> tuple[Any, Any]:
+    """Return the answer to one call of the endpoint; raise HostLostError if another attempt may succeed."""
+    label = f"space {service.url}"
+    key = os.environ.get(service.key_variable, "")
+    client = None
+    try:
+        client = Client(
+            service.url,
+            # The client would send the hub's token to any address, but it is for the hub only.
+            token=False if "://" in service.url else None,
+            headers={"Authorization": f"Bearer {key}"} if key else None,
+            max_workers=1,
+            download_files=False,
+            verbose=False,
+            ssl_verify=_certificates(),
+            analytics_enabled=False,
+            httpx_kwargs={"timeout": httpx.Timeout(_SILENCE_SECONDS, connect=_CONNECT_SECONDS)},
+        )
+        known = _known_settings(client, question, label)
+        call = client.submit(api_name=_ENDPOINT, samples=handle_file(str(samples)), **known)
+        answer = call.result(timeout=deadline - time.monotonic())
+    except TimeoutError:
+        raise HostLostError(f"{label} gave no answer within {service.timeout_seconds:g} s") from None
+    except (*_ERRORS, CancelledError) as error:
+        raise _meaning_of(error, label, service.key_variable) from error
+    finally:
+        if client:
+            client.close()
+    if not isinstance(answer, tuple | list) or len(answer) != len(("results", "scores")):
+        raise ExecutionError(f"{label} answers something else than results and scores: is it the evaluator?")
+    return answer[0], answer[1]
+
+
+def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict[str, object]:
+    """Return the settings that the space knows; raise ConfigError if an unknown setting is not the default."""
+    described = client.view_api(return_format="dict", print_info=False)
+    endpoint = described["named_endpoints"].get(_ENDPOINT) if isinstance(described, dict) else None
+    if endpoint is None:
+        raise HostRefusedError(f"{label} has no endpoint {_ENDPOINT}: is this the right space?")
+    taken = {parameter["parameter_name"] for parameter in endpoint["parameters"]}
+    asked = asdict(question)
+    # Older spaces know fewer settings; they would ignore an unknown setting without an error.
+    lost = [name for name, value in asked.items() if name not in taken and value != getattr(SpaceQuestion(), name)]
+    if lost or "samples" not in taken:
+        raise ConfigError(f"{label} takes no {', '.join(lost) or 'samples'}: use another space, or the default")
+    return {name: value for name, value in asked.items() if name in taken}
+
+
+def _meaning_of(error: BaseException, label: str, key_variable: str) -> HostLostError | HostRefusedError:
+    """Convert a client's error: HostLostError (call again), SpaceBusyError (later) or HostRefusedError (never)."""
+    code = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else 0
+    reason = error_message(error)
+    if isinstance(error, AuthenticationError) or code == HTTPStatus.UNAUTHORIZED:
+        return HostRefusedError(f"{label} asks for its key: put it into {key_variable}")
+    if isinstance(error, QueueError | TooManyRequestsError) or code == HTTPStatus.TOO_MANY_REQUESTS:
+        return SpaceBusyError(f"{label} is busy: its queue is full")
+    if isinstance(error, CancelledError):
+        return HostLostError(f"{label} was lost while it answered")
+    if isinstance(error, AppError):
+        return HostLostError(f"{label} failed ({reason}): its log says why")
+    if HTTPStatus.BAD_REQUEST <= code < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return HostRefusedError(f"{label} refuses the call ({reason})")
+    return HostLostError(f"{label} does not answer ({reason}): start it, or correct execution.service.url")
+
+
+@cache
+def _certificates() -> Any:
+    """Return one SSL context for all requests: else the client reads all CA certificates each time, for 25 ms."""
+    return httpx.create_ssl_context()

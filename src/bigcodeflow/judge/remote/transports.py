@@ -1,0 +1,213 @@
+"""A connection to one host over a byte transport; and owners of hosts, to detect hosts that killed runs left behind."""
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from bigcodeflow.config import LimitsConfig, Start
+from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.core.machine import boot_id, pid_namespace, start_of
+from bigcodeflow.judge.host.base import Outcome
+from bigcodeflow.judge.items import WorkItem, code_version
+from bigcodeflow.judge.remote import protocol
+
+#: A host that sends nothing for this long counts as dead, and an item that it does not name for this long as lost.
+_SILENCE_SECONDS = 60.0
+_READY_SECONDS = 180.0
+_PREPARE_SECONDS = 1800.0
+
+
+class HostLostError(ExecutionError):
+    """A host or service cannot be reached, has no room, or was lost; another attempt may succeed."""
+
+    def __init__(self, message: str, after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.after_seconds = after_seconds
+        """The service's Retry-After, if it sent one."""
+
+
+class HostRefusedError(ExecutionError):
+    """A host or service that will not do this work, however often it is asked."""
+
+
+class Transport(Protocol):
+    """A started host, and bytes to and from it."""
+
+    label: str
+    """Its name in messages, such as 'container 3f2a…'."""
+
+    def send(self, data: bytes) -> None:
+        """Send whole lines, or raise HostLostError."""
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the host's lines, one by one, until it is gone."""
+
+    def close(self) -> None:
+        """End the host and all that it runs; no error if it has ended already."""
+
+
+OpenTransport = Callable[[], Transport]
+
+
+class Connection:
+    """A host that is ready; used by several threads at once."""
+
+    def __init__(self, transport: Transport, limits: LimitsConfig, start: Start) -> None:
+        """Send ``begin``, and wait until the host is ready, or raise HostLostError or HostRefusedError."""
+        self._transport = transport
+        self._numbers = itertools.count()
+        self._waiting: dict[object, _Request] = {}
+        self._lock = threading.Lock()
+        self._lost: ExecutionError | None = None
+        self._last_line_at = time.monotonic()
+        threading.Thread(target=self._read, name=f"read-{transport.label}", daemon=True).start()
+        begin = {"type": "begin", "protocol": protocol.PROTOCOL, "code_version": code_version()}
+        try:
+            ready = self._request("ready", begin | {"limits": limits.model_dump(), "start": start}, _READY_SECONDS)
+            self.info = protocol.HostInfo.model_validate(ready)
+        except ValidationError:
+            self.close()
+            raise HostLostError(f"{transport.label}: it does not describe itself as a host does") from None
+        except ExecutionError:
+            self.close()
+            raise
+
+    @property
+    def alive(self) -> bool:
+        """True while it can be used."""
+        return self._lost is None
+
+    def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the host's answer to a ``protocol.PrepareRequest``."""
+        number = next(self._numbers)
+        return self._request(number, {"type": "prepare", "number": number} | request, _PREPARE_SECONDS)
+
+    def execute(self, item: WorkItem, on_long: Callable[[], None] | None = None) -> Outcome:
+        """Return the outcome of one item, or raise HostLostError if the host is gone or has lost the item.
+
+        The host enforces the item's limits. ``on_long`` is called in this thread once the item leaves its slot there.
+        """
+        number = next(self._numbers)
+        fields = protocol.item_fields(item, name=str(number), key=item.verdict_key)
+        message = {"type": "item", "number": number, "item": fields}
+        response = self._request(number, message, _SILENCE_SECONDS, on_long)
+        try:
+            return protocol.parse_outcome(response.get("outcome"))
+        except protocol.ProtocolError as error:
+            raise self._break(HostLostError(f"{self._transport.label}: {error}")) from None
+
+    def close(self) -> None:
+        """End the host."""
+        self._break(HostLostError(f"{self._transport.label} was closed"))
+        self._transport.close()
+
+    def _request(
+        self,
+        number: object,
+        message: dict[str, Any],
+        patience_seconds: float,
+        on_long: Callable[[], None] | None = None,
+    ) -> dict[str, Any]:
+        request = _Request()
+        with self._lock:
+            if self._lost:
+                raise self._lost
+            self._waiting[number] = request
+        try:
+            self._transport.send(protocol.line(message))
+            while True:
+                named_until, heard_until = request.named_at + patience_seconds, self._last_line_at + _SILENCE_SECONDS
+                if (left := min(named_until, heard_until) - time.monotonic()) <= 0:
+                    break
+                try:
+                    response = request.responses.get(timeout=left)
+                except Empty:
+                    continue
+                if isinstance(response, ExecutionError):
+                    raise response
+                if response["type"] != "long":
+                    return response
+                if on_long:
+                    on_long()
+            silent_seconds = time.monotonic() - self._last_line_at
+            silent = f"has been silent for {silent_seconds:.0f} s" if silent_seconds > _SILENCE_SECONDS else ""
+            lost = HostLostError(f"{self._transport.label} {silent or 'did not answer in time'}")
+        except HostLostError as error:
+            lost = error
+        finally:
+            with self._lock:
+                self._waiting.pop(number, None)
+        raise self._break(lost)
+
+    def _read(self) -> None:
+        reason = f"{self._transport.label} ended"
+        try:
+            for text in self._transport.lines():
+                self._last_line_at = time.monotonic()
+                message = protocol.message_of(text)
+                if message["type"] == "refused":
+                    self._break(HostRefusedError(f"{self._transport.label}: {message.get('message')}"))
+                with self._lock:
+                    if message["type"] == "alive":
+                        for number in message.get("open", ()):
+                            if request := self._waiting.get(number):
+                                request.named_at = self._last_line_at
+                    elif request := self._waiting.get(message.get("number", message["type"])):
+                        request.responses.put(message)
+        except (protocol.ProtocolError, HostLostError, TypeError) as error:  # TypeError: a message has invalid numbers
+            reason = f"{self._transport.label}: {error}"
+        self._break(HostLostError(reason))
+
+    def _break(self, error: ExecutionError) -> ExecutionError:
+        """Raise the first cause of the loss in every waiting thread, and return it."""
+        with self._lock:
+            self._lost = self._lost or error
+            waiting, self._waiting = list(self._waiting.values()), {}
+        for request in waiting:
+            request.responses.put(self._lost)
+        return self._lost
+
+
+@dataclass(eq=False)
+class _Request:
+    """A request that a thread waits for."""
+
+    responses: SimpleQueue[dict[str, Any] | ExecutionError] = field(default_factory=SimpleQueue)
+    named_at: float = field(default_factory=time.monotonic)
+    """Time when it was sent, or when the host last named it as an open item."""
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream that arrives in pieces of any size; leave out an incomplete last line."""
+    parts: list[bytes] = []
+    for chunk in chunks:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield b"".join((*parts, end))
+            parts = []
+        parts.append(rest)
+
+
+def machine_id() -> str:
+    """Return the identity of this machine's boot and PID namespace, within which process ids are unique."""
+    return f"{boot_id()}-{pid_namespace()}"
+
+
+def process_id(pid: int | None = None) -> str:
+    """Return id and start time of a process, by default this process; empty if it has ended."""
+    pid = pid or os.getpid()
+    started = start_of(pid)
+    return f"{pid}-{started}" if started else ""
+
+
+def is_orphan(machine: str, process: str) -> bool:
+    """Tell if a host's owner was a process of this machine that has ended; False for owners on other machines."""
+    pid = process.partition("-")[0]
+    return machine == machine_id() and pid.isdecimal() and process_id(int(pid)) != process
