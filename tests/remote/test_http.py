@@ -15,8 +15,8 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
-from bigcodeflow.judge.environments import InstalledEnvironment, RemoteEnvironment
 from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.environments import InstalledEnvironment, RemoteEnvironment
 from bigcodeflow.judge.host.base import Outcome
 from bigcodeflow.judge.items import WorkItem
 from bigcodeflow.judge.remote import backend as backend_module

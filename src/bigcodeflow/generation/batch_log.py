@@ -22,7 +22,6 @@ from bigcodeflow.core.files import AppendLog, locked
 from bigcodeflow.generation.answer_ledger import AnswerKey
 from bigcodeflow.generation.model_api import Request, RequestError
 from bigcodeflow.generation.retries import narrowed
-from bigcodeflow.core.files import AppendLog, locked
 
 FILE_NAME = "batches.jsonl"
 

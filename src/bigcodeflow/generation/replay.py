@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from bigcodeflow.config import SamplesConfig
 from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.files import file_sha256
 from bigcodeflow.core.paths import shipped, user_path
 from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.core.untrusted_text import MOST_LINE_BYTES, TooLargeError, lines_of, storable
 from bigcodeflow.generation.controls import CONTROLS, control_samples
-from bigcodeflow.core.files import file_sha256
 
 _ANSWER_KEYS = ("raw_solution", "solution", "completion")
 _DEFECTS_SHOWN = 20

@@ -21,9 +21,9 @@ from tenacity import stop_after_attempt, wait_random_exponential
 
 from bigcodeflow.config import E2BConfig, ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError, SandboxUnavailableError
+from bigcodeflow.judge.backend_registry import BackendSpec, OnLong
 from bigcodeflow.judge.environments import RemoteEnvironment
 from bigcodeflow.judge.environments.images import TemplateRecord, read_record, template_name, write_record
-from bigcodeflow.judge.backend_registry import BackendSpec, OnLong
 from bigcodeflow.judge.remote.backend import RemoteBackend, repeated
 from bigcodeflow.judge.remote.transports import (
     Connection,

@@ -12,8 +12,8 @@ from tenacity import sleep_using_event
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError, SandboxUnavailableError
-from bigcodeflow.judge.environments import Environment, RemoteEnvironment
 from bigcodeflow.judge.backend_registry import BackendSpec
+from bigcodeflow.judge.environments import Environment, RemoteEnvironment
 from bigcodeflow.judge.host.base import NOT_STARTED, Capabilities, Outcome
 from bigcodeflow.judge.items import WorkItem, code_version
 from bigcodeflow.judge.remote import protocol

@@ -20,9 +20,9 @@ from tenacity import wait_fixed
 
 from bigcodeflow.config import ServiceConfig, Split, Subset
 from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError, error_message
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.judge.remote.backend import Patience, repeated
 from bigcodeflow.judge.remote.transports import HostLostError, HostRefusedError
-from bigcodeflow.core.files import write_atomically
 
 # gradio_client reads this when it is imported: it then sends no usage data to its makers.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow.judge import environments
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.judge import environments
 from bigcodeflow.pipeline.resolution import Resolver
