@@ -89,9 +89,9 @@ def test_the_catalog_shows_rows_and_what_they_are_about(store):
     assert all(column.meaning for column in view.columns)
 
 
-def test_the_explorer_lists_results_and_shows_one(store, tmp_path):
+def test_the_explorer_lists_results_and_shows_one(store):
     """The list leads to each result's page; a key that nothing has is told to be none."""
-    with exploring(StoreFolder(store.root), tmp_path / "cache", build=False) as explored:
+    with exploring(StoreFolder(store.root), build=False) as explored:
         listed = explored.get("/studies")
         assert f"/studies/contamination/{KEYS[0]}" in listed
         assert "a corpus" in listed
@@ -148,6 +148,6 @@ def test_rounds_that_a_longer_study_of_the_run_holds_are_not_shown_again(tmp_pat
     assert [record.title for record in current_studies(found)] == shown
     sections = {section.name.split("-")[1] for section in sections_about(found, {"m"}, ["a"])}
     assert sections == {published[name][:12] for name in shown}
-    with exploring(StoreFolder(found.root), tmp_path / "cache", build=False) as explored:
+    with exploring(StoreFolder(found.root), build=False) as explored:
         assert published["1 of 2, traceback"] not in explored.get("/studies")
         explored.get(f"/studies/rounds/{published['1 of 2, traceback']}")

@@ -102,9 +102,9 @@ def text_of(page):
 
 
 @pytest.mark.slow
-def test_the_explorer_ranks_them_too(store, tmp_path):
-    """The same numbers behind a form; the fit is computed once, and what is wrong stands beside the form."""
-    with exploring(store, tmp_path) as explored:
+def test_the_explorer_ranks_them_too(store):
+    """The same numbers behind a form; the evidence is read once, and what is wrong stands beside the form."""
+    with exploring(store) as explored:
         assert "Name the libraries that a project uses" in text_of(explored.get("/recommend"))
         page = text_of(explored.get("/recommend", libraries="numpy scikit-learn, fastapi"))
         for part in (
@@ -116,9 +116,9 @@ def test_the_explorer_ranks_them_too(store, tmp_path):
         ):
             assert part in page, part
         memory = explored.explorer.catalog.version().memory
-        kept = memory["recommend", "", ""]
+        kept = memory["recommend evidence", "", ""]
         explored.get("/recommend", libraries="pandas")
-        assert memory["recommend", "", ""] is kept
+        assert memory["recommend evidence", "", ""] is kept
         nothing = text_of(explored.get("/recommend", libraries="<b>x"))
         assert "no recorded task uses any" in nothing
         assert "--libraries" not in nothing
@@ -131,5 +131,5 @@ def test_the_explorer_ranks_them_too(store, tmp_path):
 
 def test_the_page_of_an_empty_store_says_what_is_missing(tmp_path):
     """Before the first run has ended there is no catalog."""
-    with exploring(RecordedStore(tmp_path / "store"), tmp_path / "cache", build=False) as explored:
+    with exploring(RecordedStore(tmp_path / "store"), build=False) as explored:
         assert "there is no catalog yet" in text_of(explored.get("/recommend", libraries="numpy"))
