@@ -143,7 +143,7 @@ def test_the_sandbox_image_installs_what_its_programs_import() -> None:
     """Of the lock what the host and `env build` import, and no more; one more import than that is missed here."""
     run = next(item.text for item in instructions(SANDBOX) if "--constraint" in item.text)
     installed = set(run.partition("requirements.lock         ")[2].split()) | {"uv", "bigcodeflow"}
-    assert {"pyarrow", "pydantic", "typer"} <= installed
+    assert {"pydantic", "typer"} <= installed
     program = (
         "import sys, bigcodeflow.judge.remote.host, bigcodeflow.cli.main, bigcodeflow.cli.env\n"
         "print(*{name.partition('.')[0] for name in sys.modules})"
@@ -157,7 +157,7 @@ def test_the_sandbox_image_installs_what_its_programs_import() -> None:
     assert not needless, f"{needless}: nothing that runs in the image imports it"
 
 
-#: What the tests' own environment puts beside them: hooks of start files, and what pyarrow takes where it is there.
+#: What the tests' own environment puts beside them: hooks of start files, and what a library takes where it is there.
 _OF_TESTS = {"coverage", "setuptools", "numpy", "cloudpickle", "cython"}
 
 
