@@ -4,11 +4,11 @@ import ast
 from collections.abc import Callable
 from functools import partial
 
+from bigcodeflow.core.source_text import called_name
 from bigcodeflow.judge.integrity import conditions
 from bigcodeflow.judge.integrity.conditions import number_of, tolerance_of
 from bigcodeflow.judge.integrity.literals import EXACT, Tolerance, leaves
 from bigcodeflow.judge.integrity.operands import ALWAYS_NONE, FRESH_MOCK, NEGATION, NEVER_NONE, Replacement, Writer
-from bigcodeflow.judge.integrity.syntax import called_name
 
 _Maker = Callable[[Writer, ast.Call], list[Replacement]]
 

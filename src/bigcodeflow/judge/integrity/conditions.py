@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Callable
 
+from bigcodeflow.core.source_text import called_name
 from bigcodeflow.judge.integrity import operands
 from bigcodeflow.judge.integrity.literals import Tolerance, evaluated, word
 from bigcodeflow.judge.integrity.operands import Replacement, Writer
-from bigcodeflow.judge.integrity.syntax import called_name
 
 _RELATIVE = Tolerance(1e-8, 1e-5)
 _EXISTENCE = frozenset({"exists", "isfile", "isdir", "is_file", "is_dir", "lexists"})

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from bigcodeflow.judge.integrity.syntax import called_name, tree_of
+from bigcodeflow.core.source_text import called_name
+from bigcodeflow.judge.integrity.syntax import tree_of
 
 _CLASSES = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
 _DATE = re.compile(r"\d{3}(\d)-\d\d-\d\d")

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bigcodeflow.core.source_text import called_name
 from bigcodeflow.judge.integrity.operands import Replacement, Source, evaluated_text
-from bigcodeflow.judge.integrity.syntax import called_name, tree_of
+from bigcodeflow.judge.integrity.syntax import tree_of
 
 Alterations = tuple[Mapping[str, Any], ...]
 """Rows as in ALTERATION."""

@@ -3,14 +3,14 @@
 import ast
 import random
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from bigcodeflow.core.source_text import SourceText, called_name
 from bigcodeflow.judge.integrity import literals
 from bigcodeflow.judge.integrity.literals import EXACT, Tolerance, evaluated, leaves, word
-from bigcodeflow.judge.integrity.syntax import Scope, Site, called_name, pin_id, tree_of
+from bigcodeflow.judge.integrity.syntax import Scope, Site, pin_id, tree_of
 
 _CALLS = {
     "number": "len sum int float count round abs min max index mean median std var timestamp total_seconds stat"
@@ -38,7 +38,6 @@ _BY_NODE: dict[type[ast.expr], str] = {
 }
 _BY_ATTRIBUTE = {"shape": "tuple", "size": "number", "values": "array", "name": "str", "columns": "array"}
 _MOST_STEPS = 5
-_LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 #: Ranks of changes: a literal, another operand of known type, an expression of unknown type, a negation.
@@ -54,27 +53,8 @@ class Replacement(NamedTuple):
     rank: int
 
 
-class Source:
-    """Parsed text and the segments of its nodes; Python counts columns in bytes of UTF-8."""
-
-    def __init__(self, text: str) -> None:
-        self._bytes = text.encode()
-        self._starts = [0, *(found.end() for found in _LINE_END.finditer(self._bytes))]
-
-    def span(self, node: ast.expr) -> tuple[int, int]:
-        """Return the position of a node's first byte and the position after its last byte."""
-        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end_column
-
-    def segment(self, node: ast.expr) -> str:
-        return self.slice(*self.span(node))
-
-    def slice(self, start: int, end: int) -> str:
-        return self._bytes[start:end].decode()
-
-    def line(self, position: int) -> int:
-        """Return the number, from 1, of the line that contains a byte position."""
-        return bisect_right(self._starts, position)
+class Source(SourceText):
+    """Text of a test, and changes of it that keep its lines."""
 
     def change(self, node: ast.expr, text: str, rank: int = OPERAND) -> list[Replacement]:
         """Replace a node; no change if the replacement has more lines than the node or equals it."""
@@ -82,7 +62,7 @@ class Source:
 
     def replace(self, start: int, end: int, text: str, rank: int = OPERAND) -> list[Replacement]:
         """Replace bytes; keep the number of lines by adding line ends inside brackets."""
-        missing = self._bytes.count(b"\n", start, end) - text.count("\n")
+        missing = self.content.count(b"\n", start, end) - text.count("\n")
         if missing < 0 or text == self.slice(start, end):
             return []
         lines = "\n" * missing
@@ -94,7 +74,7 @@ class Source:
 
     def altered(self, changes: Iterable[Replacement], node: ast.expr | None = None) -> str:
         """Return the text of a node, or the whole text, with non-overlapping changes applied."""
-        start, end = self.span(node) if node else (0, len(self._bytes))
+        start, end = self.span(node) if node else (0, len(self.content))
         parts = []
         for change in sorted(changes):
             parts += [self.slice(start, change.start), change.text]

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from bigcodeflow.core import untrusted_text
+from bigcodeflow.core.source_text import called_name
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 Assertion = ast.Call | ast.Assert
@@ -51,11 +52,6 @@ def key_of(node: ast.AST) -> str:
         case ast.Attribute(value=ast.Name(id="self" | "cls" | "TestCases"), attr=name):
             return f"self.{name}"
     return ""
-
-
-def called_name(call: ast.Call) -> str:
-    """Return the last name of the called function, such as 'assertEqual'; empty if it has none."""
-    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
 def pin_id(node: ast.expr) -> str:
