@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Workers of pytest; each takes fifteen seconds to import all tests.
-PYTEST_WORKERS ?= 2
+# Workers of pytest; tests wait for processes most of the time, so that three keep two cores busy.
+PYTEST_WORKERS ?= 3
 # Hundreds of processes import the package in the tests: bytecode is kept even where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
