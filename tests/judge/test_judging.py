@@ -48,6 +48,13 @@ def test_verdicts_come_in_the_order_of_the_programs(judge: Judge) -> None:
     assert (unchecked["status"], unchecked["integrity"]) == ("pass", None)
 
 
+def test_the_machine_is_tried_once(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call would pay for an empty sandbox otherwise."""
+    assert judge.check(_RIGHT, _TEST)["status"] == "pass"
+    monkeypatch.setattr(judge.backend, "check", lambda: pytest.fail("tried again"))
+    assert judge.check(f"{_RIGHT}# again", _TEST)["status"] == "pass"
+
+
 def test_the_altered_tests_of_a_task_are_validated_once(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     test = _TEST.replace("3)", "3, 'once')")
     executed = []

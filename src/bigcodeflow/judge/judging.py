@@ -68,7 +68,7 @@ class Judge:
         self._environment = find_environment(environment) if isinstance(environment, str) else environment
         self._limits, self._cores = limits or LimitsConfig(), cores or usable_cores()
         self.backend = LocalBackend(self._environment, self._limits, warm=warm, admission=Admission(self._cores))
-        self._known = Contradictions()
+        self._known, self._is_usable = Contradictions(), False
 
     def check(self, program: str, test: str, *, reference: str = "", entry_point: str = "task_func") -> Verdict:
         """Return the verdict of one program; see `check_all`."""
@@ -87,7 +87,9 @@ class Judge:
             SamplesError: a test is no Python or has no class ``TestCases``.
             SandboxUnavailableError: no sandbox can be started here.
         """
-        self.backend.check()
+        if not self._is_usable:
+            self.backend.check()
+            self._is_usable = True
         items = [self._item(program, task) for program, task in samples]
         found = self.execute(items)
         passes = {
