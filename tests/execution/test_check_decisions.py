@@ -8,8 +8,8 @@ import pytest
 from bigcodeflow.judge.integrity import checks
 from bigcodeflow.judge.integrity.altered_tests import AlteredTest, disguise, mixed, units, without_methods
 from bigcodeflow.judge.integrity.checks import TAMPERED
-from bigcodeflow.judge.integrity.contradictions import SEPARATED, Reference, Variant
-from bigcodeflow.judge.integrity.mixtures import mixtures
+from bigcodeflow.judge.integrity.contradictions import FORMS, SEPARATED, Reference, Variant
+from bigcodeflow.judge.integrity.mixtures import guess_probability, mixtures, texts_needed
 from tests.doubles.written_tests import outcome, suite
 
 from .conftest import item
@@ -50,10 +50,10 @@ def test_every_combination_has_the_result_of_the_table(genuine: tuple[str, ...])
         assert found is None or found.instead or (found.integrity == TAMPERED and found.tampering)
 
 
-def _variants(text: str) -> tuple[Variant, Variant]:
+def _variants(text: str, form: int = 0) -> tuple[Variant, Variant]:
     task = {"task_id": "T/0", "test": text, "entry_point": "task_func"}
     reference = Reference(task, lambda program, test: item(program or "", test, expected=_NAMES), "")
-    texts = [disguise(text, "task_func", kind, variant=0) for kind in ("contradiction", "restatement")]
+    texts = [disguise(text, "task_func", kind, variant=form) for kind in ("contradiction", "restatement")]
     false, true = (
         Variant(reference, number, "", one, tuple(each._asdict() for each in one.alterations))
         for number, one in enumerate(texts)
@@ -73,7 +73,7 @@ def test_each_choice_of_false_methods_is_equally_likely() -> None:
     drawn = [
         frozenset(one["test"] for one in mixture.alterations if one["kind"] == "contradiction")
         for _ in range(1_000)
-        for mixture in mixtures(((false, true),), chance)
+        for mixture in mixtures(((false, true),), 1, chance)
     ]
     assert len(set(drawn)) == 30
     assert {len(one) for one in drawn} == {1, 2, 3, 4}
@@ -83,60 +83,97 @@ def test_each_choice_of_false_methods_is_equally_likely() -> None:
 def test_a_correct_program_passes_exactly_the_true_methods() -> None:
     false, true = _variants(_FIVE)
     for seed in range(20):
-        [mixture] = mixtures(((false, true),), random.Random(seed))
+        [mixture] = mixtures(((false, true),), 1, random.Random(seed))
         expected = {one["test"]: "pass" if one["kind"] == "restatement" else "fail" for one in mixture.alterations}
         assert outcome(mixture.text, "def task_func(n):\n    return n + 1\n") == expected
         assert len(expected) == 5
         assert not any(line in mixture.text for line in _FIVE.splitlines() if "assert" in line)
 
 
-def test_an_object_that_equals_many_numbers_is_found() -> None:
-    """Most equalities take several wrong values, of which a correct result equals none and a lenient object one."""
+@pytest.mark.parametrize("equal", ["other % 25 == 0 or other == {n}", "abs(other - {n}) < 5"])
+def test_an_object_that_equals_several_numbers_is_found(equal: str) -> None:
+    """Most equalities count equal values among several, of which a correct result equals one at most."""
     false, true = _variants(_FIVE)
-    lenient = "class Any:\n    def __eq__(self, other): return other % 25 == 0 or other == {n}\n"
-    chance, texts = random.Random(5), []
+    chance, texts, shown = random.Random(5), [], 0
     for _ in range(30):
-        texts += mixtures(((false, true),), chance)
-    assert sum("assertIn" in one.text for one in texts) == len(texts)
-    shown = 0
-    for one in texts:
-        false_methods = [method for method in one.alterations if method["kind"] == "contradiction"]
-        for method in false_methods:
+        texts += mixtures(((false, true),), 1, chance)
+    assert sum(".count(" in one.text for one in texts) == len(texts)
+    for text in texts:
+        for method in text.alterations:
             result = ord(method["test"][-1]) - ord("a") + 1
-            program = f"{lenient.format(n=result)}def task_func(n): return Any()\n"
-            shown += outcome(one.text, program)[method["test"]] == "pass"
-        assert all(str(method["before"]) not in method["after"].split(", ")[1:] for method in false_methods)
+            lenient = f"class Any:\n    def __eq__(self, other): return {equal.format(n=result)}\n"
+            found = outcome(text.text, f"{lenient}def task_func(n): return Any()\n")[method["test"]]
+            shown += found != ("pass" if method["kind"] == "restatement" else "fail")
+            assert method["kind"] == "restatement" or method["before"] not in method["after"].split(", ")[1:]
     assert shown > len(texts)
 
 
-def test_a_membership_shows_nothing_of_the_right_value() -> None:
+def test_a_count_of_equal_values_shows_nothing_of_the_right_value() -> None:
     """The wrong values are drawn in the same way whichever value is right, so that no text gives it away."""
     pairs = [
         _variants(suite(f"def test_a(self):\n    self.assertEqual(task_func(1), {right})\n")) for right in (2, 9_999)
     ]
-    drawn, shown = [], {"2", "9999"}
+    drawn: list[set[str]] = []
     for false, _ in pairs:
-        texts = [mixtures(((false, false),), random.Random(seed))[0] for seed in range(200)]
+        texts = [mixtures(((false, false),), 1, random.Random(seed))[0] for seed in range(200)]
         values = [one["after"].removeprefix("one of ").split(", ") for text in texts for one in text.alterations]
-        drawn.append({value for stated, *wrong in values for value in wrong})
-        shown |= {stated for stated, *_ in values}
+        drawn.append({value for stated, *wrong in values for value in wrong if abs(int(value) - int(stated)) > 9})
     small, large = drawn
-    assert small ^ large <= shown
+    near = {str(value) for centre in (2, 9_999) for value in range(centre - 40, centre + 40)}
+    assert small ^ large <= near
+
+
+@pytest.mark.parametrize("count", range(3, 9))
+def test_each_method_is_true_once_and_false_in_each_form(count: int) -> None:
+    """So that a forgery which a single form of a single method shows is not missed by chance."""
+    pairs, seen = tuple(_variants(_FIVE, form) for form in range(FORMS)), set()
+    for seed in range(40):
+        texts = mixtures(pairs, count, random.Random(seed))
+        assert len(texts) == count
+        for name in _NAMES:
+            own = [one for text in texts for one in text.alterations if one["test"] == name]
+            false = {one["after"] for one in own if one["kind"] == "contradiction"}
+            assert len(false) >= FORMS
+            assert any(one["kind"] == "restatement" for one in own)
+            seen.add(tuple(one["kind"] for one in own))
+    assert len(seen) == min(len(seen), 2**count - 2 - count)
+    assert count > 5 or len(seen) == 2**count - 2 - count
+
+
+def test_of_two_texts_each_method_is_false_in_one_or_both() -> None:
+    pairs, seen = tuple(_variants(_FIVE, form) for form in range(FORMS)), []
+    for seed in range(40):
+        first, second = mixtures(pairs, 2, random.Random(seed))
+        kinds = [{one["test"]: one["kind"][0] for one in text.alterations} for text in (first, second)]
+        seen += [kinds[0][name] + kinds[1][name] for name in _NAMES]
+    assert set(seen) == {"cc", "cr", "rc"}
 
 
 def test_a_single_method_is_executed_both_ways() -> None:
-    false, true = _variants(suite("def test_a(self):\n    self.assertEqual(task_func(1), 2)\n"))
-    kinds = [one["kind"] for mixture in mixtures(((false, true),), random.Random(0)) for one in mixture.alterations]
-    assert sorted(kinds) == ["contradiction", "restatement"]
+    pair = _variants(suite("def test_a(self):\n    self.assertEqual(task_func(1), 2)\n"))
+    assert texts_needed((pair,), 1) == 2
+    kinds = [one["kind"] for mixture in mixtures((pair,), 8, random.Random(0)) for one in mixture.alterations]
+    assert len(kinds) == 8
+    assert {"contradiction", "restatement"} == set(kinds)
 
 
 def test_a_method_that_cannot_be_restated_is_executed_falsely_alone() -> None:
     false, true = _variants(suite("def test_a(self):\n    self.assertEqual(task_func(1), 2)\n"))
     true.alterations = ()
-    [mixture] = mixtures(((false, true),), random.Random(0))
-    assert [one["kind"] for one in mixture.alterations] == ["contradiction"]
+    found = [one for seed in range(9) for one in mixtures(((false, true),), 2, random.Random(seed))]
+    assert {tuple(one["kind"] for one in mixture.alterations) for mixture in found} == {("contradiction",)}
     false.alterations = ()
-    assert mixtures(((false, true),), random.Random(0)) == []
+    assert mixtures(((false, true),), 2, random.Random(0)) == []
+
+
+@pytest.mark.parametrize(("methods", "texts"), [(1, 8), (2, 5), (3, 4), (4, 4), (5, 2), (12, 2)])
+def test_so_many_texts_make_a_guess_unlikely(methods: int, texts: int) -> None:
+    names = "abcdefghijkl"[:methods]
+    pair = _variants(
+        suite("".join(f"def test_{one}(self):\n    self.assertEqual(task_func('{one}'), '{one}')\n" for one in names))
+    )
+    assert texts_needed((pair,), 99) == texts
+    assert guess_probability(methods, texts) <= 0.005
 
 
 def test_methods_that_share_a_contradicted_helper_are_false_together() -> None:
@@ -156,19 +193,29 @@ def test_a_correct_program_that_fails_now_and_then_is_not_accused(share: float, 
 
 
 def test_a_program_that_acts_by_chance_does_not_pass() -> None:
-    """It forges every method or none, by a coin for each execution: both are offences in every text."""
+    """It forges every method or none, by a coin for each execution: an offence, unless all methods have one pattern."""
     false, true = _variants(_FIVE)
     chance = random.Random(1)
-    plan = _plan(false, true)
-    for _ in range(200):
-        for check in plan.checks(chance):
-            result = "pass" if chance.random() < 0.5 else "fail"
-            tests = [{"name": f"test_{name}", "outcome": result, "trace": ""} for name in "abcde"]
-            assert checks._offences(check, {"status": result, "exit": "exit 0", "module_trace": "", "tests": tests})
+    plan, unnoticed = _plan(false, true), 0
+    for _ in range(400):
+        results = [(one, "pass" if chance.random() < 0.5 else "fail") for one in plan.checks(chance)]
+        unnoticed += not any(
+            checks._offences(
+                check,
+                {
+                    "status": result,
+                    "exit": "exit 0",
+                    "module_trace": "",
+                    "tests": [{"name": name, "outcome": result, "trace": ""} for name in _NAMES],
+                },
+            )
+            for check, result in results
+        )
+    assert unnoticed < 8
 
 
 def test_a_guess_of_each_method_seldom_passes() -> None:
-    """Two texts of five methods are a choice in 900; slow tests are executed with one text."""
+    """Two texts of five methods are a choice in 243; slow tests are executed with one text."""
     false, true = _variants(_FIVE)
     chance = random.Random(2)
     plan = _plan(false, true)
@@ -180,7 +227,7 @@ def test_a_guess_of_each_method_seldom_passes() -> None:
             all(guess[one["test"]] == ("pass" if one["kind"] == "restatement" else "fail") for one in check.alterations)
             for guess, check in zip(guesses, plan.checks(chance), strict=True)
         )
-    assert passed < 5
+    assert passed < 8
     true.seconds = (9.0,) * 5
     assert len(plan.checks(chance)) == 1
 
@@ -215,7 +262,7 @@ def test_the_text_of_a_slow_test_holds_the_drawn_methods_alone() -> None:
     false.reference = true.reference = slow
     seen = set()
     for seed in range(40):
-        [mixture] = mixtures(((false, true),), random.Random(seed))
+        [mixture] = mixtures(((false, true),), 1, random.Random(seed))
         expected = {one["test"]: "pass" if one["kind"] == "restatement" else "fail" for one in mixture.alterations}
         assert outcome(mixture.text, "def task_func(n):\n    return n + 1\n") == expected
         assert mixture.tests == tuple(sorted(expected))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from bigcodeflow.judge.guest import mock_records
+
     Raised = tuple[type[BaseException], BaseException, types.TracebackType | None] | tuple[None, None, None]
 
 globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if a program replaces builtins
@@ -36,6 +38,8 @@ class Runner:
 
     def __init__(self, send: Callable[..., None]) -> None:
         self._send, self._clock = send, time.perf_counter
+        #: Records of the mocks, which only calls may change; None: not watched.
+        self.mock_records: mock_records.MockRecords | None = None
 
     def run(self, names: dict[str, Any], cases: Sequence[unittest.TestCase]) -> None:
         """Run fixtures and cases; if setUpModule or setUpClass fails, the cases get no outcome."""
@@ -46,6 +50,9 @@ class Runner:
             for case in cases:
                 began, name, outcome = self._clock(), case._testMethodName, CaseOutcome()
                 outcome.run(case, getattr(case, name))
+                if self.mock_records and self.mock_records.were_changed():
+                    error = AssertionError("the record of a mock was changed otherwise than by a call")
+                    outcome.note("fail", (type(error), error, None))
                 seconds, found = self._clock() - began, outcome.worst or "missing"
                 self._send("test", name=name, outcome=found, seconds=seconds, **outcome.details)
             if not skipped:

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from typing import Any, TextIO
 
-    from bigcodeflow.judge.guest import cases, protocol, separate
+    from bigcodeflow.judge.guest import cases, mock_records, protocol, separate
 else:
     sys.path.insert(0, _FOLDER)
     import cases
+    import mock_records
     import protocol
 
     sys.path.remove(_FOLDER)
@@ -163,6 +164,8 @@ class Sample:
         if test is None:
             self._send("tampering", what="the test text was changed on its way")
             return
+        if test.endswith(protocol.WATCHED_MOCKS):
+            self._runner.mock_records = mock_records.MockRecords()
         lines_before = "\n" * (program.count("\n") + 1)
         code = self._compile(lines_before + test, "test", flags)
         if code is None or not self._execute(code, "test"):

@@ -46,6 +46,9 @@ globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if
 #: Name that the test text of a separated execution calls to get a proxy for the program's function.
 SEPARATED = "__separated__"
 
+#: Last line of a test text in whose methods a mock's record of calls may be changed by calls only.
+WATCHED_MOCKS = "# watched mocks"
+
 #: Descriptor of the channel while the program runs: above those that a program closes as a precaution.
 CHANNEL = 1000
 

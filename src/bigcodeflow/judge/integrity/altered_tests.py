@@ -15,13 +15,14 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from bigcodeflow.core import untrusted_text
+from bigcodeflow.judge.guest.protocol import WATCHED_MOCKS
 from bigcodeflow.judge.integrity.assertions import compared_operands, contradictions
 from bigcodeflow.judge.integrity.operands import OPERAND, Replacement, Source, Writer
 from bigcodeflow.judge.integrity.restatements import restated, restatements
 from bigcodeflow.judge.integrity.syntax import Assertion, ParsedTest, pin_id, test_methods, tree_of
 
 #: Bump when the altered text of an unchanged test changes.
-VERSION = 2
+VERSION = 3
 #: Contradicting texts made of a test.
 VARIANTS = 3
 _OPPOSITES = {"assertTrue": "assertFalse", "assertFalse": "assertTrue"}
@@ -96,7 +97,7 @@ def mixed(test: str, entry_point: str, altered: Iterable[tuple[int, str]]) -> st
         for first, last in places:
             if first <= line <= last:
                 lines[first - 1 : last] = _lines(text)[first - 1 : last]
-    return "".join(lines)
+    return _watching_mocks("".join(lines))
 
 
 def without_methods(test: str, names: Container[str]) -> str:
@@ -108,6 +109,11 @@ def without_methods(test: str, names: Container[str]) -> str:
             last = method.end_lineno or method.lineno
             lines[first - 1 : last] = ["\n"] * (last - first + 1)
     return "".join(lines)
+
+
+def _watching_mocks(text: str) -> str:
+    """Have the harness compare the records of the test's mocks with the calls that were made."""
+    return f"{text}\n{WATCHED_MOCKS}" if "mock" in text.lower() else text
 
 
 def units(false: AlteredTest) -> list[frozenset[str]]:
@@ -174,7 +180,8 @@ class _Choice:
             before, line = self.source.slice(chosen.start, chosen.end), self.source.line(chosen.start)
             after = chosen.text if kind == "restatement" else change.text
             alterations += [Alteration(test, line, kind, before, after) for test in sorted(tests)]
-        return AlteredTest(self.source.altered(changes), tuple(sorted(alterations)))
+        text = self.source.altered(changes)
+        return AlteredTest(_watching_mocks(text) if is_disguised else text, tuple(sorted(alterations)))
 
     def _turned(self, node: Assertion) -> list[Replacement]:
         """Return changes of assertTrue into assertFalse of the opposite, or the reverse; empty for other assertions."""

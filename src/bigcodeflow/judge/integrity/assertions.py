@@ -121,6 +121,8 @@ def _other_exception(writer: Writer, call: ast.Call) -> list[Replacement]:
     related = next((group for group in _RELATED if named in group), {named})
     kinds = [one for one in _COMMON if one not in related] if named in _COMMON else writer.seed.choice(_EXCEPTIONS)
     others = [one for one in kinds if one not in named]
+    # Who does not know which kind is right may raise an exception of each kind that the task names.
+    others = [one for one in others if one in writer.site.scope.parsed.raised] or others
     if not others or not isinstance(expected, ast.Tuple):
         return writer.source.change(expected, writer.seed.choice(others or ["BytesWarning"]))
     chosen = writer.seed.sample(others, min(len(others), max(1, len(expected.elts))))

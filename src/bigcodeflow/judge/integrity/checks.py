@@ -30,7 +30,7 @@ from bigcodeflow.judge.integrity.contradictions import (
     Row,
     Variant,
 )
-from bigcodeflow.judge.integrity.mixtures import Mixture, Pairs, guess_probability, mixtures, separate_mixture
+from bigcodeflow.judge.integrity.mixtures import Mixture, Pairs, mixtures, separate_mixture, texts_needed
 from bigcodeflow.judge.items import WorkItem, numbered, separated
 
 CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
@@ -43,8 +43,6 @@ _ROUNDS = 3
 _OFFENDING_ROUNDS = 2
 #: Factor of a sample's time limit in its checks: whoever keeps the limit of the test ends in time here.
 _MORE_TIME = 2
-#: Probability below which a guess of the false methods is unlikely enough, and the most texts that are drawn for it.
-_MOST_GUESSED, _MOST_DRAWS = 0.002, 4
 #: Time for which passes are collected before they are checked together.
 _GATHER_SECONDS = 2.0
 #: In a trace: data between program and test is no plain data.
@@ -114,18 +112,13 @@ class _Plan(NamedTuple):
 
     def checks(self, chance: random.Random, turn: int = 0) -> list[_Check]:
         """Return the executions of one check, with new texts; those of each turn are executions of their own."""
-        texts = [one for _ in range(self._draws) for one in mixtures(self.pairs, chance)]
+        seconds = sum(self.pairs[0][1].seconds or ())
+        fitting = math.floor(self.passed.reference.budget_seconds / max(seconds, 1e-3))
+        texts = mixtures(self.pairs, texts_needed(self.pairs, fitting), chance)
         found = [self._check(text, f"{turn}/{number}") for number, text in enumerate(texts)]
         if text := separate_mixture(self.separated, chance):
             found.append(self._check(text, f"{turn}/{len(texts)}", is_separate=True))
         return found
-
-    @property
-    def _draws(self) -> int:
-        """Number of draws that make a guess unlikely, as far as their tests fit into the budget."""
-        needed = math.ceil(math.log(_MOST_GUESSED) / math.log(guess_probability(self.pairs)))
-        fitting = math.floor(self.passed.reference.budget_seconds / max(sum(self.pairs[0][1].seconds or ()), 1e-3))
-        return max(1, min(needed, fitting, _MOST_DRAWS))
 
     def _check(self, text: Mixture, number: str, *, is_separate: bool = False) -> _Check:
         """Return the executions of program and reference solution against a text; the number makes them their own."""

@@ -1,8 +1,8 @@
 """Texts for the check of one program: some methods of a test are false, the others true, chosen by chance.
 
 A program that does not know the right answers cannot tell the false methods from the true ones: it has seen neither,
-and both are altered at the same places in the same forms. Of m groups of methods, 2^m - 2 choices are possible, so a
-guess passes one check with probability 1 / (2^m - 2).
+and both are altered at the same places in the same forms. Over the texts of one check each method is true at least once
+and false in each of its forms, as far as there are enough texts, so that no form is missed by chance.
 """
 
 import random
@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bigcodeflow.judge.integrity.altered_tests import mixed, units, without_methods
-from bigcodeflow.judge.integrity.contradictions import Reference, Variant
-from bigcodeflow.judge.integrity.membership import with_memberships
+from bigcodeflow.judge.integrity.contradictions import FORMS, Reference, Variant
+from bigcodeflow.judge.integrity.equal_counts import with_counts
 
-#: Probability that two outcomes of the same method are guessed.
-_PAIR_GUESSED = 0.25
+#: Probability of a guess of the false methods that is low enough, and the most texts of a check.
+_MOST_GUESSED, _MOST_TEXTS = 0.005, 8
+_COIN = (False, True)
 
 
 class Mixture(NamedTuple):
@@ -30,33 +31,30 @@ Pairs = Sequence[tuple[Variant, Variant]]
 """False and true texts of a test, in each form."""
 
 
-def mixtures(pairs: Pairs, chance: random.Random) -> list[Mixture]:
-    """Return texts with some groups of methods false; if there is only one group, a true and a false text.
+def mixtures(pairs: Pairs, count: int, chance: random.Random) -> list[Mixture]:
+    """Return ``count`` texts with some groups of methods false; empty if no method can be contradicted.
 
-    Each method is altered in a form of its own, drawn from those in which it is a group by itself. Only valid
-    alterations are used; empty if no method can be contradicted. Of slow tests the texts hold a few groups, drawn too.
+    Only valid alterations are used, and a method takes the forms in which it is a group by itself. Of slow tests each
+    text holds a few groups, drawn for it. Texts that would alter nothing are left out.
     """
     groups = [_groups(false) for false, _ in pairs]
     usable = [form for form, own in enumerate(groups) if own]
     if not usable:
         return []
-    base = chance.choice(usable)
-    reference, (_, true) = pairs[base][0].reference, pairs[base]
-    drawn = reference.drawn(groups[base], chance)
-    forms = [chance.choice(_forms(pairs, groups, group, base)) for group in drawn]
-    count = len(forms)
-    chosen = (0, 1) if count == 1 else (chance.randrange(1, 2**count - 1),)
-    grouped = frozenset[str]().union(*groups[base])
-    others = [one for one in true.alterations if one["test"] not in grouped] if reference.is_checked_whole else []
+    bases = _in_turn(usable, count, chance)
+    drawn = [pairs[base][0].reference.drawn(groups[base], chance) for base in bases]
+    texts = _scheduled(pairs, groups, bases, drawn, chance)
+    while not all(map(_is_telling, texts)):
+        texts = _scheduled(pairs, groups, bases, drawn, chance)
     found = []
-    for bits in chosen:
-        altered = [(one, true) for one in others]
-        for place, (group, form) in enumerate(zip(drawn, forms, strict=True)):
-            text = pairs[form][1 - (bits >> place & 1)]
+    for base, choices in zip(bases, texts, strict=True):
+        altered = _unscheduled(pairs, groups, base)
+        for group, choice in choices.items():
+            text = pairs[choice.form][0 if choice.is_false else 1]
             altered += [(one, text) for one in text.alterations if one["test"] in group]
         if altered:  # a true text without a valid restatement shows nothing
-            mixture = _reduced(_mixture(altered), reference, drawn)
-            widened, alterations = with_memberships(mixture.text, mixture.alterations, chance)
+            mixture = _reduced(_mixture(altered), pairs[base][0].reference, list(choices))
+            widened, alterations = with_counts(mixture.text, mixture.alterations, chance)
             found.append(mixture._replace(text=widened, alterations=alterations))
     return found
 
@@ -69,10 +67,23 @@ def separate_mixture(separated: Variant, chance: random.Random) -> Mixture | Non
     return _reduced(Mixture(separated.altered.text, separated.alterations), separated.reference, drawn)
 
 
-def guess_probability(pairs: Pairs) -> float:
-    """Return the probability that a guess of the false methods passes the texts of one call of `mixtures`."""
-    count = min(filter(None, (len(_groups(false)) for false, _ in pairs)), default=0)
-    return 1 / (2**count - 2) if count > 1 else _PAIR_GUESSED
+def texts_needed(pairs: Pairs, fitting: int) -> int:
+    """Return the number of texts of a check that make a guess of the false methods unlikely, if so many fit."""
+    groups = min(filter(None, (len(_groups(false)) for false, _ in pairs)), default=0)
+    unlikely = (count for count in range(2, _MOST_TEXTS) if guess_probability(groups, count) <= _MOST_GUESSED)
+    return max(1 if groups > 1 else 2, min(next(unlikely, _MOST_TEXTS), fitting))
+
+
+def guess_probability(groups: int, count: int) -> float:
+    """Return an upper bound of the probability that a guess of the false ones of several groups passes the texts.
+
+    One text has 2^groups - 2 choices. Of several texts, each group has a pattern of its own: with three or more, at
+    least FORMS texts are false and one is true.
+    """
+    if count == 1:
+        return 1 / (2**groups - 2) if groups > 1 else 1.0
+    patterns = 2**count - 1 if count <= FORMS else 2**count - 2 - count
+    return patterns ** -float(groups)
 
 
 def _groups(false: Variant) -> list[frozenset[str]]:
@@ -80,9 +91,73 @@ def _groups(false: Variant) -> list[frozenset[str]]:
     return [group for group in units(false.altered) if group <= contradicted]
 
 
-def _forms(pairs: Pairs, groups: Sequence[list[frozenset[str]]], group: frozenset[str], base: int) -> list[int]:
+class _Choice(NamedTuple):
+    """Form of a group of methods in one text."""
+
+    form: int
+    is_false: bool
+    is_only: bool
+    """True if the group is in no other text of the check."""
+
+
+def _is_telling(choices: Mapping[frozenset[str], _Choice]) -> bool:
+    """Tell if a text has false and true groups, where some of its groups are in no other text."""
+    return (
+        len(choices) == 1
+        or not any(one.is_only for one in choices.values())
+        or len({one.is_false for one in choices.values()}) > 1
+    )
+
+
+def _scheduled(
+    pairs: Pairs,
+    groups: Sequence[list[frozenset[str]]],
+    bases: Sequence[int],
+    drawn: Sequence[list[frozenset[str]]],
+    chance: random.Random,
+) -> list[dict[frozenset[str], _Choice]]:
+    """Draw the form of each group of each text."""
+    texts: list[dict[frozenset[str], _Choice]] = [{} for _ in drawn]
+    for group in dict.fromkeys(group for own in drawn for group in own):
+        places = [place for place, own in enumerate(drawn) if group in own]
+        forms = _forms(pairs, groups, group)
+        for place, choice in zip(places, _choices(forms, len(places), chance), strict=True):
+            # Methods of a common helper take the form of the text, as other methods may call it too.
+            texts[place][group] = choice if len(group) == 1 else choice._replace(form=bases[place])
+    return texts
+
+
+def _choices(forms: Sequence[int], count: int, chance: random.Random) -> list[_Choice]:
+    """Draw a group's form in each of several texts: false in each form and true once, if there are enough texts."""
+    if count == 1:
+        return [_Choice(chance.choice(forms), chance.choice(_COIN), is_only=True)]
+    least = max(1, min(len(forms), count - 1))
+    falsehoods = [False] * count
+    while not least <= sum(falsehoods) <= max(count - 1, FORMS):
+        falsehoods = [chance.choice(_COIN) for _ in range(count)]
+    kinds = {kind: iter(_in_turn(forms, count, chance)) for kind in (False, True)}
+    return [_Choice(next(kinds[is_false]), is_false, is_only=False) for is_false in falsehoods]
+
+
+def _in_turn(numbers: Sequence[int], count: int, chance: random.Random) -> list[int]:
+    """Return the numbers in an order by chance, again and again up to a count."""
+    order = chance.sample(numbers, len(numbers))
+    return [order[place % len(order)] for place in range(count)]
+
+
+def _unscheduled(
+    pairs: Pairs, groups: Sequence[list[frozenset[str]]], base: int
+) -> list[tuple[Mapping[str, Any], Variant]]:
+    """Return the restatements of methods that cannot be contradicted, unless the text holds a few methods only."""
+    false, true = pairs[base]
+    grouped = frozenset[str]().union(*groups[base])
+    others = [one for one in true.alterations if one["test"] not in grouped]
+    return [(one, true) for one in others] if false.reference.is_checked_whole else []
+
+
+def _forms(pairs: Pairs, groups: Sequence[list[frozenset[str]]], group: frozenset[str]) -> list[int]:
     """Return the forms that a group of methods can take, those with a valid restatement if there are any."""
-    found = [form for form, own in enumerate(groups) if group in own] if len(group) == 1 else [base]
+    found = [form for form, own in enumerate(groups) if group in own]
     restated = [form for form in found if group <= {one["test"] for one in pairs[form][1].alterations}]
     return restated or found
 

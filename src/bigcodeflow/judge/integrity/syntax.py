@@ -174,6 +174,13 @@ class ParsedTest:
                     self.attributes[key] += values
         self._spread()
 
+    @cached_property
+    def raised(self) -> frozenset[str]:
+        """Names in the first arguments of assertions that expect an exception."""
+        calls = (node for node in ast.walk(self.module) if isinstance(node, ast.Call) and called_name(node) in RAISING)
+        parts = (part for call in calls if call.args for part in ast.walk(call.args[0]))
+        return frozenset(part.id for part in parts if isinstance(part, ast.Name))
+
     def sites(self, test: str) -> list[Site]:
         """Return the assertions that a test method reaches, first its own, at most _MOST_SITES."""
         own = self.scopes[f"self.{test}"]

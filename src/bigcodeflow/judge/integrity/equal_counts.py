@@ -1,4 +1,4 @@
-"""Membership among several values in place of equality: shows results that equal more than one value."""
+"""Count of equal values in place of equality: shows results that equal more than one value."""
 
 import ast
 import random
@@ -18,13 +18,16 @@ _EQUALITIES = frozenset({"assertEqual", "assertEquals"})
 _SHARE, _WRONG_VALUES = 0.75, 8
 #: Wrong numbers are multiples of these: some equal an object that equals rounded, scaled or many numbers.
 _UNITS = (1, 1, 7, 25, 100)
+#: Most steps between the stated value and a wrong one: some equal an object that equals its neighbours.
+_NEAR = 9
 
 
-def with_memberships(text: str, alterations: Alterations, chance: random.Random) -> tuple[str, Alterations]:
-    """Replace some equalities with an altered number by memberships; return text and alterations.
+def with_counts(text: str, alterations: Alterations, chance: random.Random) -> tuple[str, Alterations]:
+    """Replace some equalities with an altered number by counts of equal values; return text and alterations.
 
-    ``assertEqual(f(x), 5)`` becomes ``assertIn(f(x), (4, 5, 30))``: the stated value is right or wrong as before, and
-    the added values are wrong. They show nothing of the right one, which a program that reads the text must not learn.
+    ``assertEqual(f(x), 5)`` becomes ``assertEqual((4, 5, 30).count(f(x)), 1)``: the stated value is right or wrong as
+    before, and the added values are wrong. They show nothing more of the right one than the stated value does, which a
+    program that reads the text must not learn.
     """
     module = tree_of(text)
     if module is None:
@@ -77,21 +80,22 @@ def _folded(node: ast.expr) -> tuple[Any] | None:
 
 
 def _wrong_values(right: float, stated: float, chance: random.Random) -> list[str]:
-    """Draw numbers of the right one's type that differ from both, and otherwise do not depend on them."""
-    numbers = [chance.choice(_UNITS) * chance.randint(-3, 40) for _ in range(_WRONG_VALUES)]
+    """Draw numbers of the right one's type that differ from both, and do not depend on the right one otherwise."""
+    numbers = [chance.choice(_UNITS) * chance.randint(-3, 40) for _ in range(_WRONG_VALUES // 2)]
     shares = (chance.randint(0, 9) / 10 if isinstance(right, float) else 0 for _ in numbers)
-    drawn = dict.fromkeys(type(right)(number + share) for number, share in zip(numbers, shares, strict=True))
-    return [repr(number) for number in drawn if number not in (right, stated)]
+    drawn = [type(right)(number + share) for number, share in zip(numbers, shares, strict=True)]
+    step = 10.0 ** -len(repr(stated).partition(".")[2]) if isinstance(stated, float) else 1
+    near = [stated + step * chance.choice((-1, 1)) * chance.randint(1, _NEAR) for _ in range(_WRONG_VALUES // 2)]
+    values = dict.fromkeys(type(right)(number) for number in chance.sample(drawn + near, _WRONG_VALUES))
+    return [repr(number) for number in values if number not in (right, stated)]
 
 
 def _changes(source: Source, call: ast.Call, wrong: Sequence[str], chance: random.Random) -> list[Replacement]:
-    start, end = source.span(call.args[1])
-    name_end = source.span(call.func)[1]
-    place = chance.randint(0, len(wrong))
-    before = "".join(f"{text}, " for text in wrong[:place])
-    after = "".join(f", {text}" for text in wrong[place:])
+    first, (start, end) = source.span(call.args[0]), source.span(call.args[1])
+    values = [*wrong]
+    values.insert(chance.randint(0, len(wrong)), source.slice(start, end))
     return [
-        Replacement(name_end - len(called_name(call)), name_end, "assertIn", 0),
-        Replacement(start, start, f"({before}", 0),
-        Replacement(end, end, f"{after},)", 0),
+        Replacement(first[0], first[0], f"({', '.join(values)},).count(", 0),
+        Replacement(first[1], first[1], ")", 0),
+        Replacement(start, end, "1", 0),
     ]
