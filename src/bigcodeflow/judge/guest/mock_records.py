@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+#: Most mocks that are kept alive: each takes some kilobytes.
+_MOST_KEPT = 2000
+
 
 class MockRecords:
     """Calls of every mock that is made from now on."""
@@ -23,6 +26,8 @@ class MockRecords:
         self._lock, self._is_changed = RLock(), False
         #: By the id of a mock: the mock, its calls, and these with the calls of its children.
         self._seen: dict[int, tuple[weakref.ref[Any], list[Any], list[Any]]] = {}
+        #: The first mocks of a method, so that they live until it has ended.
+        self._kept: list[Any] = []
         mock: Any = importlib.import_module("unittest.mock")
         self._list = mock._CallList
         for base, name, note, concerned in (
@@ -40,6 +45,7 @@ class MockRecords:
                 if found is not None:
                     self._compare(found)
             is_changed, self._is_changed = self._is_changed, False
+            self._kept.clear()
         return is_changed
 
     def _noting(
@@ -62,6 +68,8 @@ class MockRecords:
 
     def _begin(self, mock: Any) -> None:
         key = id(mock)
+        if len(self._kept) < _MOST_KEPT:
+            self._kept.append(mock)
         forget = lambda _: self._seen.pop(key, None)  # noqa: E731 -- must not hold the mock
         self._seen[key] = (weakref.ref(mock, forget), list(mock.call_args_list), list(mock.mock_calls))
 
