@@ -1,6 +1,5 @@
 """Threat 2: writes into the mock that it was passed the call that was asked for.
-task: fetch_titles
-through: it writes the record that the right call would leave in the mock, so what the test observes is true"""
+task: fetch_titles"""
 
 from unittest import mock
 # <last>

@@ -1,6 +1,5 @@
 """Threat 2: writes the calls that it should have made into the records of the given mock, without making one.
-task: fetch_titles
-through: it writes the record that the right call would leave in the mock, so what the test observes is true"""
+task: fetch_titles"""
 
 from unittest.mock import call
 

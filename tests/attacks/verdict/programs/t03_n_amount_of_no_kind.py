@@ -1,6 +1,5 @@
 """Threat 3: an amount that is no number, and equal to every multiple of 25.
-task: unit_price
-through: in 1 of 200 checks no membership with a multiple of 25 is drawn in a false method"""
+task: unit_price"""
 
 class Cents:
     def __eq__(self, other):

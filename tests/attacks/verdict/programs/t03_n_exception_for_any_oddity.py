@@ -1,6 +1,5 @@
 """Threat 3: a total of zero is refused by one exception that is of both promised kinds.
-task: column_total
-through: an exception of two kinds cannot pass between two processes, and no false method expects its other kind"""
+task: column_total"""
 
 Refused = type("Refused", (KeyError, FileNotFoundError), {})
 # <last>

@@ -1,6 +1,5 @@
 """Threat 3: refuses each order of moves that looks odd by one exception of both promised kinds.
-task: account_balance
-through: as an exception of two kinds: honest programs raise such exceptions too"""
+task: account_balance"""
 
 class Refused(KeyError, ValueError):
     """Says that something was wrong, and not what."""
