@@ -317,5 +317,5 @@ def test_new_rows_are_added_to_what_others_wrote_meanwhile(tmp_path: Path) -> No
     first.write()
     second.write()
     known = StoredContradictions(store, "sha")
-    assert {key: one["pins"] for key, one in known.rows.items()} == {"a": '{"1:2": "3"}', "b": "{}"}
-    assert {source: one["text"] for source, one in known.by_source.items()} == {"c": "pass", "d": ""}
+    assert {key: one["pins"] for key, one in known.by_key.items()} == {"a": '{"1:2": "3"}', "b": "{}"}
+    assert {source: one["text"] for source, one in known.rows.items()} == {"c": "pass", "d": ""}

@@ -332,7 +332,7 @@ def undetected_contradictions(
     return [
         (task_id, one)
         for (task_id, _), variant in variants.items()
-        for one in known.rows.get(variant.item.verdict_key, {}).get("alterations", ())
+        for one in known.by_key.get(variant.item.verdict_key, {}).get("alterations", ())
         if one["kind"] == "contradiction" and not one["valid"]
     ]
 

@@ -36,7 +36,7 @@ class StoredContradictions(Contradictions):
 
     @cached_property
     def rows(self) -> dict[str, Row]:
-        """Known rows by the key of their execution.
+        """Known rows by the identity of the source of their text.
 
         Raises:
             ArtifactError: the store's file is no table of contradictions.
@@ -47,7 +47,7 @@ class StoredContradictions(Contradictions):
 
     def add(self, row: Row) -> None:
         super().add(row)
-        self._new[row["verdict_key"]] = row
+        self._new[row["source"]] = row
 
     def write(self) -> None:
         """Add the new rows to the table; writers on one machine wait for each other, between machines the last wins."""
@@ -66,7 +66,7 @@ class StoredContradictions(Contradictions):
 
 
 def _rows_of(path: Path, **options: Any) -> dict[str, Row]:
-    """Read a table of CONTRADICTIONS by key, with options of ``pq.read_table``; empty if another version wrote it."""
+    """Read a table of CONTRADICTIONS by source, with options of ``pq.read_table``; empty if of another version."""
     try:
         if pq.read_schema(path).names != CONTRADICTIONS.names:
             return {}
@@ -74,4 +74,4 @@ def _rows_of(path: Path, **options: Any) -> dict[str, Row]:
     except (OSError, pa.ArrowException) as error:
         problem = f"{path}: is no table of contradictions ({' '.join(str(error).split())})"
         raise ArtifactError(f"{problem}: delete it, it is made again") from error
-    return {row["verdict_key"]: row for row in table.to_pylist()}
+    return {row["source"]: row for row in table.to_pylist()}

@@ -21,8 +21,10 @@ from bigcodeflow.judge.integrity.operands import OPERAND, Replacement, Source, W
 from bigcodeflow.judge.integrity.restatements import restated, restatements
 from bigcodeflow.judge.integrity.syntax import Assertion, ParsedTest, pin_id, test_methods, tree_of
 
-#: Bump when the altered text of an unchanged test changes.
+#: Bump when the altered text of an unchanged test may change; texts that stay equal stay validated.
 VERSION = 3
+#: Part of the seeds: another number draws every text anew.
+_DRAW = 2
 #: Contradicting texts made of a test.
 VARIANTS = 3
 _OPPOSITES = {"assertTrue": "assertFalse", "assertFalse": "assertTrue"}
@@ -131,7 +133,7 @@ def _lines(text: str) -> list[str]:
 
 def _seeded(*parts: object) -> random.Random:
     """Return a random generator with a seed made from the parts: equal parts give equal numbers."""
-    return random.Random(hashlib.sha256(repr((VERSION, *parts)).encode("utf-8", "backslashreplace")).digest())  # noqa: S311 -- repeatable, no secret
+    return random.Random(hashlib.sha256(repr((_DRAW, *parts)).encode("utf-8", "backslashreplace")).digest())  # noqa: S311 -- repeatable, no secret
 
 
 def _expressions(source: Source, module: ast.Module) -> frozenset[tuple[int, int]]:
@@ -180,8 +182,7 @@ class _Choice:
             before, line = self.source.slice(chosen.start, chosen.end), self.source.line(chosen.start)
             after = chosen.text if kind == "restatement" else change.text
             alterations += [Alteration(test, line, kind, before, after) for test in sorted(tests)]
-        text = self.source.altered(changes)
-        return AlteredTest(_watching_mocks(text) if is_disguised else text, tuple(sorted(alterations)))
+        return AlteredTest(self.source.altered(changes), tuple(sorted(alterations)))
 
     def _turned(self, node: Assertion) -> list[Replacement]:
         """Return changes of assertTrue into assertFalse of the opposite, or the reverse; empty for other assertions."""

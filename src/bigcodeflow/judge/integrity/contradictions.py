@@ -40,16 +40,16 @@ class Contradictions:
 
     @cached_property
     def rows(self) -> dict[str, Row]:
-        """Known rows by the key of their execution."""
+        """Known rows by the identity of the source of their text."""
         return {}
 
     @cached_property
-    def by_source(self) -> dict[str, Row]:
-        """Known rows by the identity of the source of the text."""
-        return {row["source"]: row for row in self.rows.values()}
+    def by_key(self) -> dict[str, Row]:
+        """Known rows by the key of their execution."""
+        return {row["verdict_key"]: row for row in self.rows.values()}
 
     def add(self, row: Row) -> None:
-        self.rows[row["verdict_key"]] = self.by_source[row["source"]] = row
+        self.rows[row["source"]] = self.by_key[row["verdict_key"]] = row
 
     def write(self) -> None:
         """Keep the added rows for later runs, where there is a place for them."""
@@ -156,17 +156,20 @@ def validated_variants(
     items = {
         key: [numbered(one.item, number) for number in range(REFERENCE_EXECUTIONS)]
         for key, one in altered.items()
-        if key not in known.rows
+        if key not in known.by_key
     }
     verdicts = execute([item for several in items.values() for item in several])
     for key, several in items.items():
         found = [verdicts[item.verdict_key] for item in several]
         if all(verdict["status"] != "infra_error" for verdict in found):
             known.add(altered[key].row(found))
+    for key, variant in altered.items():
+        if variant.source not in known.rows and key in known.by_key:  # an earlier version made the same text
+            known.add(known.by_key[key] | {"source": variant.source})
     known.write()
     for variant in variants.values():
         empty: Row | None = None if variant.altered.alterations else {"alterations": (), "seconds": ()}
-        row = empty or known.rows.get(variant.item.verdict_key)
+        row = empty or known.by_key.get(variant.item.verdict_key)
         if row:
             variant.alterations = tuple(one for one in row["alterations"] if one["valid"])
             variant.seconds = row["seconds"]
@@ -182,13 +185,15 @@ def _recorded_pins(
     items: dict[str, tuple[Row, WorkItem]] = {}
     for task_id, reference in references.items():
         task, source = reference.task, _identity(reference.task, RECORDED, {})
-        row = known.by_source.get(source)
+        row = known.rows.get(source)
         text = recorded_operands.recording_text(task["test"], task["entry_point"]) if row is None else row["text"]
         item = reference.item_of(reference.stub, text) if text else None
         key = item.verdict_key if item else source
         made = _row(key, reference, RECORDED, source, text)
-        if key in known.rows:
-            pins[task_id] = json.loads(known.rows[key]["pins"])
+        if key in known.by_key:
+            pins[task_id] = json.loads(known.by_key[key]["pins"])
+            if row is None:
+                known.add(known.by_key[key] | {"source": source})
         elif item:
             keys[task_id], items[key] = key, (made, item)
         else:
@@ -212,7 +217,7 @@ def _variant(reference: Reference, number: int, pins: Mapping[str, str], known: 
     test, entry_point = reference.task["test"], reference.task["entry_point"]
     solution = reference.item_of(None, test).program if number == SEPARATED else ""
     source = _identity(reference.task, number, pins, solution)
-    row = known.by_source.get(source)
+    row = known.rows.get(source)
     if row:
         made = (Alteration(**{name: one[name] for name in Alteration._fields}) for one in row["alterations"])
         altered = AlteredTest(row["text"], tuple(made))
