@@ -386,6 +386,18 @@ def test_assertions_that_are_expected_to_fail_are_left_alone() -> None:
     assert re.search(r"self.assertEqual\(.*\(\), 4\)", altered(body).text)
 
 
+def test_another_exception_is_one_that_the_test_names() -> None:
+    """An exception of each kind that the task promises would pass where only one of them is right."""
+    text = suite(
+        "def test_a(self):\n    with self.assertRaises(ValueError):\n        task_func(1)\n"
+        "def test_b(self):\n    with self.assertRaises(TypeError):\n        task_func('a')\n"
+        "def test_c(self):\n    self.assertEqual(task_func(2), 4)\n"
+    )
+    found = [one for variant in range(VARIANTS) for one in contradict(text, "task_func", variant=variant).alterations]
+    kinds = {(one.before, one.after) for one in found if one.before.endswith("Error")}
+    assert kinds == {("ValueError", "TypeError"), ("TypeError", "ValueError")}
+
+
 def test_segments_keep_their_number_of_lines() -> None:
     """A call that spans lines does so after it was altered, so that tracebacks name the same lines."""
     body = "self.assertEqual(\n    task_func(),\n    sorted(\n        [3, 1],\n    ),\n)\nself.fail"

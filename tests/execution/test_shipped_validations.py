@@ -14,8 +14,10 @@ from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.execution.evaluation import GROUND_TRUTH_COLUMNS, plan_references
 from bigcodeflow.execution.stored_contradictions import StoredContradictions
 from bigcodeflow.judge.environments import InstalledEnvironment
-from bigcodeflow.judge.integrity.contradictions import FORMS, validated_variants
+from bigcodeflow.judge.integrity import altered_tests
+from bigcodeflow.judge.integrity.contradictions import FORMS, Reference, validated_variants
 from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.store import open_store
 
 
 def _executed(items: Sequence[WorkItem]) -> dict[str, dict]:
@@ -23,8 +25,7 @@ def _executed(items: Sequence[WorkItem]) -> dict[str, dict]:
     return {}
 
 
-def test_no_reference_solution_of_the_starter_set_is_executed(starter_environment: InstalledEnvironment) -> None:
-    """Every text of every task is known: else each user validates the tests again."""
+def _references(environment: InstalledEnvironment) -> dict[str, Reference]:
     config = DatasetConfig()
     tasks = load_tasks(config, resolve(config))
     row = {
@@ -37,13 +38,33 @@ def test_no_reference_solution_of_the_starter_set_is_executed(starter_environmen
     }
     schema = pa.schema([VERDICTS.field(name) for name in GROUND_TRUTH_COLUMNS])
     truths = pa.Table.from_pylist([row | {"task_id": one} for one in tasks["task_id"].to_pylist()], schema)
-    settings = ExecutionConfig(environment="starter")
-    references = plan_references(tasks, truths, config=settings, environment=starter_environment)
+    return plan_references(tasks, truths, config=ExecutionConfig(environment="starter"), environment=environment)
+
+
+def test_no_reference_solution_of_the_starter_set_is_executed(starter_environment: InstalledEnvironment) -> None:
+    """Every text of every task is known: else each user validates the tests again."""
+    references = _references(starter_environment)
     known = StoredContradictions(None, starter_environment.environment_sha, references.keys())
     wanted = [(one, number) for one in references.values() for number in range(2 * FORMS + 1)]
     variants = validated_variants(wanted, known, _executed)
     assert len(variants) == len(wanted) == 45 * 5
     assert all(one.seconds is not None for one in variants.values())
+
+
+def test_a_text_that_another_version_made_as_well_stays_validated(
+    starter_environment: InstalledEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of an older version in a store: only texts that differ from its texts are executed again."""
+    references = list(_references(starter_environment).values())[:4]
+    wanted = [(one, number) for one in references for number in range(2 * FORMS + 1)]
+    shipped_rows = StoredContradictions(None, starter_environment.environment_sha).rows
+    before, store = {one: dict(row) for one, row in shipped_rows.items()}, open_store(tmp_path)
+    monkeypatch.setattr(altered_tests, "VERSION", altered_tests.VERSION + 1)
+    newer = StoredContradictions(store, starter_environment.environment_sha)
+    found = validated_variants(wanted, newer, _executed)
+    assert all(one.source not in before and one.seconds is not None for one in found.values())
+    again = StoredContradictions(store, starter_environment.environment_sha)
+    assert {one.source for one in found.values() if one.altered.alterations} <= again.rows.keys()
 
 
 def test_only_rows_of_the_wanted_tasks_are_read(starter_environment: InstalledEnvironment) -> None:

@@ -48,12 +48,6 @@ def battle(request: pytest.FixtureRequest, judge: TimedJudge, is_warm: bool) -> 
     ]
     found = judge(list(chain.from_iterable(pairs)))
     attacked = dict(zip((attack.name for attack in chosen), found[1::2], strict=True))
-    # A check of few methods, of which one form alone shows the trick, misses it at times: who passes is judged again.
-    for turn in range(3):
-        through = [one for one in chosen if attacked[one.name].verdict["status"] == "pass"]
-        passed = [attack for attack in through if not attack.trick.field("through")]
-        again = judge([Sample(f"{attack.program}\n# {turn}", attack.task) for attack in passed])
-        attacked |= {attack.name: one for attack, one in zip(passed, again, strict=True)}
     return Battle(attacked, list(zip(names, found[::2], strict=True)))
 
 
@@ -128,5 +122,5 @@ def test_every_threat_is_carried_out_in_several_ways() -> None:
     assert {attack.fools for attack in ATTACKS} == {"in-process", "exit-code", "harness-only"}
     assert {attack.task.test for attack in ATTACKS} <= {task.test for task in TASKS.values()}
     assert all(attack.program.startswith(f'"""Threat {attack.threat}: ') for attack in ATTACKS)
-    assert sum(bool(attack.trick.field("through")) for attack in ATTACKS) <= len(ATTACKS) / 20
+    assert sum(bool(attack.trick.field("through")) for attack in ATTACKS) <= len(ATTACKS) / 50
     assert all(any(attack.trick.pieces.values()) for attack in ATTACKS)

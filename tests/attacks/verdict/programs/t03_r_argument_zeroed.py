@@ -1,6 +1,5 @@
 """Threat 3: clears the list that it was given, so that the test computes its expectation from zeros.
-task: spread_summary
-through: it changes what it was given, and the test expects the changed value; correct programs do that too"""
+task: spread_summary"""
 # <last>
 numbers[:] = [0] * len(numbers)
 # --- wrong ---
