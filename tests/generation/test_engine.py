@@ -2,19 +2,23 @@
 
 import asyncio
 import os
+import threading
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import pytest
 
 from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.generation import engine
 from bigcodeflow.generation.answer_ledger import AnswerLedger
-from bigcodeflow.generation.engine import GenerationOutcome, GenerationProgress, generate
+from bigcodeflow.generation.engine import GenerationOutcome, GenerationProgress
 from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, TokenUsage
 
-from .in_process import Model, at_random, cancel, every, held, now, request, requests, run, settings
+from .in_process import Model, at_random, cancel, every, generate, held, now, request, requests, run, settings
+from .providers.double import LIMIT_SECONDS
 from .test_answers import files_no_larger_than
 
 
@@ -245,17 +249,21 @@ def test_requests_that_wait_for_the_shared_limit_are_not_sent_after_a_stop(ledge
 
 def test_two_runs_of_one_setting_pay_once(ledger: AnswerLedger) -> None:
     """The second run waits for the first, says so once, and asks only for what the first did not."""
-    first, second, messages = Model(), Model(), list[str]()
+    first, second, messages, waits = Model(), Model(), list[str](), threading.Event()
 
-    async def both() -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(generate(requests(20), first, ledger, settings()))
-            await asyncio.sleep(0.01)
-            group.create_task(
-                generate(requests(30), second, AnswerLedger(ledger.folder), settings(), notify=messages.append)
-            )
+    def told(message: str) -> None:
+        messages.append(message)
+        waits.set()
 
-    run(both())
+    def ask_second() -> None:
+        run(generate(requests(30), second, AnswerLedger(ledger.folder), settings(), notify=told))
+
+    with ThreadPoolExecutor() as pool:
+        with ledger.writing() as writer:
+            later = pool.submit(ask_second)
+            assert waits.wait(LIMIT_SECONDS)
+            run(engine.generate(requests(20), first, writer, settings()))
+        later.result(LIMIT_SECONDS)
     assert set(first.asked_ids) == every(20)
     assert set(second.asked_ids) == every(30) - every(20)
     assert len(messages) == 1

@@ -10,11 +10,10 @@ import pytest
 
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answer_ledger import AnswerLedger
-from bigcodeflow.generation.engine import generate
 from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError, TokenUsage
 from bigcodeflow.generation.retries import RetryPolicy
 
-from .in_process import Model, Script, at_random, every, held, now, requests, run, settings
+from .in_process import Model, Script, at_random, every, generate, held, now, requests, run, settings
 
 
 def test_slots_are_free_while_retries_wait(ledger: AnswerLedger) -> None:
