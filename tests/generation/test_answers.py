@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, ReplyRecord
-from bigcodeflow.generation.model_api import Answer, Reply, TokenUsage
+from bigcodeflow.generation.answer_ledger import AnswerLedger, ReplyRecord
+from bigcodeflow.generation.model_api import Answer, AnswerKey, Reply, TokenUsage
 from tests.examples import examples
 
 from .in_process import request

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.core.files import AppendLog, locked, log_records
-from bigcodeflow.generation.model_api import Answer, Reply, Request, TokenUsage
+from bigcodeflow.generation.model_api import Answer, AnswerKey, Reply, Request, TokenUsage
 
 _PATTERN = "replies-*.jsonl"
 #: Time that a reply waits for other replies, to be synced together with them.
@@ -27,14 +27,6 @@ _SECONDS_BETWEEN_TRIES = 0.2
 
 OnWait = Callable[[str], None]
 """Called once, with a line for people, when this run waits for another run that holds the folder."""
-
-
-class AnswerKey(NamedTuple):
-    """Identity of an answer within a setting."""
-
-    task_id: str
-    prompt_sha: str
-    sample_index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,15 +257,6 @@ class GroupCommit:
             samples, self._unsynced = self._unsynced, 0
             await asyncio.to_thread(self._writer.sync)
             self._on_synced(samples)
-
-
-def requests_by_answer(requests: Iterator[Request]) -> dict[AnswerKey, Request]:
-    """Return the requests by the key of each answer that they ask for."""
-    found: dict[AnswerKey, Request] = {}
-    for request in requests:
-        prompt_sha = request.prompt_sha
-        found.update({AnswerKey(request.task_id, prompt_sha, index): request for index in request.sample_indices})
-    return found
 
 
 def _keys(fields: Mapping[str, Any]) -> list[AnswerKey]:

@@ -11,16 +11,15 @@ keys.
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.core.files import AppendLog, locked
-from bigcodeflow.generation.answer_ledger import AnswerKey
-from bigcodeflow.generation.model_api import Request, RequestError
+from bigcodeflow.core.files import AppendLog
+from bigcodeflow.generation.model_api import AnswerKey, Request, RequestError
 from bigcodeflow.generation.retries import narrowed
 
 FILE_NAME = "batches.jsonl"
@@ -69,7 +68,7 @@ class LoggedBatch:
 
 
 class BatchLog:
-    """Log of the batches of a folder, which one process at a time holds; created by `open_batch_log`."""
+    """Log of the batches of a folder, which one run at a time holds; created by `open_batch_log`."""
 
     def __init__(self, log: AppendLog) -> None:
         self.path = log.path
@@ -120,16 +119,8 @@ class BatchLog:
 
 @contextmanager
 def open_batch_log(folder: Path) -> Iterator[BatchLog]:
-    """Open and yield the log of a folder, created if it is missing; raise GenerationError if another run holds it."""
-    path = folder / FILE_NAME
-    with ExitStack() as held:
-        try:
-            held.enter_context(locked(folder / "lock", blocking=False))
-        except TimeoutError:
-            raise GenerationError(
-                f"{path}: another run collects these batches: wait for it to end, then run this again"
-            ) from None
-        log = held.enter_context(AppendLog(path))
+    """Open and yield the log of a folder, created if it is missing; the lock of the ledger keeps other runs away."""
+    with AppendLog(folder / FILE_NAME) as log:
         log.sync_name()
         yield BatchLog(log)
 
@@ -152,7 +143,7 @@ class PendingSamples:
         """Add the samples of the requests, and return requests for the new samples that are not in ``known``."""
         new = []
         for request in requests:
-            samples = [sample for sample in BatchEntry.of(request).samples if sample not in self._requests]
+            samples = [sample for sample in request.keys if sample not in self._requests]
             self._requests.update(dict.fromkeys(samples, request))
             fresh = [sample.sample_index for sample in samples if sample not in known]
             new += [job.request for job in narrowed(request, fresh)]

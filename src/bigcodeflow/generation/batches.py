@@ -19,7 +19,7 @@ from bigcodeflow.generation.answer_ledger import ReplyRecord
 from bigcodeflow.generation.batch_log import BatchEntry, BatchLog, Left, LoggedBatch, PendingSamples, open_batch_log
 from bigcodeflow.generation.costs import ReplyPrice
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
-from bigcodeflow.generation.providers.batch_apis import BatchApi, BatchStatus, ProviderBatchLimits
+from bigcodeflow.generation.providers.batch_apis import BatchApi, BatchStatus
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +45,7 @@ class BatchSettings:
     doubt_seconds: float = 60.0
     """Time to search the provider's list for a batch whose submission was cut off, before it is sent again."""
     most_requests: int = 10_000
-    most_bytes: int = 32 * 2**20
-    """Maximum size of a batch, even if the provider accepts more: bodies are in memory while they are sent."""
+    """Maximum number of requests in a batch; every provider accepts more."""
 
 
 class BatchProgress(NamedTuple):
@@ -79,12 +78,12 @@ async def run_batches(
 ) -> BatchOutcome:
     """Get answers to requests from batches; batches that an earlier run submitted are collected, not submitted again.
 
-    The folder keeps the state of one setting's batches. ``notify`` is called with single lines for the user: the reason
-    for a wait, and the batches that continue after an interruption.
+    The folder keeps the state of one setting's batches; the caller has locked its ledger. ``notify`` is called with
+    single lines for the user: the reason for a wait, and the batches that continue after an interruption.
 
     Raises:
         GenerationError: the provider accepts no batch, does not answer for a long time, or no longer knows a batch;
-            or the folder is in use or damaged. Collected answers stay recorded, and batches continue.
+            or the folder is damaged. Collected answers stay recorded, and batches continue.
     """
     with open_batch_log(folder) as log:
         driver = _Driver(api, log, record, price, settings or BatchSettings(), notify)
@@ -159,11 +158,8 @@ class _Driver:
             if wanted := frozenset(at for at, entry in batch.open_entries if self.pending.any_of(entry)):
                 doubted_since = None if batch.batch_id else self.now()
                 self.tracked.append(_TrackedBatch(batch, wanted, doubted_since=doubted_since))
-        limits = ProviderBatchLimits(
-            min(self.settings.most_requests, self.api.limits.requests),
-            min(self.settings.most_bytes, self.api.limits.size_bytes),
-        )
-        chunks = cut(new, limits, lambda request: self.api.size_bytes(_LONGEST_CUSTOM_ID, request))
+        sized = ((request, self.api.size_bytes(_LONGEST_CUSTOM_ID, request)) for request in new)
+        chunks = cut(sized, self.settings.most_requests, self.api.most_bytes)
         self.tracked += [self._new(chunk) for chunk in chunks]
 
     def _new(self, requests: Sequence[Request], failing_since: float | None = None) -> _TrackedBatch:
@@ -331,15 +327,12 @@ class _Driver:
         )
 
 
-def cut(
-    requests: Iterable[Request], limits: ProviderBatchLimits, size_bytes: Callable[[Request], int]
-) -> Iterator[list[Request]]:
-    """Split requests, in order, into batches within the limits; a request that is too large gets its own batch."""
+def cut(requests: Iterable[tuple[Request, int]], most: int, most_bytes: int) -> Iterator[list[Request]]:
+    """Split requests with their sizes into batches within the limits; a request that is too large gets its own."""
     chunk: list[Request] = []
     filled = 0
-    for request in requests:
-        size = size_bytes(request)
-        if chunk and (len(chunk) == limits.requests or filled + size > limits.size_bytes):
+    for request, size in requests:
+        if chunk and (len(chunk) == most or filled + size > most_bytes):
             yield chunk
             chunk, filled = [], 0
         chunk.append(request)

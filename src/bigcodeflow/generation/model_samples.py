@@ -23,11 +23,11 @@ from bigcodeflow.config import GenerationConfig, Split
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation import offline
-from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, AnswerWriter, ReplyRecord, requests_by_answer
+from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, ReplyRecord
 from bigcodeflow.generation.batches import BatchOutcome, BatchProgress, run_batches
 from bigcodeflow.generation.costs import Price, Spending, cost_usd, find_price
 from bigcodeflow.generation.engine import SharedLimit, generate
-from bigcodeflow.generation.model_api import Reply, Request, RequestError
+from bigcodeflow.generation.model_api import AnswerKey, Reply, Request, RequestError
 from bigcodeflow.generation.model_settings import (
     ModelSettings,
     endpoint_of,
@@ -66,10 +66,16 @@ def model_samples(
     for line in settings.notes:
         notify(line)
     asked = sorted(tasks, key=asked_by) if asked_by else tasks
-    wanted, ledger = requests_by_answer(settings.requests(tasks)), ledger_of(config, answers_folder)
-    return answered(
-        SamplesRun(settings, wanted, lambda: settings.requests(asked), ledger, report, notify, shared_limit)
+    run = SamplesRun(
+        settings,
+        settings.wanted(tasks),
+        lambda: settings.requests(asked),
+        ledger_of(config, answers_folder),
+        report,
+        notify,
+        shared_limit,
     )
+    return answered(run)
 
 
 def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
@@ -319,7 +325,7 @@ class AnswersSoFar:
         self, config: GenerationConfig, tasks: Sequence[Mapping[str, Any]], split: Split, *, answers_folder: Path
     ) -> None:
         """Resolve the settings; the arguments are the same as for `model_samples`."""
-        self._wanted = requests_by_answer(resolve_settings(config, split).requests(tasks))
+        self._wanted = resolve_settings(config, split).wanted(tasks)
         self._ledger = ledger_of(config, answers_folder)
         self._provider, _ = provider_and_model(config)
 

@@ -19,7 +19,7 @@ from bigcodeflow.config.generation import FENCE, INSTRUCTION_PREFIX, answer_begi
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.answer_ledger import AnswerLedger
-from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
+from bigcodeflow.generation.model_api import AnswerKey, Message, Prompt, PromptForm, Request, Sampling
 from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
 
 #: Stop texts of the original for models that it runs itself; chat APIs get none.
@@ -78,6 +78,10 @@ class ModelSettings:
                     seed=None if seed is None else seed + first,
                     extra_body=config.extra_body,
                 )
+
+    def wanted(self, tasks: Iterable[Mapping[str, Any]]) -> dict[AnswerKey, Request]:
+        """Return the requests of the tasks by the key of each answer that they ask for."""
+        return {key: request for request in self.requests(tasks) for key in request.keys}
 
 
 def provider_and_model(config: GenerationConfig) -> tuple[str, str]:
@@ -203,7 +207,7 @@ def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
     return Endpoint(
         model=model,
         base_url=address,
-        api_key=find_key(name, variable=variable, base_url=address) if sends else provider_info(name).no_key,
+        api_key=find_key(name, variable=variable, base_url=address) if sends else _NO_KEY,
         timeout_seconds=config.requests.timeout_seconds,
         connections=config.requests.concurrency,
         limit_parameter=config.requests.limit_parameter,
@@ -229,6 +233,8 @@ async def request_body(config: GenerationConfig, request: Request) -> Mapping[st
         return provider.body(request)
 
 
+#: Key of a provider through which nothing is sent; begins like those of Hugging Face, which are checked.
+_NO_KEY = "hf_not-needed"
 #: Short names of parameters that a grid may vary, for names of runs and folders.
 _SHORT = {
     "temperature": "t",

@@ -12,7 +12,7 @@ from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.batch_log import FILE_NAME, BatchEntry, BatchLog, PendingSamples, open_batch_log
 from bigcodeflow.generation.batches import cut
 from bigcodeflow.generation.model_api import RequestError
-from bigcodeflow.generation.providers.batch_apis import ProviderBatchLimits, tag_of
+from bigcodeflow.generation.providers.batch_apis import tag_of
 
 from .driving import request
 
@@ -92,7 +92,7 @@ def test_batches_partition_the_requests(sizes: list[int], most: int, most_bytes:
     predecessor."""
     requests = [request(number) for number in range(len(sizes))]
     size = {one.task_id: bytes_ for one, bytes_ in zip(requests, sizes, strict=True)}
-    batches = list(cut(requests, ProviderBatchLimits(most, most_bytes), lambda one: size[one.task_id]))
+    batches = list(cut(zip(requests, sizes, strict=True), most, most_bytes))
     assert [one for batch in batches for one in batch] == requests
     filled = [sum(size[one.task_id] for one in batch) for batch in batches]
     assert all(

@@ -11,14 +11,13 @@ import pytest
 
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answer_ledger import ReplyRecord
-from bigcodeflow.generation.batch_log import open_batch_log
 from bigcodeflow.generation.batches import BatchOutcome, BatchProgress, run_batches
 from bigcodeflow.generation.model_api import Request
 from bigcodeflow.generation.providers.batch_apis import BatchApi
 
 from .conftest import ALL_DIALECTS, Run, fails_once, with_api
 from .double import CREATE, KEY, Account, DroppedError, StatusError
-from .driving import SETTINGS, drive, keys, recorded, request
+from .driving import SETTINGS, drive, recorded, request
 
 POLL = {
     "openai": "/v1/batches/batch_\\d+",
@@ -77,7 +76,7 @@ def test_what_a_batch_does_not_answer_is_left(account: Account, run: Run, tmp_pa
     assert recorded(tmp_path) == _expected([requests[0], requests[3], requests[5]])
     assert {task: error.kind for task, error in left.items()}.items() >= {("T/1", "bad_request"), ("T/2", "deadline")}
     assert set(left) == {"T/1", "T/2", "T/4"}
-    assert [one.samples for one in outcome.left if one.samples[0].task_id == "T/1"] == [keys(requests[1])]
+    assert [one.samples for one in outcome.left if one.samples[0].task_id == "T/1"] == [requests[1].keys]
     assert KEY not in repr(outcome)
 
 
@@ -97,7 +96,7 @@ def test_several_samples_of_one_request(openai_account: Account, run: Run, tmp_p
     whole, short = request(0, samples=(0, 1, 2)), request(1, "short", samples=(3, 4, 5))
     outcome = run(openai_account, [whole, short])
     assert [(task, index) for task, index, _ in recorded(tmp_path)] == [("T/0", 0), ("T/0", 1), ("T/0", 2), ("T/1", 3)]
-    assert [one.samples for one in outcome.left] == [keys(replace(short, sample_indices=(4, 5)))]
+    assert [one.samples for one in outcome.left] == [replace(short, sample_indices=(4, 5)).keys]
     assert [body.get("n") for _, body in openai_account.batches["batch_1"].entries] == [3, 3]
 
 
@@ -225,7 +224,7 @@ def test_a_lost_batch_is_found_behind_many_others(account: Account, run: Run, tm
 def test_a_rejected_batch_is_left_with_the_reason(openai_account: Account, run: Run, tmp_path: Path) -> None:
     openai_account.reject = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}
     outcome = run(openai_account, TWENTY[:3])
-    assert [one.samples for one in outcome.left] == [keys(one) for one in TWENTY[:3]]
+    assert [one.samples for one in outcome.left] == [one.keys for one in TWENTY[:3]]
     assert {one.error.kind for one in outcome.left} == {"rate_limited"}
     assert "Enqueued token limit reached" in str(outcome.left[0].error)
 
@@ -325,7 +324,7 @@ def test_cancelled_batches_give_back_what_they_did_not_answer(account: Account, 
     _cancel_all(account)
     outcome = run(account, requests)
     assert recorded(tmp_path) == _expected([requests[0], requests[2]])
-    assert [one.samples for one in outcome.left] == [keys(requests[1])]
+    assert [one.samples for one in outcome.left] == [requests[1].keys]
 
 
 def test_progress_counts_samples(openai_account: Account, tmp_path: Path) -> None:
@@ -358,18 +357,12 @@ def test_a_provider_that_stays_silent_ends_the_run(account: Account, run: Run, t
     assert len(account.batches) == 1
 
 
-def test_a_folder_belongs_to_one_run_at_a_time(account: Account, tmp_path: Path) -> None:
-    with open_batch_log(tmp_path), pytest.raises(GenerationError, match="another run"):
-        with_api(account, lambda api: run_batches(TWENTY, api, tmp_path, record=print, settings=SETTINGS))
-    assert account.batches == {}
-
-
 def test_what_was_given_back_may_be_batched_again(account: Account, run: Run, tmp_path: Path) -> None:
     """A request that one batch gave back goes into the next run's batch; the first one's other answers still count."""
     cancelled, answered = request(1, "slow"), request(2)
     _interrupted(account, tmp_path, [cancelled, answered])
     _cancel_all(account)
-    assert [one.samples for one in run(account, [cancelled]).left] == [keys(cancelled)]
+    assert [one.samples for one in run(account, [cancelled]).left] == [cancelled.keys]
     account.polls = 1
     _all_answered(run(account, [cancelled, answered]), tmp_path, [cancelled, answered])
     assert account.prompts == {"task 1 [slow]": 2, "task 2 [ok]": 1}

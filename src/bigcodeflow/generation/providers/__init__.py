@@ -78,8 +78,6 @@ class ProviderInfo:
     """Environment variables that may hold the key; the first variable that is set is used."""
     needs_key: bool = True
     """True if the provider's default address needs a key; another address needs none."""
-    no_key: str = "not-needed"
-    """Placeholder for the key if nothing is sent."""
     several_answers: bool = False
     batches: str = ""
     """Module and class of its batch API; empty if none is known."""
@@ -130,9 +128,7 @@ PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
             batches="batch_apis.MistralBatches",
         ),
         "ollama": ProviderInfo("chat_completions.OllamaProvider", ("OLLAMA_API_KEY",), needs_key=False),
-        "huggingface": ProviderInfo(
-            "chat_completions.HuggingFaceProvider", ("HF_TOKEN",), no_key="hf_not-needed", several_answers=True
-        ),
+        "huggingface": ProviderInfo("chat_completions.HuggingFaceProvider", ("HF_TOKEN",), several_answers=True),
         "vllm": ProviderInfo(needs_key=False, several_answers=True, offline=True),
         "vllm-server": ProviderInfo(
             "chat_completions.VllmServerProvider", needs_key=False, several_answers=True, server=True

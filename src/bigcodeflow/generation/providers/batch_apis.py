@@ -51,11 +51,6 @@ _ANTHROPIC_STATUSES: Mapping[str, int] = {
 }
 
 
-class ProviderBatchLimits(NamedTuple):
-    requests: int
-    size_bytes: int
-
-
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
     """Progress of a batch, as the provider states it."""
@@ -84,7 +79,8 @@ class BatchApi(ABC):
     Every method raises RequestError if there is no answer, and sends once: the driver does the retries.
     """
 
-    limits: ClassVar[ProviderBatchLimits]
+    most_bytes: ClassVar[int] = 32 * 2**20
+    """Maximum size of a batch, even if the provider accepts more: bodies are in memory while they are sent."""
     path: ClassVar[str]
     """Path of the account's batches."""
     first_page: ClassVar[Mapping[str, Any]] = {"limit": 100}
@@ -210,7 +206,6 @@ class OpenAIBatches(_FileBatches):
 
     path, files, after = "/batches", "/files", "after"
     result_files = ("output_file_id", "error_file_id")
-    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=50_000, size_bytes=200 * 10**6)
     opened = OpenAIProvider
 
     def job(self, file_id: str, first: Request) -> dict[str, Any]:
@@ -259,7 +254,6 @@ class MistralBatches(_FileBatches):
     path, files = "/v1/batch/jobs", "/v1/files"
     result_files = ("output_file", "error_file")
     first_page: ClassVar[Mapping[str, Any]] = {"page": 0, "page_size": _MISTRAL_PAGE}
-    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=1_000_000, size_bytes=500 * 10**6)
     opened = MistralProvider
 
     def next_page(self, page: Mapping[str, Any], batches: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
@@ -296,7 +290,6 @@ class MistralBatches(_FileBatches):
 
 class AnthropicBatches(BatchApi):
     path, after = "/v1/messages/batches", "after_id"
-    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=100_000, size_bytes=256 * 10**6)
     opened = AnthropicProvider
 
     def __init__(self, endpoint: Endpoint) -> None:

@@ -11,20 +11,8 @@ from http import HTTPStatus
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]
+from botocore import exceptions  # type: ignore[import-untyped]
 from botocore.config import Config  # type: ignore[import-untyped]
-from botocore.exceptions import (  # type: ignore[import-untyped]
-    BotoCoreError,
-    ClientError,
-    EndpointConnectionError,
-    NoCredentialsError,
-    NoRegionError,
-    PartialCredentialsError,
-    ProfileNotFound,
-    ReadTimeoutError,
-    SSOError,
-    TokenRetrievalError,
-    UnauthorizedSSOTokenError,
-)
 
 from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, TokenUsage
 from bigcodeflow.generation.providers import (
@@ -51,13 +39,12 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 _MISSING = "Bedrock has no such parameter for all models; give the model's own in generation.extra_body"
 _NO_IDENTITY = (
-    NoCredentialsError,
-    PartialCredentialsError,
-    NoRegionError,
-    ProfileNotFound,
-    SSOError,
-    TokenRetrievalError,
-    UnauthorizedSSOTokenError,
+    exceptions.NoCredentialsError,
+    exceptions.PartialCredentialsError,
+    exceptions.NoRegionError,
+    exceptions.ProfileNotFound,
+    exceptions.SSOError,
+    exceptions.TokenRetrievalError,
 )
 #: Secrets that are sent in headers; the SDK's message about an invalid header value would show the secret.
 _SECRETS = ("AWS_BEARER_TOKEN_BEDROCK", "AWS_SESSION_TOKEN", "AWS_SECRET_ACCESS_KEY")
@@ -128,16 +115,16 @@ class BedrockProvider(Provider):
     def _converse(self, body: Mapping[str, Any]) -> Reply:
         try:
             return converse_reply(self._client.converse(**body), self._endpoint.model)
-        except ClientError as error:
+        except exceptions.ClientError as error:
             raise _response_error(error) from None
         except _NO_IDENTITY as error:
             hint = "set AWS_REGION, and AWS_BEARER_TOKEN_BEDROCK or the credentials of an AWS account"
             raise RequestError("authentication", f"{shown(str(error), '')}: {hint}") from None
-        except ReadTimeoutError:
+        except exceptions.ReadTimeoutError:
             raise RequestError("deadline", f"no answer within {self._endpoint.timeout_seconds:g} s") from None
-        except EndpointConnectionError as error:
+        except exceptions.EndpointConnectionError as error:
             raise RequestError("connection", f"{shown(str(error), '')}: correct AWS_REGION or base_url") from None
-        except BotoCoreError as error:
+        except exceptions.BotoCoreError as error:
             raise RequestError("connection", shown(f"{type(error).__name__}: {error}", "")) from None
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise RequestError("malformed", f"the answer has not the form of Converse's: {error!r}") from None
@@ -173,7 +160,7 @@ def converse_reply(data: Mapping[str, Any], model: str) -> Reply:
     return Reply((answer,), usage, served_model=model, request_id=request_id)
 
 
-def _response_error(error: ClientError) -> RequestError:
+def _response_error(error: exceptions.ClientError) -> RequestError:
     response = error.response
     metadata = response.get("ResponseMetadata") or {}
     details = response.get("Error") or {}

@@ -14,7 +14,6 @@ from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.batch_apis import (
     BatchApi,
     BatchStatus,
-    ProviderBatchLimits,
     required_text,
     seconds_between,
     tag_of,
@@ -56,7 +55,7 @@ class GoogleBatches(BatchApi):
 
     path, listed = "/v1beta/batches", "operations"
     first_page: ClassVar[Mapping[str, Any]] = {"pageSize": 100}
-    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=50_000, size_bytes=19 * 10**6)
+    most_bytes: ClassVar[int] = 19 * 10**6
     opened = _GeminiHttp
 
     def id_of(self, batch: Mapping[str, Any]) -> str:
