@@ -18,13 +18,12 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
-from bigcodeflow.generation.batch_log import LoggedBatch
+from bigcodeflow.generation.batch_log import Batch, BatchStatus
 from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError
 from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.anthropic import AnthropicProvider
@@ -49,21 +48,6 @@ _ANTHROPIC_STATUSES: Mapping[str, int] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class BatchStatus:
-    """Progress of a batch, as the provider states it."""
-
-    ended: bool
-    """True if no more results will come, so that the results can be collected."""
-    succeeded: int = 0
-    failed: int = 0
-    """Refused, failed, expired or cancelled requests; some providers count them only after the batch has ended."""
-    duration_seconds: float | None = None
-    """Time from submission to the end; None if the batch has not ended or the provider does not state it."""
-    rejection: RequestError | None = None
-    """Reason why the provider accepted none of the requests, such as a queue that is too short for the batch."""
 
 
 class BatchSearch(NamedTuple):
@@ -106,7 +90,7 @@ class BatchApi(ABC):
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
         """Submit requests and return the batch's ID; all custom IDs begin with the same tag, which `find` searches."""
 
-    async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
+    async def find(self, lost: Batch, others: Container[str]) -> BatchSearch:
         """Search the provider's list for a batch that may have been submitted and is not in ``others``.
 
         All batches are checked for the tag, because no provider promises their order.
@@ -304,7 +288,7 @@ class AnthropicBatches(BatchApi):
         requests = [self.entry(*entry) for entry in entries]
         return self.id_of(await self.provider.json("POST", self.path, {"requests": requests}))
 
-    async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
+    async def find(self, lost: Batch, others: Container[str]) -> BatchSearch:
         """Check the account's batches of that time and size; ended batches show their tag in their results."""
         undecided = []
         async for batch in self.all_batches():  # newest first
