@@ -10,7 +10,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing, closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, Rep
 from bigcodeflow.generation.batches import BatchOutcome, BatchProgress, run_batches
 from bigcodeflow.generation.costs import Price, Spending, cost_usd, find_price
 from bigcodeflow.generation.engine import SharedLimit, generate
-from bigcodeflow.generation.model_api import AnswerKey, Reply, Request, RequestError
+from bigcodeflow.generation.model_api import AnswerKey, Request, RequestError
 from bigcodeflow.generation.model_settings import (
     ModelSettings,
     endpoint_of,
@@ -81,7 +81,6 @@ def model_samples(
 def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
     """Ask for the samples of a prepared run, and return the same as `model_samples`."""
     wanted, ledger, notify = run.wanted, run.ledger, run.notify
-    ledger.folder.mkdir(parents=True, exist_ok=True)
     provider, _ = provider_and_model(run.settings.config)
     outcome = run.perform()
     if outcome.stopped_because:
@@ -93,9 +92,11 @@ def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
         ]
         if rest := len(outcome.failures) - len(shown):
             shown.append(f"and {rest:,} more")
+        never = sum(failure.kind == "unanswerable" for failure in outcome.failures)
+        hint = f"; {never:,} can never be answered: generation.unanswerable=fail counts them as failed answers"
         raise GenerationError(
             f"{len(outcome.failures):,} of {len(wanted):,} samples have no answer: {'; '.join(shown)}. "
-            f"What came is kept: run again to ask for these alone{_acceptance(outcome.failures)}"
+            f"What came is kept: run again to ask for these alone{hint if never else ''}"
         )
     table = _samples_table(wanted, ledger, provider)
     if table.num_rows != len(wanted):
@@ -163,13 +164,6 @@ def _how_far(outcome: GenerationOutcome, samples: int) -> str:
         return text
     rest = totals.cost_usd / totals.samples_recorded * (samples - totals.samples_done)
     return f"{text}, and the others cost about ${rest:,.2f} more, at the mean of those that came"
-
-
-def _acceptance(failures: Sequence[SampleFailure]) -> str:
-    count = sum(failure.kind == "unanswerable" for failure in failures)
-    if not count:
-        return ""
-    return f"; {count:,} can never be answered: generation.unanswerable=fail counts them as failed answers"
 
 
 def _counts(table: pa.Table) -> dict[str, int]:
@@ -302,19 +296,16 @@ class SamplesRun:
     def _offline(self, writer: AnswerWriter) -> GenerationOutcome:
         config, failures, totals = self.settings.config, list[SampleFailure](), GenerationProgress()
         missing, known = self._missing(writer)
-
-        def record(request: Request, reply: Reply, seconds: float) -> None:
-            totals.samples_recorded += len(reply.answers)
-            writer.append(ReplyRecord.of(request, reply, body=offline.body(request), latency_seconds=seconds))
-            self.report(known + totals.samples_recorded, len(self.wanted), "")
-
-        def reject(request: Request, error: RequestError) -> None:
-            failures.extend(
-                SampleFailure(request.task_id, index, error.kind, str(error), 1) for index in request.sample_indices
-            )
-
         self.report(known, len(self.wanted), "the model is being loaded")
-        offline.generate_offline(missing, config, offline.engine_environment(config), record=record, reject=reject)
+        with closing(offline.answers_of(missing, config, offline.engine_environment(config))) as outcomes:
+            for request, outcome, seconds in outcomes:
+                if isinstance(outcome, RequestError):
+                    reason = (outcome.kind, str(outcome), 1)
+                    failures += [SampleFailure(request.task_id, index, *reason) for index in request.sample_indices]
+                    continue
+                writer.append(ReplyRecord.of(request, outcome, body=offline.body(request), latency_seconds=seconds))
+                totals.samples_recorded += len(outcome.answers)
+                self.report(known + totals.samples_recorded, len(self.wanted), "")
         return GenerationOutcome(totals, tuple(failures), None)
 
 

@@ -144,13 +144,14 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
     if form == "direct":
         _check_direct(config, split)
     sampling, notes = sampling_of(config.sampling, form), list[str]()
+    request = Request("", (0,), Prompt(form), sampling, config.sampling.seed)
     if info.offline:
-        problems = offline.problems(provider, sampling)
+        problems = offline.problems(provider, request)
     else:
-        sampling, problems, notes = asyncio.run(_ask_provider(config, sampling, form, endpoint_of(config, sends=sends)))
-    problems += _conflicts(config, form)
-    if problems:
-        raise ConfigError("\n".join(dict.fromkeys(problems)))
+        sampling, problems, notes = asyncio.run(_ask_provider(config, request, endpoint_of(config, sends=sends)))
+    first = {line.partition(":")[0]: line for line in reversed([*problems, *_conflicts(config, form)])}
+    if first:
+        raise ConfigError("\n".join(reversed(first.values())))
     return ModelSettings(split, form, sampling, config, tuple(notes))
 
 
@@ -185,14 +186,14 @@ def _conflicts(config: GenerationConfig, form: PromptForm) -> Iterator[str]:
 
 
 async def _ask_provider(
-    config: GenerationConfig, sampling: Sampling, form: PromptForm, endpoint: Endpoint
+    config: GenerationConfig, request: Request, endpoint: Endpoint
 ) -> tuple[Sampling, list[str], list[str]]:
     """Return the parameters that the provider accepts, the problems, and the notes on differences."""
-    request, notes = Request("", (0,), Prompt(form), sampling, config.sampling.seed), list[str]()
+    notes = list[str]()
     # Defaults of the original: if a model does not accept them, the provider's default applies.
     defaults = {"top_p": config.sampling.top_p is None, "temperature": config.sampling.temperature == 0.0}
     async with aclosing(open_provider(provider_and_model(config)[0], endpoint)) as provider:
-        for name in (name for name, is_default in defaults.items() if is_default and name in sampling.given()):
+        for name in (name for name, is_default in defaults.items() if is_default and name in request.sampling.given()):
             if any(line.startswith(f"generation.sampling.{name}:") for line in provider.problems(request)):
                 left: dict[str, Any] = {name: None}
                 request = replace(request, sampling=replace(request.sampling, **left))

@@ -15,18 +15,7 @@ from botocore import exceptions  # type: ignore[import-untyped]
 from botocore.config import Config  # type: ignore[import-untyped]
 
 from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, TokenUsage
-from bigcodeflow.generation.providers import (
-    Endpoint,
-    Provider,
-    check_key,
-    given_fields,
-    merged,
-    other_form,
-    system_prompt,
-    too_many_stops,
-    unset,
-    untaken,
-)
+from bigcodeflow.generation.providers import Endpoint, Provider, check_key, given_fields, merged, system_prompt
 from bigcodeflow.generation.providers.anthropic import FINISH_REASONS, sampling_problems
 from bigcodeflow.generation.providers.http_client import shown, status_error
 
@@ -37,7 +26,6 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "content_filtered": "refusal",
     "malformed_tool_use": "tool_calls",
 }
-_MISSING = "Bedrock has no such parameter for all models; give the model's own in generation.extra_body"
 _NO_IDENTITY = (
     exceptions.NoCredentialsError,
     exceptions.PartialCredentialsError,
@@ -60,6 +48,12 @@ _STATUSES = {
 class BedrockProvider(Provider):
     """Provider for conversations, one answer per request; extra_body is sent as additionalModelRequestFields."""
 
+    label, forms, most_stops = "Bedrock", ("chat",), 4
+    not_taken: Mapping[str, str] = dict.fromkeys(
+        ("top_k", "frequency_penalty", "presence_penalty", "reasoning_effort", "reasoning_tokens", "seed"),
+        "Bedrock has no such parameter for all models; give the model's own in generation.extra_body",
+    )
+
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         for name in _SECRETS:
@@ -80,15 +74,8 @@ class BedrockProvider(Provider):
         return boto3.client("bedrock-runtime", region_name=region, endpoint_url=address, config=config)
 
     def problems(self, request: Request) -> list[str]:
-        names = ("top_k", "frequency_penalty", "presence_penalty", "reasoning_effort", "reasoning_tokens")
-        lines = other_form(request, ["chat"], "Bedrock") + untaken(request.sampling, dict.fromkeys(names, _MISSING))
-        if request.seed is not None:
-            lines.append(unset("sampling.seed", _MISSING))
-        if "anthropic.claude" in self._endpoint.model:
-            taken = {line.partition(":")[0] for line in lines}
-            of_claude = sampling_problems(request.sampling, self._endpoint.model)
-            lines += [line for line in of_claude if line.partition(":")[0] not in taken]
-        return lines + too_many_stops(request.sampling, 4, "Bedrock")
+        model = self._endpoint.model
+        return super().problems(request) + (sampling_problems(request, model) if "anthropic.claude" in model else [])
 
     def body(self, request: Request) -> Mapping[str, Any]:
         """Return the arguments of `converse`, including the model."""
