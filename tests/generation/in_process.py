@@ -88,6 +88,19 @@ async def cancel(task: asyncio.Task[Any]) -> None:
     assert task.cancelled()
 
 
+def cancelled(asking: Coroutine[Any, Any, Any], seconds: float) -> float:
+    """Cancel a run after so many seconds of the jumping clock; return the seconds until it has ended."""
+
+    async def life() -> float:
+        task = asyncio.create_task(asking)
+        await asyncio.sleep(seconds)
+        asked_at = now()
+        await cancel(task)
+        return now() - asked_at
+
+    return run(life())
+
+
 def now() -> float:
     return asyncio.get_running_loop().time()
 
