@@ -196,22 +196,11 @@ def test_concurrency_finds_what_a_provider_bears(ledger: AnswerLedger) -> None:
     assert outcome.seconds < 3 * 600 / 6
 
 
-@pytest.mark.slow
-def test_full_concurrency_comes_back(ledger: AnswerLedger) -> None:
-    model = Model(script=lambda *_: RequestError("rate_limited", "busy") if 1010 < now() < 1070 else None)
-    seen: list[int] = []
-    full = settings(concurrency=16)
-    run(generate(requests(3000), model, ledger, full, progress=lambda at: seen.append(at.concurrency)))
-    assert min(seen) <= 4
-    assert seen[-1] == 16
-    assert held(ledger) == every(3000)
-
-
 def test_requests_a_minute_are_spread_evenly(ledger: AnswerLedger) -> None:
     model = Model()
     run(generate(requests(300), model, ledger, settings(requests_per_minute=120)))
     distances = [later.at - earlier.at for earlier, later in pairwise(model.asked)]
-    assert min(distances) > 0.44
+    assert 0.44 < min(distances) <= max(distances) < 0.56
     assert model.asked[-1].at - model.asked[0].at == pytest.approx(299 / 2, abs=1)
 
 

@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.generation.costs import Spending
 from bigcodeflow.generation.model_api import RequestError, TokenUsage
-from bigcodeflow.generation.retries import (
-    Circuit,
-    Rate,
-    RetryBudget,
-    RetryPolicy,
-    Throttle,
-    backoff_seconds,
-)
+from bigcodeflow.generation.retries import Circuit, Pace, Rate, RetryBudget, RetryPolicy, Throttle, backoff_seconds
 
 POLICY = RetryPolicy()
 LIMITED = RequestError("rate_limited", "slow down")
@@ -42,15 +35,15 @@ def test_no_minute_gets_more_than_its_limit(per_minute: int, units: list[float],
         assert sum(window) <= allowed * (1 + 1e-6)
 
 
-@given(st.integers(1, 60_000), st.integers(2, 300))
-def test_a_limit_is_used_up_and_spent_evenly(per_minute: int, number: int) -> None:
-    """Requests go at even distances from the first second on, late timers notwithstanding."""
-    times = sent_times(Rate(per_minute), [1.0] * number, 0.0)
-    distance = 60 / per_minute
-    assert times[0] == 0
-    assert times[-1] == pytest.approx((number - 1) * distance, abs=0.06)
-    late = sent_times(Rate(per_minute), [1.0] * number, 0.01)
-    assert late[-1] <= max(number * 0.011, times[-1] + 0.06)
+def test_tokens_are_corrected_by_what_a_reply_used() -> None:
+    """Answers that are shorter than max_tokens give their tokens back; a reply without usage gives nothing."""
+    pace, expected = Pace(0, 6000), TokenUsage(100, 500)
+    pace.sent(0.0, expected)
+    assert pace.delay(0.0) == pytest.approx(6.0, abs=0.06)
+    pace.answered(expected, TokenUsage())
+    assert pace.delay(0.0) == pytest.approx(6.0, abs=0.06)
+    pace.answered(expected, TokenUsage(100, 100))
+    assert pace.delay(0.0) == pytest.approx(2.0, abs=0.06)
 
 
 def test_a_round_of_complaints_takes_room_once_and_answers_bring_all_of_it_back() -> None:
