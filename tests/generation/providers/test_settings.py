@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.config import GenerationConfig
-from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.model_api import Prompt, PromptForm, Request, Sampling
-from bigcodeflow.generation.model_settings import resolve_settings
 from bigcodeflow.generation.providers import Endpoint, Provider, open_provider
 from tests.generation.providers.conftest import chat
 
@@ -112,20 +109,6 @@ def test_a_form_that_is_not_taken_is_a_problem(name: str, model: str, base_url: 
     lines = [line for line in problems(name, model, form=form, base_url=base_url) if "prompt.form" in line]
     assert bool(lines) == (form not in taken)
     assert all("set it to" in line for line in lines)
-
-
-@pytest.mark.parametrize(("name", "model"), USUAL)
-def test_several_answers_where_one_is_given_are_a_problem(name: str, model: str):
-    """Asking for three and getting one would look like lost samples."""
-    address = "https://mine.openai.azure.com" if name == "azure" else ""
-    config = GenerationConfig(model=f"{name}:{model}", base_url=address, n_samples=3, samples_per_request=3)
-    try:
-        resolve_settings(config, "complete", sends=False)
-        lines = []
-    except ConfigError as error:
-        lines = [line for line in str(error).splitlines() if "samples_per_request" in line]
-    expected = f"generation.samples_per_request: {name} gives one answer a request; set it to 1"
-    assert lines == ([expected] if name in {"anthropic", "ollama", "openai-responses"} else [])
 
 
 @pytest.mark.parametrize(
