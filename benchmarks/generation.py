@@ -79,7 +79,8 @@ async def _measured(load: Load) -> Figures:
     settings = RequestsConfig(concurrency=load.slots)
     start_mib = peak_mib()
     cpu_seconds, wall_seconds = time.process_time(), time.perf_counter()
-    outcome = await generate(wanted(load.requests), provider, AnswerLedger(load.folder), settings)
+    with AnswerLedger(load.folder).writing() as writer:
+        outcome = await generate(wanted(load.requests), provider, writer, settings)
     figures = Figures(time.perf_counter() - wall_seconds, time.process_time() - cpu_seconds, peak_mib(), start_mib)
     await provider.aclose()
     if outcome.failures or outcome.stopped_because:

@@ -11,10 +11,9 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
-from in_process import requests, settings
+from in_process import generate, requests, settings
 
 from bigcodeflow.generation.answer_ledger import AnswerLedger
-from bigcodeflow.generation.engine import generate
 from bigcodeflow.generation.model_api import Request
 from bigcodeflow.generation.providers import Endpoint, open_provider
 from bigcodeflow.generation.retries import RetryPolicy

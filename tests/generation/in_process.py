@@ -3,12 +3,13 @@
 import asyncio
 import selectors
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
 
 from bigcodeflow.config import RequestsConfig
+from bigcodeflow.generation import engine
 from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.model_api import (
     Answer,
@@ -73,10 +74,31 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
         return runner.run(coroutine)
 
 
+async def generate(
+    asked: Iterable[Request], model: Provider, ledger: AnswerLedger, given: RequestsConfig, **options: Any
+) -> engine.GenerationOutcome:
+    """A run of the engine that holds the ledger."""
+    with ledger.writing(options.get("notify", print)) as writer:
+        return await engine.generate(asked, model, writer, given, **options)
+
+
 async def cancel(task: asyncio.Task[Any]) -> None:
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
+
+
+def cancelled(asking: Coroutine[Any, Any, Any], seconds: float) -> float:
+    """Cancel a run after so many seconds of the jumping clock; return the seconds until it has ended."""
+
+    async def life() -> float:
+        task = asyncio.create_task(asking)
+        await asyncio.sleep(seconds)
+        asked_at = now()
+        await cancel(task)
+        return now() - asked_at
+
+    return run(life())
 
 
 def now() -> float:

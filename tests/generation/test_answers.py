@@ -1,6 +1,5 @@
 """The ledger of answers: what was written survives, is never doubled, and is paid for by one run only."""
 
-import asyncio
 import json
 import os
 import resource
@@ -18,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, ReplyRecord
-from bigcodeflow.generation.model_api import Answer, Reply, TokenUsage
+from bigcodeflow.generation.answer_ledger import AnswerLedger, ReplyRecord
+from bigcodeflow.generation.model_api import Answer, AnswerKey, Reply, TokenUsage
 from tests.examples import examples
 
-from .in_process import cancel, request
+from .in_process import request
 
 TEXTS = st.text(st.characters(codec=None), max_size=40)  # lone surrogates as well: models are cut off inside an emoji
 
@@ -174,40 +173,6 @@ def test_a_run_waits_for_another_and_a_killed_one_holds_nothing(tmp_path: Path) 
         assert len(messages) == 1
         assert f"process {holder.pid} on " in messages[0]
     assert AnswerLedger(tmp_path).keys() == {key(1, 0)}
-
-
-def test_waiting_in_an_event_loop_can_be_cancelled(tmp_path: Path) -> None:
-    """Ctrl-C ends a run that waits for another one."""
-
-    async def enter() -> None:
-        async with AnswerLedger(tmp_path).writing_async():
-            pytest.fail("entered a folder that is held")
-
-    async def cancelled() -> None:
-        task = asyncio.create_task(enter())
-        await asyncio.sleep(0.05)
-        await asyncio.wait_for(cancel(task), 120)
-
-    with AnswerLedger(tmp_path).writing():
-        asyncio.run(cancelled())
-
-
-def test_who_waited_knows_what_came_meanwhile(tmp_path: Path) -> None:
-    """The second run of a setting starts with the answers of the first."""
-
-    async def second(waits: asyncio.Event) -> set[AnswerKey]:
-        async with AnswerLedger(tmp_path).writing_async(lambda _: waits.set()) as writer:
-            return set(writer.known)
-
-    async def both() -> set[AnswerKey]:
-        waits = asyncio.Event()
-        with AnswerLedger(tmp_path).writing() as writer:
-            waiting = asyncio.create_task(second(waits))
-            await waits.wait()
-            writer.append(record(1, 0, 1))
-        return await asyncio.wait_for(waiting, 120)
-
-    assert asyncio.run(both()) == {key(1, 0), key(1, 1)}
 
 
 @contextmanager

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.generation.conftest import Ask
 from tests.generation.providers.double import Completion, Send, model_server
-from tests.generation.test_model_answers import TASKS, Ask, ask
 
-__all__ = ["ask"]
 _CALL = {"id": "1", "type": "function", "function": {"name": "run", "arguments": "{}"}}
 
 
@@ -48,7 +47,7 @@ def test_tool_calls_are_told(dialect: str, ask: Ask) -> None:
     with model_server([TOOLS[dialect]]) as server:
         table, statistics = ask(server, dialect)
     assert set(table["finish_reason"].to_pylist()) == {"tool_calls"}
-    assert statistics["tool_calls"] == len(TASKS)
+    assert statistics["tool_calls"] == 4
     assert any("4 answers call tools" in line for line in statistics["lines"])
 
 

@@ -2,19 +2,23 @@
 
 import asyncio
 import os
+import threading
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import pytest
 
 from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.generation import engine
 from bigcodeflow.generation.answer_ledger import AnswerLedger
-from bigcodeflow.generation.engine import GenerationOutcome, GenerationProgress, generate
+from bigcodeflow.generation.engine import GenerationProgress
 from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, TokenUsage
 
-from .in_process import Model, at_random, cancel, every, held, now, request, requests, run, settings
+from .in_process import Model, at_random, cancelled, every, generate, held, now, request, requests, run, settings
+from .providers.double import LIMIT_SECONDS
 from .test_answers import files_no_larger_than
 
 
@@ -91,94 +95,38 @@ def test_a_request_that_comes_twice_is_asked_once(ledger: AnswerLedger) -> None:
     assert sorted(model.asked_ids) == [("Task/1", 0), ("Task/1", 1)]
 
 
-def test_what_a_reply_left_out_is_asked_for_again_with_seeds_of_its_own(ledger: AnswerLedger) -> None:
-    """A server that returns fewer answers than asked for gets the rest as a request whose seed moved along."""
+def test_what_is_missing_is_asked_for_with_seeds_of_its_own(ledger: AnswerLedger) -> None:
+    """Gaps become requests whose seed moved along; so does what a server left out that returns fewer answers."""
+    run(generate([request(1, 1, seed=101)], Model(), ledger, settings()))
     model = Model()
     model.script = lambda asked, _before: model.reply(asked, answers=2)
-    run(generate([request(1, 0, 1, 2, 3, 4, seed=100)], model, ledger, settings()))
-    assert [(one.request.sample_indices, one.request.seed) for one in model.asked] == [
-        ((0, 1, 2, 3, 4), 100),
-        ((2, 3, 4), 102),
-        ((4,), 104),
-    ]
-    assert held(ledger) == every(2, 5) - every(1, 5)
-
-
-def test_gaps_become_requests_of_their_own(ledger: AnswerLedger) -> None:
-    run(generate([request(1, 1, seed=101), request(1, 3, seed=103)], Model(), ledger, settings()))
-    model = Model()
     run(generate([request(1, 0, 1, 2, 3, 4, 5, seed=100)], model, ledger, settings()))
     asked = [(one.request.sample_indices, one.request.seed) for one in model.asked]
-    assert sorted(asked) == [((0,), 100), ((2,), 102), ((4, 5), 104)]
+    assert asked == [((0,), 100), ((2, 3, 4, 5), 102), ((4, 5), 104)]
+    assert held(ledger) == every(2, 6) - every(1, 6)
 
 
-def test_refused_cut_off_and_empty_answers_are_answers(ledger: AnswerLedger) -> None:
-    """What a model refuses, does not finish or leaves empty is recorded with its reason, and not asked for again."""
-    ends = {
-        "Task/0": RequestError("refused", "content policy"),
-        "Task/1": Reply((Answer("def f", "length"),), TokenUsage(1, 2)),
-        "Task/2": Reply((Answer("", "stop"),), TokenUsage(1, 0)),
-        "Task/3": Reply((Answer("", "refusal"),), TokenUsage(1, 0)),
-    }
-    model = Model(script=lambda asked, _before: ends[asked.task_id])
-    outcome = run(generate(requests(4), model, ledger, settings()))
-    kept = sorted(ledger.answers(), key=lambda one: one.key)
-    assert [(one.answer.text, one.answer.finish_reason) for one in kept] == [
-        ("", "refusal"),
-        ("def f", "length"),
-        ("", "stop"),
-        ("", "refusal"),
-    ]
-    assert outcome.failures == ()
-    assert len(model.asked) == 4
-
-
-def test_a_cancelled_run_waits_a_moment_for_what_was_paid(ledger: AnswerLedger) -> None:
-    """Ctrl-C in the middle: nothing more is sent, what is under way is kept, and the next run asks for the others."""
-    model, lines = Model(), list[str]()
-
-    async def cancelled() -> float:
-        asking = generate(requests(100), model, ledger, settings(concurrency=10), notify=lines.append)
-        task = asyncio.create_task(asking)
-        await asyncio.sleep(4.5)
-        asked_at = now()
-        await cancel(task)
-        return now() - asked_at
-
-    assert run(cancelled()) < 1
-    assert held(ledger) == set(model.answered)
-    assert len(model.answered) == len(model.asked) == 50
-    assert lines[0].startswith("interrupted: 40 answers of this run are kept; waiting for 10 requests under way")
-    assert lines[1] == "10 of 10 came and are kept; what came is kept; run again to go on"
-    again = Model()
-    run(generate(requests(100), again, ledger, settings()))
-    assert not set(again.asked_ids) & set(model.answered)
-    assert held(ledger) == every(100)
+def test_what_a_provider_refuses_is_an_answer(ledger: AnswerLedger) -> None:
+    """It is recorded with its reason, and not asked for again."""
+    model = Model(script=lambda *_: RequestError("refused", "content policy"))
+    assert run(generate(requests(1), model, ledger, settings())).failures == ()
+    [kept] = ledger.answers()
+    assert kept.answer == Answer("", "refusal", error="content policy")
+    assert len(model.asked) == 1
 
 
 def test_what_came_is_on_the_disk_when_a_run_ends(ledger: AnswerLedger, synced_bytes: list[int]) -> None:
     """Samples are counted after a sync only, a few syncs serve many replies, and a cancelled run syncs its last."""
-    model = Model()
+    model, seen = Model(), list[tuple[int, int]]()
 
-    seen: list[tuple[int, int]] = []
+    def report(progress: GenerationProgress) -> None:
+        if now() < 1003.02:
+            seen.append((progress.samples_recorded, len(synced_bytes)))
 
-    async def cancelled() -> None:
-        task = asyncio.create_task(
-            generate(
-                requests(500),
-                model,
-                ledger,
-                settings(concurrency=50),
-                progress=lambda at: seen.append((at.samples_recorded, len(synced_bytes))),
-            )
-        )
-        await asyncio.sleep(3.01)  # the third round has come, its group is not due; the fourth comes after the end
-        assert seen[-1] == (100, 2)
-        await cancel(task)
-
-    run(cancelled())
-    size = (ledger.folder / "replies-000001.jsonl").stat().st_size
-    assert synced_bytes[-1] == size
+    # The third round has come, its group is not due; the fourth comes after the end.
+    cancelled(generate(requests(500), model, ledger, settings(concurrency=50), progress=report), 3.01)
+    assert seen[-1] == (100, 2)
+    assert synced_bytes[-1] == (ledger.folder / "replies-000001.jsonl").stat().st_size
     assert len(synced_bytes) == 4
     assert len(held(ledger)) == len(model.answered) == 200
 
@@ -191,71 +139,50 @@ def test_a_reply_survives_a_cancellation_while_the_shared_limit_is_given_back(le
         yield
         await asyncio.sleep(1000)
 
-    async def cancelled() -> None:
-        task = asyncio.create_task(generate(requests(3), Model(), ledger, settings(), shared_limit=slow_to_leave))
-        await asyncio.sleep(5)
-        await cancel(task)
-
-    run(cancelled())
+    cancelled(generate(requests(3), Model(), ledger, settings(), shared_limit=slow_to_leave), 5)
     assert held(ledger) == every(3)
 
 
 def test_a_cancelled_run_does_not_wait_for_ever(ledger: AnswerLedger) -> None:
     """What does not come within the grace is given up, and the line says how much came."""
     model, lines = Model(latency_seconds=1000.0), list[str]()
-
-    async def cancelled() -> float:
-        task = asyncio.create_task(generate(requests(5), model, ledger, settings(), notify=lines.append))
-        await asyncio.sleep(1)
-        asked_at = now()
-        await cancel(task)
-        return now() - asked_at
-
-    assert 10 <= run(cancelled()) < 11
+    assert 10 <= cancelled(generate(requests(5), model, ledger, settings(), notify=lines.append), 1) < 11
     assert lines[-1].startswith("0 of 5 came")
     assert held(ledger) == set()
 
 
 def test_a_shared_limit_is_held_around_each_request(ledger: AnswerLedger) -> None:
-    model = Model()
-    other = AnswerLedger(ledger.folder / "other")
-
-    async def both() -> None:
-        places = asyncio.Semaphore(3)
-        async with asyncio.TaskGroup() as group:
-            for folder in (ledger, other):
-                group.create_task(generate(requests(20), model, folder, settings(), shared_limit=lambda: places))
-
-    run(both())
+    model, places = Model(), asyncio.Semaphore(3)
+    run(generate(requests(20), model, ledger, settings(), shared_limit=lambda: places))
     assert model.most_in_flight == 3
-    assert held(ledger) == held(other) == every(20)
+    assert held(ledger) == every(20)
 
 
 def test_requests_that_wait_for_the_shared_limit_are_not_sent_after_a_stop(ledger: AnswerLedger) -> None:
     """A stopped run sends nothing, whatever its requests were waiting for."""
-    model = Model(script=lambda *_: RequestError("authentication", "no such key"))
-
-    async def limited() -> GenerationOutcome:
-        places = asyncio.Semaphore(1)
-        return await generate(requests(50), model, ledger, settings(), shared_limit=lambda: places)
-
-    assert run(limited()).stopped_because is not None
+    model, places = Model(script=lambda *_: RequestError("authentication", "no such key")), asyncio.Semaphore(1)
+    outcome = run(generate(requests(50), model, ledger, settings(), shared_limit=lambda: places))
+    assert outcome.stopped_because is not None
     assert len(model.asked) == 1
 
 
 def test_two_runs_of_one_setting_pay_once(ledger: AnswerLedger) -> None:
     """The second run waits for the first, says so once, and asks only for what the first did not."""
-    first, second, messages = Model(), Model(), list[str]()
+    first, second, messages, waits = Model(), Model(), list[str](), threading.Event()
 
-    async def both() -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(generate(requests(20), first, ledger, settings()))
-            await asyncio.sleep(0.01)
-            group.create_task(
-                generate(requests(30), second, AnswerLedger(ledger.folder), settings(), notify=messages.append)
-            )
+    def told(message: str) -> None:
+        messages.append(message)
+        waits.set()
 
-    run(both())
+    def ask_second() -> None:
+        run(generate(requests(30), second, AnswerLedger(ledger.folder), settings(), notify=told))
+
+    with ThreadPoolExecutor() as pool:
+        with ledger.writing() as writer:
+            later = pool.submit(ask_second)
+            assert waits.wait(LIMIT_SECONDS)
+            run(engine.generate(requests(20), first, writer, settings()))
+        later.result(LIMIT_SECONDS)
     assert set(first.asked_ids) == every(20)
     assert set(second.asked_ids) == every(30) - every(20)
     assert len(messages) == 1
@@ -319,13 +246,6 @@ def test_progress_tells_the_whole_story(ledger: AnswerLedger) -> None:
     assert f"8 open, longest {middle.longest_seconds:.0f} s (limit {middle.limit_seconds:.0f} s)" in middle.in_words()
     assert middle.samples_per_second == pytest.approx(400 / outcome.seconds, rel=0.3)
     assert middle.prompt_tokens == pytest.approx(10 * middle.samples_recorded, abs=100)
-
-
-def test_people_are_told_what_a_run_waits_for(ledger: AnswerLedger) -> None:
-    model = Model(script=lambda *_: RequestError("rate_limited", "", retry_after_seconds=50) if now() < 1002 else None)
-    waits: set[str] = set()
-    run(generate(requests(10), model, ledger, settings(), progress=lambda at: waits.add(at.waiting_for)))
-    assert waits >= {"", "the provider, which asked for a pause"}
 
 
 @pytest.mark.slow

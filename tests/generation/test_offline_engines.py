@@ -3,14 +3,10 @@
 import asyncio
 import contextlib
 import json
-import os
 import shutil
-import signal
-import socket
 import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -21,6 +17,7 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_api import Message, Prompt, Reply, Request, RequestError, Sampling
 from bigcodeflow.generation.providers import Endpoint, open_provider
+from bigcodeflow.generation.vllm_server import served
 from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -29,7 +26,6 @@ ROOT = Path(__file__).parents[2]
 ENGINES = ("transformers", "vllm")
 TOKENS = 32
 CONTEXT_TOKENS = 2048  # of the tiny model
-SERVER_SECONDS = 240
 _PREFILL = "Below is a program:\n```python"
 
 
@@ -88,8 +84,8 @@ def _requests() -> list[Request]:
     ]
 
 
-async def _asked(server: str, model: str, name: str) -> Reply:
-    async with contextlib.aclosing(open_provider("openai", Endpoint(model, base_url=server))) as provider:
+async def _asked(server: Endpoint, name: str) -> Reply:
+    async with contextlib.aclosing(open_provider("openai", server)) as provider:
         return await provider.ask(next(request for request in _requests() if request.task_id == name))
 
 
@@ -100,13 +96,9 @@ class Outcome:
         config = GenerationConfig(model=f"{engine}:{model}", offline=OfflineConfig(**{"dtype": "float32"} | settings))
         self.replies: dict[str, Reply] = {}
         self.rejected: dict[str, RequestError] = {}
-        offline.generate_offline(
-            requests,
-            config,
-            _environment(engine),
-            record=lambda request, reply, _seconds: self.replies.update({request.task_id: reply}),
-            reject=lambda request, error: self.rejected.update({request.task_id: error}),
-        )
+        for request, outcome, _ in offline.answers_of(requests, config, _environment(engine)):
+            kept: dict[str, object] = self.rejected if isinstance(outcome, RequestError) else self.replies
+            kept[request.task_id] = outcome
 
     def texts(self, name: str) -> list[str]:
         return [_whole(answer.text) for answer in self.replies[name].answers]
@@ -230,14 +222,12 @@ def test_a_killed_engine_costs_what_was_in_flight(engine: str, tiny: Path) -> No
     config = GenerationConfig(model=f"{engine}:{tiny / 'model'}", offline=OfflineConfig(batch_size=1))
     kept: list[str] = []
 
-    def record(request: Request, _reply: Reply, _seconds: float) -> None:
-        kept.append(request.task_id)
-        if len(kept) == 1:
-            workers = [child for child in psutil.Process().children() if f"{engine}_worker.py" in str(child.cmdline())]
-            workers[0].kill()
-
     def ask(wanted: Sequence[Request]) -> None:
-        offline.generate_offline(wanted, config, _environment(engine), record=record, reject=lambda *_: None)
+        for request, _, _ in offline.answers_of(wanted, config, _environment(engine)):
+            kept.append(request.task_id)
+            if len(kept) == 1:
+                children = psutil.Process().children()
+                next(child for child in children if f"{engine}_worker.py" in str(child.cmdline())).kill()
 
     with pytest.raises(GenerationError, match=r"killed by SIGKILL.* have no answer yet"):
         ask(requests)
@@ -247,65 +237,33 @@ def test_a_killed_engine_costs_what_was_in_flight(engine: str, tiny: Path) -> No
 
 
 @pytest.fixture(scope="module")
-def server(tiny: Path) -> Iterator[str]:
-    """vLLM's own server with the tiny model; its address."""
-    environment = _environment("vllm")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = (tiny / "server.log").open("w+b")
-    process = subprocess.Popen(
-        [
-            *(environment.python, "-m", "vllm.entrypoints.openai.api_server", "--model", tiny / "model"),
-            *("--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"),
-            *("--served-model-name", "tiny"),
-        ],
-        env={"HOME": str(tiny), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", **environment.variables},
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        process_group=0,
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        _wait_for(f"{address}/health", process, tiny / "server.log")
-        yield f"{address}/v1"
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        log.close()
+def server(tiny: Path) -> Iterator[Endpoint]:
+    """A vLLM server of a run's with the tiny model."""
+    _environment("vllm")
+    config = GenerationConfig(model=f"vllm-server:{tiny / 'model'}", offline=OfflineConfig(dtype="float32"))
+    with served(config, tiny / "server.log", lambda _: None) as started:
+        yield Endpoint(str(tiny / "model"), started.address, started.api_key)
 
 
-def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    deadline = time.monotonic() + SERVER_SECONDS
-    while time.monotonic() < deadline:
-        assert process.poll() is None, log.read_text()[-3000:]
-        try:
-            with urllib.request.urlopen(address, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.5)
-    pytest.fail("vLLM's server did not come up")
-
-
-def test_the_server_says_and_counts_the_same(server: str, outcomes: dict[str, Outcome]) -> None:
+def test_the_server_says_and_counts_the_same(server: Endpoint, outcomes: dict[str, Outcome]) -> None:
     """Through the OpenAI provider, chat, prefill and direct bring the offline run's answers and token counts."""
     found = {}
     for name in ("greedy chat", "greedy prefill", "greedy direct"):
-        reply = asyncio.run(_asked(server, "tiny", name))
+        reply = asyncio.run(_asked(server, name))
         text = _whole(reply.answers[0].text).replace("\t", "    ")
         found[name] = ([text], reply.usage.prompt_tokens, reply.usage.completion_tokens)
     expected = outcomes["vllm"].greedy()
     assert found == {name: expected[name] for name in found}
 
 
-def test_the_server_gives_several_answers_at_once(server: str) -> None:
-    reply = asyncio.run(_asked(server, "tiny", "three samples"))
+def test_the_server_gives_several_answers_at_once(server: Endpoint) -> None:
+    reply = asyncio.run(_asked(server, "three samples"))
     assert len({answer.text for answer in reply.answers}) == 3
     assert reply.usage.completion_tokens is not None
 
 
-@pytest.mark.parametrize(("model", "kind"), [("other", "not_found"), ("tiny", "bad_request")])
-def test_the_servers_errors_are_sorted(server: str, model: str, kind: str) -> None:
+@pytest.mark.parametrize(("model", "kind"), [("other", "not_found"), ("", "bad_request")])
+def test_the_servers_errors_are_sorted(server: Endpoint, model: str, kind: str) -> None:
     with pytest.raises(RequestError) as raised:
-        asyncio.run(_asked(server, model, "too long"))
+        asyncio.run(_asked(replace(server, model=model or server.model), "too long"))
     assert raised.value.kind == kind

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.config import GenerationConfig, load_settings
+from bigcodeflow.config import GenerationConfig
 from bigcodeflow.generation.model_settings import ledger_key
+from tests.generation.conftest import run_config
 
 
 def limit_of(model: str, **generation: Any) -> Any:
-    given = {"samples": {"source": "model"}, "generation": {"model": model, **generation}}
-    return load_settings(given, "test").generation.sampling.max_tokens
+    return run_config(model, **generation).generation.sampling.max_tokens
 
 
 REASONING = (
@@ -47,15 +47,8 @@ OTHERS = (
 
 @pytest.mark.parametrize("model", REASONING)
 def test_a_model_that_reasons_gets_room(model: str) -> None:
-    """The limit that counts stands in the settings, and so in every key; what somebody sets stays."""
+    """The limit that counts stands in the settings, and so in every key."""
     assert limit_of(model) == 32_000
-    assert limit_of(model, sampling={"max_tokens": 1280}) == 32_000  # a form sends its defaults too
-    assert limit_of(model, reasoning_max_tokens=9000) == 9000
-    assert limit_of(model, reasoning_max_tokens=0) == 1280
-    assert limit_of(model, sampling={"max_tokens": 4096}) == 4096
-    assert limit_of(model, sampling={"max_tokens": None}) is None
-    assert limit_of(model, sampling={"reasoning_effort": "none"}) == 1280
-    assert limit_of(model, sampling={"reasoning_tokens": 0}) == 1280
 
 
 @pytest.mark.parametrize("model", OTHERS)
@@ -66,9 +59,22 @@ def test_other_models_keep_the_originals_limit_and_their_answers(model: str) -> 
     assert ledger_key(config) == ledger_key(config.model_copy(update={"reasoning_max_tokens": 1}))
 
 
-@pytest.mark.parametrize("sampling", [{"reasoning_effort": "high"}, {"reasoning_tokens": 2048}])
-def test_who_asks_for_reasoning_gets_room_for_it(sampling: dict[str, Any]) -> None:
-    assert limit_of("openai:gpt-5.2", sampling=sampling) == 32_000
+@pytest.mark.parametrize(
+    ("model", "given", "limit"),
+    [
+        ("openai:o1", {"sampling": {"max_tokens": 1280}}, 32_000),  # a form sends its defaults too
+        ("openai:o1", {"reasoning_max_tokens": 9000}, 9000),
+        ("openai:o1", {"reasoning_max_tokens": 0}, 1280),
+        ("openai:o1", {"sampling": {"max_tokens": 4096}}, 4096),
+        ("openai:o1", {"sampling": {"max_tokens": None}}, None),
+        ("openai:o1", {"sampling": {"reasoning_effort": "none"}}, 1280),
+        ("openai:o1", {"sampling": {"reasoning_tokens": 0}}, 1280),
+        ("openai:gpt-5.2", {"sampling": {"reasoning_effort": "high"}}, 32_000),
+        ("openai:gpt-5.2", {"sampling": {"reasoning_tokens": 2048}}, 32_000),
+    ],
+)
+def test_what_somebody_sets_counts(model: str, given: dict[str, Any], limit: int | None) -> None:
+    assert limit_of(model, **given) == limit
 
 
 def test_sampling_that_is_no_section_is_reported_as_ever() -> None:

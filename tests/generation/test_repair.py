@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bigcodeflow.config import GenerationConfig, load_settings
+from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, VERDICTS
 from bigcodeflow.generation import offline
@@ -15,6 +15,7 @@ from bigcodeflow.generation.model_settings import ModelSettings, resolve_setting
 from bigcodeflow.generation.repair import Conversations, RoundTables, failed_attempts, levels_by_template
 from bigcodeflow.generation.repair import repaired_samples as repaired
 from tests.generation.batches.double import KEY, Account, account_server
+from tests.generation.conftest import run_config
 from tests.generation.providers.double import Completion, Received, model_server
 
 TASKS = [
@@ -53,8 +54,7 @@ def round_of(statuses: dict[str, str], *, texts: Sequence[str] = (), index: int 
 
 
 def _settings(form: Any = "chat", **generation: Any) -> ModelSettings:
-    settings = {"model": "openai:m", **generation}
-    config = load_settings({"samples": {"source": "model"}, "generation": settings}, "test").generation
+    config = run_config(**generation).generation
     return ModelSettings("complete", form, sampling_of(config.sampling, form), config)
 
 
@@ -142,11 +142,12 @@ def test_nothing_failed_asks_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_round_is_one_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where requests go by a batch API, those of a round go together."""
+    """Where requests go by a batch API, those of a round go together; a round that was asked costs nothing again."""
     monkeypatch.setenv("BATCHES_KEY", KEY)
     with account_server(Account("openai")) as account:
         config = _settings(base_url=account.base_url, api_key_variable="BATCHES_KEY", requests={"batch": True}).config
         first = round_of({"T/1": "fail", "T/2": "fail", "T/3": "pass"})
         table, _ = _ask(config, [first], tmp_path)
         _ask(config, [first, RoundTables(table, *round_of({"T/1": "fail", "T/2": "pass"})[1:])], tmp_path)
+        assert _ask(config, [first], tmp_path)[0].equals(table)
     assert [len(batch.entries) for batch in account.batches.values()] == [2, 1]

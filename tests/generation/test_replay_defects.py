@@ -17,7 +17,7 @@ from bigcodeflow.generation.replay import read_samples
 
 from .test_replay import _ONE, _TWO, _ZERO, KNOWN, load
 
-_LONG = 17 << 20  # bytes; a line may have 16 MiB
+_LONG = "#" * (17 << 20)  # a line may have 16 MiB
 _GOOD = {"task_id": _ZERO, "solution": "good"}
 
 
@@ -61,22 +61,12 @@ def test_each_defect_of_a_line_is_named(make_tasks, write_lines, line: object, s
 
 
 def test_all_defects_are_reported_at_once(make_tasks, write_lines) -> None:
-    path = write_lines("broken", {"task_id": "X/1", "solution": "s"}, {"task_id": _ONE, "solution": 1})
+    """Tasks may lack samples only where no line is broken, which may hold the sample that is missed."""
+    foreign = {"task_id": "X/1", "solution": "s"}
+    path = write_lines("broken", foreign, {"task_id": _ONE, "solution": 1})
     lines = _error(path, make_tasks(_ZERO, _ONE)).splitlines()
     assert [line.removeprefix(f"{path}, ").split(":")[0] for line in lines] == ["line 1", "line 3", "line 2"]
-
-
-def test_twenty_defects_are_spelled_out_and_the_rest_counted(make_tasks, write_lines) -> None:
-    """A file of the wrong dataset does not flood the terminal."""
-    path = write_lines(*[{"task_id": f"X/{number}", "solution": "s"} for number in range(50)])
-    lines = _error(path, make_tasks(_ZERO), selection=True).splitlines()
-    assert len(lines) == 21
-    assert lines[-1] == "… and 30 more defects: correct these and try again"
-
-
-def test_missing_tasks_are_named_with_foreign_ones(make_tasks, write_lines) -> None:
-    path = write_lines(_GOOD, {"task_id": "X/1", "solution": "s"})
-    first, second, third = _error(path, make_tasks(_ZERO, _ONE, _TWO)).splitlines()
+    first, second, third = _error(write_lines(_GOOD, foreign), make_tasks(_ZERO, _ONE, _TWO)).splitlines()
     assert "'X/1'" in first
     assert second == f"{path}: has no sample of task {_ONE}: generate it, or select the answered tasks with dataset.ids"
     assert _TWO in third
@@ -85,6 +75,14 @@ def test_missing_tasks_are_named_with_foreign_ones(make_tasks, write_lines) -> N
 def test_a_selection_without_any_sample_is_an_error(make_tasks, write_lines) -> None:
     message = _error(write_lines(_GOOD), make_tasks(_ONE), selection=True)
     assert "holds no sample of the selected tasks" in message
+
+
+def test_twenty_defects_are_spelled_out_and_the_rest_counted(make_tasks, write_lines) -> None:
+    """A file of the wrong dataset does not flood the terminal."""
+    path = write_lines(*[{"task_id": f"X/{number}", "solution": "s"} for number in range(50)])
+    lines = _error(path, make_tasks(_ZERO), selection=True).splitlines()
+    assert len(lines) == 21
+    assert lines[-1] == "… and 30 more defects: correct these and try again"
 
 
 def test_a_line_that_was_written_twice_is_an_error(make_tasks, write_lines) -> None:
@@ -173,31 +171,28 @@ def test_any_bytes_are_samples_or_one_typed_error(content: bytes) -> None:
 @pytest.mark.parametrize("linked", ["BigCodeBench_0", "BigCodeBench_0/0.py"])
 def test_links_in_a_sample_folder_are_not_followed(make_tasks, tmp_path: Path, linked: str) -> None:
     """Neither a task's folder nor a program may lie elsewhere; the folder as a whole may."""
-    private, samples, named = tmp_path / "private" / linked, tmp_path / "samples", tmp_path / "named"
-    program = tmp_path / "private" / "BigCodeBench_0" / "0.py"
-    program.parent.mkdir(parents=True)
-    program.write_text("SECRET = 1\n")
+    private, samples, named = tmp_path / "private", tmp_path / "samples", tmp_path / "named"
+    (private / "BigCodeBench_0").mkdir(parents=True)
+    (private / "BigCodeBench_0" / "0.py").write_text("SECRET = 1\n")
     (samples / linked).parent.mkdir(parents=True)
-    (samples / linked).symlink_to(private)
+    (samples / linked).symlink_to(private / linked)
     named.symlink_to(samples)
     with pytest.raises(SamplesError) as caught:
         fingerprint(SamplesConfig(source=str(named)))
     for message in (_error(named, make_tasks(_ZERO)), str(caught.value)):
         assert f"{linked}: is a symbolic link" in message
         assert "SECRET" not in message
-    (samples / linked).unlink()
-    (samples / "BigCodeBench_0").mkdir(exist_ok=True)
-    (samples / "BigCodeBench_0" / "0.py").write_text("OPEN = 1\n")
+    named.unlink()
+    named.symlink_to(private)
     assert fingerprint(SamplesConfig(source=str(named)))
 
 
 @pytest.mark.parametrize("name", ["samples.jsonl", "samples.jsonl.gz"])
-def test_a_line_that_is_too_long_is_named(make_tasks, tmp_path: Path, name: str) -> None:
+def test_a_line_that_is_too_long_is_named(make_tasks, write_lines, name: str) -> None:
     """With its number and the limit; it is not read, and neither is what follows."""
-    lines = [json.dumps(_GOOD), json.dumps({"task_id": _ONE, "solution": "#" * _LONG}), "no JSON"]
-    text = "\n".join(lines).encode()
-    (tmp_path / name).write_bytes(gzip.compress(text, 1) if name.endswith(".gz") else text)
-    said = _error(tmp_path / name, make_tasks(_ZERO, _ONE))
+    said = _error(
+        write_lines(_GOOD, {"task_id": _ONE, "solution": _LONG}, "no JSON", name=name), make_tasks(_ZERO, _ONE)
+    )
     assert "line 2 has more than the 16 MiB that a line may have, and what follows it was not read" in said
     assert len(said) < 1_000
     assert "line 3" not in said
@@ -205,10 +200,9 @@ def test_a_line_that_is_too_long_is_named(make_tasks, tmp_path: Path, name: str)
 
 def test_a_program_file_that_is_too_large_is_named(make_tasks, tmp_path: Path) -> None:
     (tmp_path / "BigCodeBench_0").mkdir()
-    (tmp_path / "BigCodeBench_0" / "0.py").write_text("#" * _LONG)
+    (tmp_path / "BigCodeBench_0" / "0.py").write_text(_LONG)
     said = _error(tmp_path, make_tasks(_ZERO))
-    assert "BigCodeBench_0/0.py" in said
-    assert "has more than the 16 MiB that a program's file may have" in said
+    assert "BigCodeBench_0/0.py: has more than the 16 MiB that a program's file may have" in said
 
 
 def test_a_file_of_defects_is_not_read_to_its_end(tmp_path: Path) -> None:

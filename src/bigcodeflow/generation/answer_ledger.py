@@ -9,9 +9,8 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,22 +18,15 @@ from typing import Any, NamedTuple, Self
 
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.core.files import AppendLog, locked, log_records
-from bigcodeflow.generation.model_api import Answer, Reply, Request, TokenUsage
+from bigcodeflow.generation.model_api import Answer, AnswerKey, Reply, Request, TokenUsage
 
 _PATTERN = "replies-*.jsonl"
 #: Time that a reply waits for other replies, to be synced together with them.
 _GROUP_SECONDS = 0.05
+_SECONDS_BETWEEN_TRIES = 0.2
 
 OnWait = Callable[[str], None]
 """Called once, with a line for people, when this run waits for another run that holds the folder."""
-
-
-class AnswerKey(NamedTuple):
-    """Identity of an answer within a setting."""
-
-    task_id: str
-    prompt_sha: str
-    sample_index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,43 +136,20 @@ class AnswerLedger:
         If another run, in this or another process, holds the folder, wait until that run has ended, and then load its
         answers: two runs of one setting never pay for the same sample. The lock of a killed run is released.
         """
-        with ExitStack() as held:
-            for pause_seconds in self._tries(held, on_wait):
-                time.sleep(pause_seconds)
-            yield AnswerWriter(self, self.keys(), held)
-
-    @asynccontextmanager
-    async def writing_async(self, on_wait: OnWait = lambda _: None) -> AsyncIterator["AnswerWriter"]:
-        """Do the same as `writing` without blocking the event loop; waiting can be cancelled."""
-        with ExitStack() as held:
-            for pause_seconds in self._tries(held, on_wait):
-                await asyncio.sleep(pause_seconds)
-            known = await asyncio.to_thread(self.keys)
-            yield AnswerWriter(self, known, held)
-
-    @contextmanager
-    def serving(self, on_wait: OnWait = lambda _: None) -> Iterator[None]:
-        """Lock the server of this setting, so that only one run starts it; wait while another run holds the lock."""
-        with ExitStack() as held:
-            for pause_seconds in self._tries(held, on_wait, "server"):
-                time.sleep(pause_seconds)
-            yield
-
-    def _tries(self, held: ExitStack, on_wait: OnWait, lock: str = "lock") -> Iterator[float]:
-        """Try to get the folder's lock until it succeeds; yield the seconds to wait before each further try."""
         holder, waits = self.folder / "holder", False
-        while True:
-            try:
-                held.enter_context(locked(self.folder / lock, blocking=False))
-            except TimeoutError:
-                if not waits:
-                    name = holder.read_text(encoding="utf-8") if holder.exists() else "another run"
-                    on_wait(f"{name} is asking this model with the same settings: waiting for it, to use its answers")
-                waits = True
-                yield 0.2
-            else:
-                holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
-                return
+        with ExitStack() as held:
+            while True:
+                try:
+                    held.enter_context(locked(self.folder / "lock", blocking=False))
+                    break
+                except TimeoutError:
+                    if not waits:
+                        name = holder.read_text(encoding="utf-8") if holder.exists() else "another run"
+                        on_wait(f"{name} asks this model with the same settings: waiting for it, to use its answers")
+                    waits = True
+                    time.sleep(_SECONDS_BETWEEN_TRIES)
+            holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+            yield AnswerWriter(self, held)
 
     def _records(self) -> Iterator[dict[str, Any]]:
         for path in sorted(self.folder.glob(_PATTERN)):
@@ -196,9 +165,9 @@ class AnswerWriter:
     After a failure it accepts no more records, so that nothing is ever written after an incomplete line.
     """
 
-    def __init__(self, ledger: AnswerLedger, known: AbstractSet[AnswerKey], open_files: ExitStack) -> None:
-        self.known = known
-        """Answers that were recorded before this writer began."""
+    def __init__(self, ledger: AnswerLedger, open_files: ExitStack) -> None:
+        self.known = ledger.keys()
+        """Answers that the ledger holds, including those of this writer."""
         self.accepts_unanswerable = ledger.accepts_unanswerable
         self._folder, self._open_files = ledger.folder, open_files
         self._log: AppendLog | None = None
@@ -220,6 +189,7 @@ class AnswerWriter:
                 self._log = self._open_files.enter_context(AppendLog(path, exclusive=True))
                 self._log.sync_name()
             self._log.append(asdict(record))
+            self.known.update(record.keys)
 
     def sync(self) -> None:
         """Wait until written records are on disk, or raise GenerationError; may run in another thread than `write`."""
@@ -287,15 +257,6 @@ class GroupCommit:
             samples, self._unsynced = self._unsynced, 0
             await asyncio.to_thread(self._writer.sync)
             self._on_synced(samples)
-
-
-def requests_by_answer(requests: Iterator[Request]) -> dict[AnswerKey, Request]:
-    """Return the requests by the key of each answer that they ask for."""
-    found: dict[AnswerKey, Request] = {}
-    for request in requests:
-        prompt_sha = request.prompt_sha
-        found.update({AnswerKey(request.task_id, prompt_sha, index): request for index in request.sample_indices})
-    return found
 
 
 def _keys(fields: Mapping[str, Any]) -> list[AnswerKey]:

@@ -11,16 +11,15 @@ keys.
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.core.files import AppendLog, locked
-from bigcodeflow.generation.answer_ledger import AnswerKey
-from bigcodeflow.generation.model_api import Request, RequestError
+from bigcodeflow.core.files import AppendLog
+from bigcodeflow.generation.model_api import AnswerKey, Request, RequestError
 from bigcodeflow.generation.retries import narrowed
 
 FILE_NAME = "batches.jsonl"
@@ -43,9 +42,24 @@ class BatchEntry(NamedTuple):
         return [AnswerKey(self.task_id, self.prompt_sha, index) for index in self.sample_indices]
 
 
-@dataclass(slots=True)
-class LoggedBatch:
-    """A batch and its state so far."""
+@dataclass(frozen=True, slots=True)
+class BatchStatus:
+    """Progress of a batch, as the provider states it."""
+
+    ended: bool
+    """True if no more results will come, so that the results can be collected."""
+    succeeded: int = 0
+    failed: int = 0
+    """Refused, failed, expired or cancelled requests; some providers count them only after the batch has ended."""
+    duration_seconds: float | None = None
+    """Time from submission to the end; None if the batch has not ended or the provider does not state it."""
+    rejection: RequestError | None = None
+    """Reason why the provider accepted none of the requests, such as a queue that is too short for the batch."""
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """A batch as the log knows it and, in the fields after ``settled``, its state in this run."""
 
     tag: str
     intended_at: datetime
@@ -53,6 +67,22 @@ class LoggedBatch:
     batch_id: str | None = None
     settled: set[int] = field(default_factory=set)
     """Positions of entries that are finished."""
+
+    positions: frozenset[int] = frozenset()
+    """Positions of the entries whose answers are wanted."""
+    due: float = 0.0
+    """Time of the next poll, by the event loop's clock."""
+    pause_seconds: float = 0.0
+    doubted_since: float | None = None
+    """Time since which the batch may or may not exist at the provider; None if it is known."""
+    failing_since: float | None = None
+    status: BatchStatus = BatchStatus(ended=False)
+    seen: set[int] = field(default_factory=set)
+    """Positions of entries whose result was read."""
+    reads: int = 0
+    notified: bool = False
+    """True if the user was notified that the run waits for batches that may be this batch."""
+    over: bool = False
 
     def custom_id(self, position: int) -> str:
         return f"{self.tag}-{position}"
@@ -64,17 +94,22 @@ class LoggedBatch:
         return int(number) if known else None
 
     @property
+    def samples_succeeded(self) -> int:
+        """Estimated number of answered samples: answered requests times the batch's mean samples per request."""
+        return round(self.status.succeeded * sum(len(entry.samples) for entry in self.entries) / len(self.entries))
+
+    @property
     def open_entries(self) -> Iterator[tuple[int, BatchEntry]]:
         return ((at, entry) for at, entry in enumerate(self.entries) if at not in self.settled)
 
 
 class BatchLog:
-    """Log of the batches of a folder, which one process at a time holds; created by `open_batch_log`."""
+    """Log of the batches of a folder, which one run at a time holds; created by `open_batch_log`."""
 
     def __init__(self, log: AppendLog) -> None:
         self.path = log.path
         self._log = log
-        self.batches: dict[str, LoggedBatch] = {}
+        self.batches: dict[str, Batch] = {}
         content = self.path.read_bytes()
         whole = content.rfind(b"\n") + 1
         if whole < len(content):  # a kill cut off the last line: remove it, so that the next line is valid
@@ -88,14 +123,16 @@ class BatchLog:
                     "restore the file, or remove it to ask again for what they hold"
                 ) from None
 
-    def intend(self, tag: str, entries: Sequence[BatchEntry]) -> LoggedBatch:
-        self._note({"event": "intended", "tag": tag, "at": datetime.now(UTC).isoformat(), "entries": entries})
-        return self.batches[tag]
+    def intend(self, batch: Batch) -> None:
+        batch.intended_at = datetime.now(UTC)
+        at = batch.intended_at.isoformat()
+        self._note({"event": "intended", "tag": batch.tag, "at": at, "entries": batch.entries})
+        self.batches[batch.tag] = batch
 
-    def submitted(self, batch: LoggedBatch, batch_id: str) -> None:
+    def submitted(self, batch: Batch, batch_id: str) -> None:
         self._note({"event": "submitted", "tag": batch.tag, "batch_id": batch_id})
 
-    def settled(self, batch: LoggedBatch, positions: Iterable[int]) -> None:
+    def settled(self, batch: Batch, positions: Iterable[int]) -> None:
         if done := sorted(set(positions) - batch.settled):
             self._note({"event": "settled", "tag": batch.tag, "positions": done})
 
@@ -109,7 +146,7 @@ class BatchLog:
         match event["event"]:
             case "intended":
                 entries = [BatchEntry(task, sha, tuple(indices), seed) for task, sha, indices, seed in event["entries"]]
-                self.batches[tag] = LoggedBatch(tag, datetime.fromisoformat(event["at"]), entries)
+                self.batches[tag] = Batch(tag, datetime.fromisoformat(event["at"]), entries)
             case "submitted":
                 self.batches[tag].batch_id = event["batch_id"]
             case "settled":
@@ -120,16 +157,8 @@ class BatchLog:
 
 @contextmanager
 def open_batch_log(folder: Path) -> Iterator[BatchLog]:
-    """Open and yield the log of a folder, created if it is missing; raise GenerationError if another run holds it."""
-    path = folder / FILE_NAME
-    with ExitStack() as held:
-        try:
-            held.enter_context(locked(folder / "lock", blocking=False))
-        except TimeoutError:
-            raise GenerationError(
-                f"{path}: another run collects these batches: wait for it to end, then run this again"
-            ) from None
-        log = held.enter_context(AppendLog(path))
+    """Open and yield the log of a folder, created if it is missing; the lock of the ledger keeps other runs away."""
+    with AppendLog(folder / FILE_NAME) as log:
         log.sync_name()
         yield BatchLog(log)
 
@@ -152,7 +181,7 @@ class PendingSamples:
         """Add the samples of the requests, and return requests for the new samples that are not in ``known``."""
         new = []
         for request in requests:
-            samples = [sample for sample in BatchEntry.of(request).samples if sample not in self._requests]
+            samples = [sample for sample in request.keys if sample not in self._requests]
             self._requests.update(dict.fromkeys(samples, request))
             fresh = [sample.sample_index for sample in samples if sample not in known]
             new += [job.request for job in narrowed(request, fresh)]

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answer_ledger import ReplyRecord
-from bigcodeflow.generation.batch_log import BatchEntry, BatchLog, Left, LoggedBatch, PendingSamples, open_batch_log
+from bigcodeflow.generation.batch_log import Batch, BatchEntry, BatchLog, Left, PendingSamples, open_batch_log
 from bigcodeflow.generation.costs import ReplyPrice
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
-from bigcodeflow.generation.providers.batch_apis import BatchApi, BatchStatus, ProviderBatchLimits
+from bigcodeflow.generation.providers.batch_apis import BatchApi
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +45,7 @@ class BatchSettings:
     doubt_seconds: float = 60.0
     """Time to search the provider's list for a batch whose submission was cut off, before it is sent again."""
     most_requests: int = 10_000
-    most_bytes: int = 32 * 2**20
-    """Maximum size of a batch, even if the provider accepts more: bodies are in memory while they are sent."""
+    """Maximum number of requests in a batch; every provider accepts more."""
 
 
 class BatchProgress(NamedTuple):
@@ -79,12 +78,12 @@ async def run_batches(
 ) -> BatchOutcome:
     """Get answers to requests from batches; batches that an earlier run submitted are collected, not submitted again.
 
-    The folder keeps the state of one setting's batches. ``notify`` is called with single lines for the user: the reason
-    for a wait, and the batches that continue after an interruption.
+    The folder keeps the state of one setting's batches; the caller has locked its ledger. ``notify`` is called with
+    single lines for the user: the reason for a wait, and the batches that continue after an interruption.
 
     Raises:
         GenerationError: the provider accepts no batch, does not answer for a long time, or no longer knows a batch;
-            or the folder is in use or damaged. Collected answers stay recorded, and batches continue.
+            or the folder is damaged. Collected answers stay recorded, and batches continue.
     """
     with open_batch_log(folder) as log:
         driver = _Driver(api, log, record, price, settings or BatchSettings(), notify)
@@ -98,35 +97,6 @@ async def run_batches(
 
 
 @dataclass(slots=True, eq=False)
-class _TrackedBatch:
-    """State of a batch in this run, from its requests to its answers."""
-
-    batch: LoggedBatch
-    positions: frozenset[int]
-    """Positions of the entries whose answers are wanted."""
-    requests: Sequence[Request] = ()
-    """Requests to submit; empty after the provider has accepted them."""
-    due: float = 0.0
-    """Time of the next poll, by the event loop's clock."""
-    pause_seconds: float = 0.0
-    doubted_since: float | None = None
-    failing_since: float | None = None
-    status: BatchStatus = field(default_factory=lambda: BatchStatus(ended=False))
-    seen: set[int] = field(default_factory=set)
-    """Positions of entries whose result was read."""
-    reads: int = 0
-    notified: bool = False
-    """True if the user was notified that the run waits for batches that may be this batch."""
-    over: bool = False
-
-    @property
-    def samples_succeeded(self) -> int:
-        """Estimated number of answered samples: answered requests times the batch's mean samples per request."""
-        entries = self.batch.entries
-        return round(self.status.succeeded * sum(len(entry.samples) for entry in entries) / len(entries))
-
-
-@dataclass(slots=True, eq=False)
 class _Driver:
     api: BatchApi
     log: BatchLog
@@ -136,14 +106,14 @@ class _Driver:
     notify: Callable[[str], None]
     now: Callable[[], float] = field(default_factory=lambda: asyncio.get_running_loop().time)
     pending: PendingSamples = field(default_factory=PendingSamples)
-    tracked: list[_TrackedBatch] = field(default_factory=list)
+    tracked: list[Batch] = field(default_factory=list)
     recorded: int = 0
     cost_usd: float = 0.0
 
     @property
     def going_on(self) -> str:
         """End of a sentence about the batches that the provider still processes; empty if there are none."""
-        batches = [one.batch for one in self.tracked if one.batch.tag in self.log.batches and not one.over]
+        batches = [batch for batch in self.tracked if batch.tag in self.log.batches and not batch.over]
         ids = [batch.batch_id or "one whose submission was cut off" for batch in batches]
         if not ids:
             return ""
@@ -156,140 +126,139 @@ class _Driver:
         known = frozenset(sample for batch in batches for _, entry in batch.open_entries for sample in entry.samples)
         new = self.pending.add(requests, known)
         for batch in batches:
-            if wanted := frozenset(at for at, entry in batch.open_entries if self.pending.any_of(entry)):
-                doubted_since = None if batch.batch_id else self.now()
-                self.tracked.append(_TrackedBatch(batch, wanted, doubted_since=doubted_since))
-        limits = ProviderBatchLimits(
-            min(self.settings.most_requests, self.api.limits.requests),
-            min(self.settings.most_bytes, self.api.limits.size_bytes),
-        )
-        chunks = cut(new, limits, lambda request: self.api.size_bytes(_LONGEST_CUSTOM_ID, request))
+            batch.positions = frozenset(at for at, entry in batch.open_entries if self.pending.any_of(entry))
+            if batch.positions:
+                batch.doubted_since = None if batch.batch_id else self.now()
+                self.tracked.append(batch)
+        sized = ((request, self.api.size_bytes(_LONGEST_CUSTOM_ID, request)) for request in new)
+        chunks = cut(sized, self.settings.most_requests, self.api.most_bytes)
         self.tracked += [self._new(chunk) for chunk in chunks]
 
-    def _new(self, requests: Sequence[Request], failing_since: float | None = None) -> _TrackedBatch:
-        batch = LoggedBatch(f"bcf-{uuid.uuid4().hex}", datetime.now(UTC), [BatchEntry.of(one) for one in requests])
-        return _TrackedBatch(batch, frozenset(range(len(requests))), requests, failing_since=failing_since)
+    def _new(self, requests: Sequence[Request]) -> Batch:
+        entries = [BatchEntry.of(request) for request in requests]
+        positions = frozenset(range(len(entries)))
+        return Batch(f"bcf-{uuid.uuid4().hex}", datetime.now(UTC), entries, positions=positions)
 
     async def run(self, progress: Callable[[BatchProgress], None]) -> BatchOutcome:
         """Poll each batch when it is due, until all batches are collected or rejected."""
         first, longest = self.settings.first_poll_seconds, self.settings.longest_poll_seconds
-        while under_way := [tracked for tracked in self.tracked if not tracked.over]:
-            tracked = min(under_way, key=lambda one: one.due)
-            await asyncio.sleep(max(0.0, tracked.due - self.now()))
-            tracked.pause_seconds = min(longest, max(first, tracked.pause_seconds * 1.5))
+        while under_way := [batch for batch in self.tracked if not batch.over]:
+            batch = min(under_way, key=lambda one: one.due)
+            await asyncio.sleep(max(0.0, batch.due - self.now()))
+            batch.pause_seconds = min(longest, max(first, batch.pause_seconds * 1.5))
             try:
-                await self._step(tracked)
-                if tracked.doubted_since is None:
-                    tracked.failing_since = None
+                await self._step(batch)
+                if batch.doubted_since is None:
+                    batch.failing_since = None
             except RequestError as error:
-                self._check_patience(tracked, error)
-                tracked.pause_seconds = max(tracked.pause_seconds, error.retry_after_seconds or 0.0)
-            tracked.due = self.now() + tracked.pause_seconds
+                self._check_patience(batch, error)
+                batch.pause_seconds = max(batch.pause_seconds, error.retry_after_seconds or 0.0)
+            batch.due = self.now() + batch.pause_seconds
             progress(self._progress())
         return BatchOutcome(self.recorded, tuple(self.pending.left), self.cost_usd)
 
-    async def _step(self, tracked: _TrackedBatch) -> None:
-        if batch_id := tracked.batch.batch_id:
-            tracked.status = await self.api.status(batch_id)
-            if tracked.status.rejection:
-                self._give_back(tracked, tracked.status.rejection)
-            elif tracked.status.ended:
-                await self._collect(tracked, batch_id)
-        elif tracked.doubted_since is None:
-            await self._submit(tracked)
+    async def _step(self, batch: Batch) -> None:
+        if batch.batch_id:
+            batch.status = await self.api.status(batch.batch_id)
+            if batch.status.rejection:
+                self._give_back(batch, batch.status.rejection)
+            elif batch.status.ended:
+                await self._collect(batch, batch.batch_id)
+        elif batch.doubted_since is None:
+            await self._submit(batch)
         else:
-            await self._search(tracked)
+            await self._search(batch)
 
-    def _check_patience(self, tracked: _TrackedBatch, error: RequestError) -> None:
+    def _check_patience(self, batch: Batch, error: RequestError) -> None:
         """Raise GenerationError if waiting does not help, or has not helped for a long time."""
-        if error.kind == "not_found" and tracked.batch.batch_id:
+        if error.kind == "not_found" and batch.batch_id:
             raise GenerationError(
-                f"batch {tracked.batch.batch_id} is not known to the provider: {error}: use a key of the account "
+                f"batch {batch.batch_id} is not known to the provider: {error}: use a key of the account "
                 f"that submitted it, or remove {self.log.path} to ask again for all that it holds"
             ) from None
         if not error.worth_another_try:
             no_api = error.kind == "not_found"
             hint = ": where a server has no batch API, set generation.requests.batch to false" if no_api else ""
             raise GenerationError(f"the provider takes no batches: {error}{hint}{self.going_on}") from None
-        tracked.failing_since = self.now() if tracked.failing_since is None else tracked.failing_since
-        if self.now() - tracked.failing_since > self.settings.patience_seconds:
+        batch.failing_since = self.now() if batch.failing_since is None else batch.failing_since
+        if self.now() - batch.failing_since > self.settings.patience_seconds:
             raise GenerationError(
                 f"the provider has not answered about a batch for {self.settings.patience_seconds:.0f} s: "
                 f"{error}: run the same again later{self.going_on}"
             ) from None
         logger.info("a batch is polled again later: %s", error)
 
-    async def _submit(self, tracked: _TrackedBatch) -> None:
-        if tracked.batch.tag not in self.log.batches:
-            tracked.batch = self.log.intend(tracked.batch.tag, tracked.batch.entries)
-        batch = tracked.batch
-        named = [(batch.custom_id(at), request) for at, request in enumerate(tracked.requests)]
+    async def _submit(self, batch: Batch) -> None:
+        if batch.tag not in self.log.batches:
+            self.log.intend(batch)
+        named = [(batch.custom_id(at), self.pending.request(entry)) for at, entry in enumerate(batch.entries)]
         try:
             batch_id = await self.api.submit(named)
         except RequestError as error:
             if error.kind in {"bad_request", "refused"}:
-                self._give_back(tracked, error)
+                self._give_back(batch, error)
                 return
             if not error.worth_another_try:
-                self.log.settled(batch, tracked.positions)  # it does not exist: the next run need not search for it
-                tracked.over = True
+                self.log.settled(batch, batch.positions)  # it does not exist: the next run need not search for it
+                batch.over = True
             elif error.kind != "rate_limited":  # it may have arrived anyway
-                tracked.doubted_since = self.now()
+                batch.doubted_since = self.now()
             raise
-        self._confirm(tracked, batch_id)
+        self._confirm(batch, batch_id)
 
-    async def _search(self, tracked: _TrackedBatch) -> None:
+    async def _search(self, batch: Batch) -> None:
         """Check if a batch whose submission was cut off has arrived at the provider."""
-        batch, began = tracked.batch, self.now()
+        began = self.now()
         others = [other.batch_id for other in self.log.batches.values() if other.batch_id]
         found = await self.api.find(batch, others)
         if found.batch_id:
-            self._confirm(tracked, found.batch_id)
+            self._confirm(batch, found.batch_id)
         elif found.undecided:
-            if not tracked.notified:
+            if not batch.notified:
                 self.notify(
                     f"a submission was cut off, and {', '.join(found.undecided)} may be it: "
                     "waiting for an end rather than paying twice"
                 )
-            tracked.notified = True
-            tracked.failing_since = None
-        elif began - (tracked.doubted_since or 0.0) >= self.settings.doubt_seconds:
+            batch.notified = True
+            batch.failing_since = None
+        elif began - (batch.doubted_since or 0.0) >= self.settings.doubt_seconds:
             # It was never submitted: put its wanted requests into a new batch.
-            again = [self.pending.request(batch.entries[position]) for position in sorted(tracked.positions)]
+            again = self._new([self.pending.request(batch.entries[position]) for position in sorted(batch.positions)])
+            again.failing_since = batch.failing_since
             self.log.settled(batch, range(len(batch.entries)))
-            tracked.over = True
-            self.tracked.append(self._new(again, tracked.failing_since))
+            batch.over = True
+            self.tracked.append(again)
 
-    def _confirm(self, tracked: _TrackedBatch, batch_id: str) -> None:
-        self.log.submitted(tracked.batch, batch_id)
-        logger.info("batch %s holds %d requests", batch_id, len(tracked.batch.entries))
-        tracked.requests, tracked.doubted_since, tracked.pause_seconds = (), None, 0.0
+    def _confirm(self, batch: Batch, batch_id: str) -> None:
+        self.log.submitted(batch, batch_id)
+        logger.info("batch %s holds %d requests", batch_id, len(batch.entries))
+        batch.doubted_since, batch.pause_seconds = None, 0.0
 
-    async def _collect(self, tracked: _TrackedBatch, batch_id: str) -> None:
-        batch, replies = tracked.batch, dict[int, Reply]()
+    async def _collect(self, batch: Batch, batch_id: str) -> None:
+        replies = dict[int, Reply]()
         async with aclosing(self.api.results(batch_id)) as results:
             async for custom_id, outcome in results:
                 position = batch.position(custom_id)
-                if position is None or position in tracked.seen or position in replies:
+                if position is None or position in batch.seen or position in replies:
                     continue
-                if position not in tracked.positions:
-                    tracked.seen.add(position)
+                if position not in batch.positions:
+                    batch.seen.add(position)
                 elif isinstance(outcome, RequestError):
-                    tracked.seen.add(position)
+                    batch.seen.add(position)
                     self.pending.leave(batch.entries[position], outcome)
                 else:
                     replies[position] = outcome
                 if len(replies) == _RECORDED_AT_ONCE:
-                    await self._keep(tracked, replies)
-        await self._keep(tracked, replies)
-        tracked.reads += 1
-        if len(tracked.seen) < tracked.status.succeeded and tracked.reads < _READS_OF_SHORT_RESULTS:
+                    await self._keep(batch, replies)
+        await self._keep(batch, replies)
+        batch.reads += 1
+        if len(batch.seen) < batch.status.succeeded and batch.reads < _READS_OF_SHORT_RESULTS:
             raise RequestError("malformed", f"batch {batch_id} shows fewer results than it counts")
-        self._give_back(tracked, RequestError("malformed", f"batch {batch_id} ended without a result for it"))
+        self._give_back(batch, RequestError("malformed", f"batch {batch_id} ended without a result for it"))
 
-    async def _keep(self, tracked: _TrackedBatch, replies: dict[int, Reply]) -> None:
+    async def _keep(self, batch: Batch, replies: dict[int, Reply]) -> None:
         """Record many replies at once, because each call waits for the disk, and clear ``replies``."""
-        batch, seconds = tracked.batch, tracked.status.duration_seconds
+        seconds = batch.status.duration_seconds
         if seconds is None:
             seconds = (datetime.now(UTC) - batch.intended_at).total_seconds()
         kept = [
@@ -310,36 +279,33 @@ class _Driver:
         self.cost_usd += sum(one.cost_usd or 0.0 for one in kept)
         for position, reply in replies.items():
             self.pending.answer(batch.entries[position], len(reply.answers))
-        tracked.seen.update(replies)
+        batch.seen.update(replies)
         replies.clear()
 
-    def _give_back(self, tracked: _TrackedBatch, error: RequestError) -> None:
+    def _give_back(self, batch: Batch, error: RequestError) -> None:
         """End a batch, and leave its unanswered samples to single requests."""
-        for position in sorted(tracked.positions):
-            self.pending.leave(tracked.batch.entries[position], error)
-        self.log.settled(tracked.batch, tracked.positions)
-        tracked.over = True
+        for position in sorted(batch.positions):
+            self.pending.leave(batch.entries[position], error)
+        self.log.settled(batch, batch.positions)
+        batch.over = True
 
     def _progress(self) -> BatchProgress:
-        submitted = [one for one in self.tracked if one.batch.batch_id]
-        running = [one for one in submitted if not one.over]
+        submitted = [batch for batch in self.tracked if batch.batch_id]
+        running = [batch for batch in submitted if not batch.over]
         return BatchProgress(
-            batches=len(submitted) + sum(not one.over for one in self.tracked if one not in submitted),
-            batches_ended=sum(one.over for one in submitted),
-            completed=self.recorded + sum(one.samples_succeeded for one in running),
-            failed=len(self.pending.left) + sum(one.status.failed for one in running),
+            batches=len(submitted) + sum(not batch.over for batch in self.tracked if batch not in submitted),
+            batches_ended=sum(batch.over for batch in submitted),
+            completed=self.recorded + sum(batch.samples_succeeded for batch in running),
+            failed=len(self.pending.left) + sum(batch.status.failed for batch in running),
         )
 
 
-def cut(
-    requests: Iterable[Request], limits: ProviderBatchLimits, size_bytes: Callable[[Request], int]
-) -> Iterator[list[Request]]:
-    """Split requests, in order, into batches within the limits; a request that is too large gets its own batch."""
+def cut(requests: Iterable[tuple[Request, int]], most: int, most_bytes: int) -> Iterator[list[Request]]:
+    """Split requests with their sizes into batches within the limits; a request that is too large gets its own."""
     chunk: list[Request] = []
     filled = 0
-    for request in requests:
-        size = size_bytes(request)
-        if chunk and (len(chunk) == limits.requests or filled + size > limits.size_bytes):
+    for request, size in requests:
+        if chunk and (len(chunk) == most or filled + size > most_bytes):
             yield chunk
             chunk, filled = [], 0
         chunk.append(request)

@@ -13,7 +13,6 @@ from pydantic import Field
 from bigcodeflow.config import GenerationConfig, read_yaml
 from bigcodeflow.core.errors import ConfigError, GenerationError
 from bigcodeflow.core.settings import SettingsModel, validated
-from bigcodeflow.generation.answer_ledger import requests_by_answer
 from bigcodeflow.generation.model_api import TokenUsage
 from bigcodeflow.generation.model_settings import ModelSettings, ledger_of, provider_and_model
 
@@ -176,7 +175,7 @@ def estimate_requests(
 ) -> RequestEstimate:
     config = settings.config
     known = ledger_of(config, answers_folder).keys()
-    wanted = requests_by_answer(settings.requests(tasks))
+    wanted = settings.wanted(tasks)
     missing = {id(request): request for key, request in wanted.items() if key not in known}.values()
     tokens = sum(request.prompt.characters // _CHARACTERS_PER_TOKEN for request in missing)
     left = sum(key not in known for key in wanted)

@@ -16,7 +16,7 @@ from typing import Any
 
 from bigcodeflow.config import RequestsConfig
 from bigcodeflow.generation import retries
-from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, GroupCommit, OnWait, ReplyRecord
+from bigcodeflow.generation.answer_ledger import AnswerWriter, GroupCommit, OnWait, ReplyRecord
 from bigcodeflow.generation.costs import ReplyPrice, Spending
 from bigcodeflow.generation.model_api import Answer, ErrorKind, Reply, Request, RequestError, TokenUsage
 from bigcodeflow.generation.outcome import GenerationOutcome, GenerationProgress, SampleFailure
@@ -45,7 +45,7 @@ Report = Callable[[GenerationProgress], None]
 async def generate(
     requests: Iterable[Request],
     provider: Provider,
-    ledger: AnswerLedger,
+    writer: AnswerWriter,
     settings: RequestsConfig,
     *,
     price: ReplyPrice | None = None,
@@ -55,26 +55,24 @@ async def generate(
     shared_limit: SharedLimit = nullcontext,
     policy: retries.RetryPolicy | None = None,
 ) -> GenerationOutcome:
-    """Ask for every sample of the requests that the ledger does not hold, and record the replies.
+    """Ask for every sample of the requests that the ledger of the writer does not hold, and record the replies.
 
-    The ledger is locked meanwhile: a second run of the same setting waits, and then uses the answers of this run. A
-    cancelled run sends nothing more, and waits a short time for the open requests, which are paid for. Errors of the
+    A cancelled run sends nothing more, and waits a short time for the open requests, which are paid for. Errors of the
     provider are part of the outcome, not exceptions: samples that were given up are its failures, and a run that cannot
     continue states the reason in stopped_because, after the open requests have ended.
 
     Requests are read one by one as slots become free. Each is sent within ``shared_limit``, in addition to the limits
     of the settings; a cost limit needs a price, and includes ``spent_usd``. ``notify`` is called with single lines for
-    people: if another run holds the ledger, if the provider is not reached, and what is kept after an interruption.
+    people: if the provider is not reached, and what is kept after an interruption.
     Samples that can never be answered are recorded as failed answers if the ledger accepts them.
 
     Raises:
         GenerationError: answers cannot be stored on disk, or the cost is limited and no price is known.
     """
-    async with ledger.writing_async(notify) as writer:
-        chosen = policy or retries.RetryPolicy()
-        spending = Spending(price, settings.max_cost_usd, spent_usd)
-        loop = _RequestLoop(requests, provider, writer, settings, chosen, spending=spending, notify=notify)
-        return await loop.run(progress, shared_limit)
+    chosen = policy or retries.RetryPolicy()
+    spending = Spending(price, settings.max_cost_usd, spent_usd)
+    loop = _RequestLoop(requests, provider, writer, settings, chosen, spending=spending, notify=notify)
+    return await loop.run(progress, shared_limit)
 
 
 class _RequestLoop:
@@ -91,7 +89,7 @@ class _RequestLoop:
     ) -> None:
         self._provider, self._settings, self._policy, self._notify = provider, settings, policy, notify
         self._accepts_unanswerable = writer.accepts_unanswerable
-        self._known = writer.known
+        self._known = frozenset(writer.known)
         self._queue = retries.RequestQueue(requests, self._known)
         self._commit = GroupCommit(writer, self._on_synced)
         self._expectation = retries.Expectation()

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 PromptForm = Literal["chat", "prefill", "direct"]
 FinishReason = Literal["stop", "length", "refusal", "tool_calls", "unanswerable", "other"]
@@ -74,6 +74,14 @@ class Sampling:
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
 
+class AnswerKey(NamedTuple):
+    """Identity of an answer within a setting."""
+
+    task_id: str
+    prompt_sha: str
+    sample_index: int
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     task_id: str
@@ -91,6 +99,12 @@ class Request:
         turns = [[message.role, message.text] for message in self.prompt.messages]
         text = json.dumps([self.prompt.form, turns, self.prompt.text], separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def keys(self) -> list[AnswerKey]:
+        """Keys of the requested answers, each once."""
+        sha = self.prompt_sha
+        return [AnswerKey(self.task_id, sha, index) for index in dict.fromkeys(self.sample_indices)]
 
 
 @dataclass(frozen=True, slots=True)

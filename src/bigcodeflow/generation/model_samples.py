@@ -10,7 +10,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing, closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,11 +23,11 @@ from bigcodeflow.config import GenerationConfig, Split
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.core.schemas import SAMPLES, table_of
 from bigcodeflow.generation import offline
-from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger, AnswerWriter, ReplyRecord, requests_by_answer
+from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, ReplyRecord
 from bigcodeflow.generation.batches import BatchOutcome, BatchProgress, run_batches
 from bigcodeflow.generation.costs import Price, Spending, cost_usd, find_price
 from bigcodeflow.generation.engine import SharedLimit, generate
-from bigcodeflow.generation.model_api import Reply, Request, RequestError
+from bigcodeflow.generation.model_api import AnswerKey, Request, RequestError
 from bigcodeflow.generation.model_settings import (
     ModelSettings,
     endpoint_of,
@@ -66,16 +66,21 @@ def model_samples(
     for line in settings.notes:
         notify(line)
     asked = sorted(tasks, key=asked_by) if asked_by else tasks
-    wanted, ledger = requests_by_answer(settings.requests(tasks)), ledger_of(config, answers_folder)
-    return answered(
-        SamplesRun(settings, wanted, lambda: settings.requests(asked), ledger, report, notify, shared_limit)
+    run = SamplesRun(
+        settings,
+        settings.wanted(tasks),
+        lambda: settings.requests(asked),
+        ledger_of(config, answers_folder),
+        report,
+        notify,
+        shared_limit,
     )
+    return answered(run)
 
 
 def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
     """Ask for the samples of a prepared run, and return the same as `model_samples`."""
     wanted, ledger, notify = run.wanted, run.ledger, run.notify
-    ledger.folder.mkdir(parents=True, exist_ok=True)
     provider, _ = provider_and_model(run.settings.config)
     outcome = run.perform()
     if outcome.stopped_because:
@@ -87,9 +92,11 @@ def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
         ]
         if rest := len(outcome.failures) - len(shown):
             shown.append(f"and {rest:,} more")
+        never = sum(failure.kind == "unanswerable" for failure in outcome.failures)
+        hint = f"; {never:,} can never be answered: generation.unanswerable=fail counts them as failed answers"
         raise GenerationError(
             f"{len(outcome.failures):,} of {len(wanted):,} samples have no answer: {'; '.join(shown)}. "
-            f"What came is kept: run again to ask for these alone{_acceptance(outcome.failures)}"
+            f"What came is kept: run again to ask for these alone{hint if never else ''}"
         )
     table = _samples_table(wanted, ledger, provider)
     if table.num_rows != len(wanted):
@@ -159,13 +166,6 @@ def _how_far(outcome: GenerationOutcome, samples: int) -> str:
     return f"{text}, and the others cost about ${rest:,.2f} more, at the mean of those that came"
 
 
-def _acceptance(failures: Sequence[SampleFailure]) -> str:
-    count = sum(failure.kind == "unanswerable" for failure in failures)
-    if not count:
-        return ""
-    return f"; {count:,} can never be answered: generation.unanswerable=fail counts them as failed answers"
-
-
 def _counts(table: pa.Table) -> dict[str, int]:
     """Count the answers that are not a whole text, by reason; rare reasons are included only if they occur."""
     found = Counter(table["finish_reason"].to_pylist())
@@ -208,49 +208,43 @@ class SamplesRun:
     spent_usd: float = 0.0
     """Cost of earlier rounds and known answers, which counts against max_cost_usd before the first request."""
 
-    @property
-    def missing_samples(self) -> bool:
-        """True if samples have no answer yet."""
-        return not self.ledger.keys() >= self.wanted.keys()
-
-    def missing(self, writer: AnswerWriter) -> Iterator[Request]:
-        """Yield the samples of each request that have no answer yet, as separate requests."""
-        queue = RequestQueue(self.requests(), writer.known)
-        while queue.delay(0.0) == 0.0:
-            yield queue.take(0.0).request
-
     def perform(self) -> GenerationOutcome:
-        """Ask for the missing samples; the outcome has the cost of this run alone."""
+        """Ask for the missing samples; the outcome has the cost of this run alone.
+
+        Of several runs of the same setting, only one asks, and loads a model; the others then use its answers.
+        """
         config = self.settings.config
         info = provider_info(provider_and_model(config)[0])
-        if info.offline:
-            return self.offline()
-        if not info.server or not self.missing_samples:
-            return _run(self.online(endpoint_of(config)))
-
-        def report(note: str) -> None:
-            self.report(0, len(self.wanted), note)
-
-        # Of several runs of the same setting, only one loads the model; the others use its answers.
-        with self.ledger.serving(self.notify):
-            if not self.missing_samples:
-                return _run(self.online(endpoint_of(config)))
-            with served(config, self.ledger.folder / "vllm-server.log", report) as server:
+        with self.ledger.writing(self.notify) as writer:
+            if info.offline:
+                return self._offline(writer)
+            if not info.server or writer.known >= self.wanted.keys():
+                return _run(self._online(writer, endpoint_of(config)))
+            with served(
+                config, self.ledger.folder / "vllm-server.log", partial(self.report, 0, len(self.wanted))
+            ) as server:
                 endpoint = replace(endpoint_of(config), base_url=server.address, api_key=server.api_key)
-                return _run(self.online(endpoint, server))
+                return _run(self._online(writer, endpoint, server))
 
-    async def online(self, endpoint: Endpoint, server: VllmServer | None = None) -> GenerationOutcome:
+    def _missing(self, writer: AnswerWriter) -> tuple[list[Request], int]:
+        """Return requests for the samples that have no answer yet, and the number of the others."""
+        queue, missing = RequestQueue(self.requests(), writer.known), list[Request]()
+        while queue.delay(0.0) == 0.0:
+            missing.append(queue.take(0.0).request)
+        return missing, len(self.wanted.keys() & writer.known)
+
+    async def _online(
+        self, writer: AnswerWriter, endpoint: Endpoint, server: VllmServer | None = None
+    ) -> GenerationOutcome:
         config = self.settings.config
-        name, _ = provider_and_model(config)
         found = find_price(config)
-        price = found.price
         if found.note:
             self.notify(found.note)
-        async with aclosing(open_provider(name, endpoint)) as provider:
+        async with aclosing(open_provider(provider_and_model(config)[0], endpoint)) as provider:
             if server is not None and isinstance(provider, VllmServerProvider):
                 provider.ended = server.ended
-            batched = await self._batched(price) if config.requests.batch else BatchOutcome()
-            known = len(self.wanted.keys() & self.ledger.keys())
+            batched = await self._batched(writer, found.price) if config.requests.batch else BatchOutcome()
+            known = len(self.wanted.keys() & writer.known)
 
             def report(progress: GenerationProgress) -> None:
                 # Known samples are noticed while requests are read: counted then, they would look like fast work.
@@ -260,9 +254,9 @@ class SamplesRun:
             outcome = await generate(
                 self.requests(),
                 provider,
-                self.ledger,
+                writer,
                 config.requests,
-                price=partial(cost_usd, price),
+                price=partial(cost_usd, found.price),
                 spent_usd=self.spent_usd + batched.cost_usd,
                 progress=report,
                 notify=self.notify,
@@ -276,25 +270,20 @@ class SamplesRun:
         )
         return outcome._replace(totals=totals)
 
-    async def _batched(self, price: Price | None) -> BatchOutcome:
-        known = 0
+    async def _batched(self, writer: AnswerWriter, price: Price | None) -> BatchOutcome:
+        config = self.settings.config
+        missing, known = self._missing(writer)
 
         def report(progress: BatchProgress) -> None:
             note = f"batches: {progress.batches_ended} of {progress.batches} ended, {progress.failed} requests failed"
             self.report(known + progress.completed, len(self.wanted), note)
 
-        config, folder = self.settings.config, self.ledger.folder / "batches"
-        async with (
-            aclosing(open_batches(provider_and_model(config)[0], endpoint_of(config))) as api,
-            self.ledger.writing_async(self.notify) as writer,
-        ):
-            missing = list(self.missing(writer))
-            known = len(self.wanted) - sum(len(request.sample_indices) for request in missing)
-            _check_cost(missing, price, config.requests.max_cost_usd, self.spent_usd)
+        _check_cost(missing, price, config.requests.max_cost_usd, self.spent_usd)
+        async with aclosing(open_batches(provider_and_model(config)[0], endpoint_of(config))) as api:
             done = await run_batches(
                 missing,
                 api,
-                folder,
+                self.ledger.folder / "batches",
                 record=writer.append,
                 price=partial(cost_usd, price, batch=True),
                 progress=report,
@@ -304,26 +293,19 @@ class SamplesRun:
             self.notify(f"{len(done.left)} requests were not answered by a batch ({done.left[0].error}): asked singly")
         return done
 
-    def offline(self) -> GenerationOutcome:
+    def _offline(self, writer: AnswerWriter) -> GenerationOutcome:
         config, failures, totals = self.settings.config, list[SampleFailure](), GenerationProgress()
-        environment = offline.engine_environment(config)
-        with self.ledger.writing(self.notify) as writer:
-            missing = list(self.missing(writer))
-            known = len(self.wanted) - sum(len(request.sample_indices) for request in missing)
-
-            def record(request: Request, reply: Reply, seconds: float) -> None:
-                totals.samples_recorded += len(reply.answers)
-                sent = offline.body(request)
-                writer.append(ReplyRecord.of(request, reply, body=sent, latency_seconds=seconds))
+        missing, known = self._missing(writer)
+        self.report(known, len(self.wanted), "the model is being loaded")
+        with closing(offline.answers_of(missing, config, offline.engine_environment(config))) as outcomes:
+            for request, outcome, seconds in outcomes:
+                if isinstance(outcome, RequestError):
+                    reason = (outcome.kind, str(outcome), 1)
+                    failures += [SampleFailure(request.task_id, index, *reason) for index in request.sample_indices]
+                    continue
+                writer.append(ReplyRecord.of(request, outcome, body=offline.body(request), latency_seconds=seconds))
+                totals.samples_recorded += len(outcome.answers)
                 self.report(known + totals.samples_recorded, len(self.wanted), "")
-
-            def reject(request: Request, error: RequestError) -> None:
-                failures.extend(
-                    SampleFailure(request.task_id, index, error.kind, str(error), 1) for index in request.sample_indices
-                )
-
-            self.report(known, len(self.wanted), "the model is being loaded")
-            offline.generate_offline(missing, config, environment, record=record, reject=reject)
         return GenerationOutcome(totals, tuple(failures), None)
 
 
@@ -334,7 +316,7 @@ class AnswersSoFar:
         self, config: GenerationConfig, tasks: Sequence[Mapping[str, Any]], split: Split, *, answers_folder: Path
     ) -> None:
         """Resolve the settings; the arguments are the same as for `model_samples`."""
-        self._wanted = requests_by_answer(resolve_settings(config, split).requests(tasks))
+        self._wanted = resolve_settings(config, split).wanted(tasks)
         self._ledger = ledger_of(config, answers_folder)
         self._provider, _ = provider_and_model(config)
 

@@ -19,7 +19,7 @@ from bigcodeflow.config.generation import FENCE, INSTRUCTION_PREFIX, answer_begi
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.answer_ledger import AnswerLedger
-from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
+from bigcodeflow.generation.model_api import AnswerKey, Message, Prompt, PromptForm, Request, Sampling
 from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
 
 #: Stop texts of the original for models that it runs itself; chat APIs get none.
@@ -78,6 +78,10 @@ class ModelSettings:
                     seed=None if seed is None else seed + first,
                     extra_body=config.extra_body,
                 )
+
+    def wanted(self, tasks: Iterable[Mapping[str, Any]]) -> dict[AnswerKey, Request]:
+        """Return the requests of the tasks by the key of each answer that they ask for."""
+        return {key: request for request in self.requests(tasks) for key in request.keys}
 
 
 def provider_and_model(config: GenerationConfig) -> tuple[str, str]:
@@ -140,13 +144,14 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
     if form == "direct":
         _check_direct(config, split)
     sampling, notes = sampling_of(config.sampling, form), list[str]()
+    request = Request("", (0,), Prompt(form), sampling, config.sampling.seed)
     if info.offline:
-        problems = offline.problems(provider, sampling)
+        problems = offline.problems(provider, request)
     else:
-        sampling, problems, notes = asyncio.run(_ask_provider(config, sampling, form, endpoint_of(config, sends=sends)))
-    problems += _conflicts(config, form)
-    if problems:
-        raise ConfigError("\n".join(dict.fromkeys(problems)))
+        sampling, problems, notes = asyncio.run(_ask_provider(config, request, endpoint_of(config, sends=sends)))
+    first = {line.partition(":")[0]: line for line in reversed([*problems, *_conflicts(config, form)])}
+    if first:
+        raise ConfigError("\n".join(reversed(first.values())))
     return ModelSettings(split, form, sampling, config, tuple(notes))
 
 
@@ -181,14 +186,14 @@ def _conflicts(config: GenerationConfig, form: PromptForm) -> Iterator[str]:
 
 
 async def _ask_provider(
-    config: GenerationConfig, sampling: Sampling, form: PromptForm, endpoint: Endpoint
+    config: GenerationConfig, request: Request, endpoint: Endpoint
 ) -> tuple[Sampling, list[str], list[str]]:
     """Return the parameters that the provider accepts, the problems, and the notes on differences."""
-    request, notes = Request("", (0,), Prompt(form), sampling, config.sampling.seed), list[str]()
+    notes = list[str]()
     # Defaults of the original: if a model does not accept them, the provider's default applies.
     defaults = {"top_p": config.sampling.top_p is None, "temperature": config.sampling.temperature == 0.0}
     async with aclosing(open_provider(provider_and_model(config)[0], endpoint)) as provider:
-        for name in (name for name, is_default in defaults.items() if is_default and name in sampling.given()):
+        for name in (name for name, is_default in defaults.items() if is_default and name in request.sampling.given()):
             if any(line.startswith(f"generation.sampling.{name}:") for line in provider.problems(request)):
                 left: dict[str, Any] = {name: None}
                 request = replace(request, sampling=replace(request.sampling, **left))
@@ -203,7 +208,7 @@ def endpoint_of(config: GenerationConfig, *, sends: bool = True) -> Endpoint:
     return Endpoint(
         model=model,
         base_url=address,
-        api_key=find_key(name, variable=variable, base_url=address) if sends else provider_info(name).no_key,
+        api_key=find_key(name, variable=variable, base_url=address) if sends else _NO_KEY,
         timeout_seconds=config.requests.timeout_seconds,
         connections=config.requests.concurrency,
         limit_parameter=config.requests.limit_parameter,
@@ -229,6 +234,8 @@ async def request_body(config: GenerationConfig, request: Request) -> Mapping[st
         return provider.body(request)
 
 
+#: Key of a provider through which nothing is sent; begins like those of Hugging Face, which are checked.
+_NO_KEY = "hf_not-needed"
 #: Short names of parameters that a grid may vary, for names of runs and folders.
 _SHORT = {
     "temperature": "t",

@@ -1,7 +1,7 @@
 """Open models that run on this machine: a worker process loads a model with vLLM or transformers and answers.
 
-The worker runs in the engine's own environment; `engines.worker_protocol` describes the protocol. An answer counts as
-soon as `record` has it, so that a kill loses only the answers in progress, and a second call needs only the missing
+The worker runs in the engine's own environment; `engines.worker_protocol` describes the protocol. An answer is handed
+on as soon as it is there, so that a kill loses only the answers in progress, and a second call needs only the missing
 requests.
 """
 
@@ -12,7 +12,7 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import wait
@@ -23,7 +23,7 @@ from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.generation import engines
-from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, Sampling, TokenUsage, finish_reason
+from bigcodeflow.generation.model_api import Answer, Reply, Request, RequestError, TokenUsage, finish_reason
 from bigcodeflow.generation.providers import untaken
 from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 
@@ -200,9 +200,9 @@ def engine_environment(config: GenerationConfig, provider: str = "") -> Installe
     )
 
 
-def problems(provider: str, sampling: Sampling) -> list[str]:
+def problems(provider: str, request: Request) -> list[str]:
     """Return the settings that an engine does not accept, one line each: parameter, reason, remedy."""
-    return untaken(sampling, dict.fromkeys(_NOT_TAKEN[provider], f"{provider} has no such parameter here"))
+    return untaken(request, dict.fromkeys(_NOT_TAKEN[provider], f"{provider} has no such parameter here"))
 
 
 def body(request: Request) -> dict[str, Any]:
@@ -233,19 +233,17 @@ def has_chat_template(
         raise process.death()
 
 
-def generate_offline(
+def answers_of(
     requests: Iterable[Request],
     config: GenerationConfig,
     environment: InstalledEnvironment,
     *,
-    record: Callable[[Request, Reply, float], None],
-    reject: Callable[[Request, RequestError], None],
     worker: Path | None = None,
-) -> None:
-    """Get an answer to every request, and pass each on once, as soon as it is done, in any order.
+) -> Generator[tuple[Request, Reply | RequestError, float], None, None]:
+    """Yield the outcome of every request once, with its duration in seconds, as soon as it is done, in any order.
 
-    ``record`` stores a reply durably, with its duration in seconds; the reply is kept if the worker dies. ``reject``
-    gets a request that the model cannot answer, such as a prompt that is too long.
+    A request that the model cannot answer, such as a prompt that is too long, has an error. What was yielded stays
+    valid if the worker dies; the worker ends with this generator.
     """
     served_model = config.model.partition(":")[2]
     waiting = dict(enumerate(requests))
@@ -264,9 +262,9 @@ def generate_offline(
                     if request is None:
                         raise GenerationError(f"{config.model}: the worker answered request {event['id']} twice")
                     if event["event"] == "rejected":
-                        reject(request, RequestError("unanswerable", event["message"]))
+                        yield request, RequestError("unanswerable", event["message"]), 0.0
                     else:
-                        record(request, _reply(config, request, event, served_model), event["seconds"])
+                        yield request, _reply(config, request, event, served_model), event["seconds"]
                 case "failed":
                     raise process.failure(event)
                 case "ended" if not waiting:

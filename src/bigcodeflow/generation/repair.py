@@ -19,7 +19,6 @@ from bigcodeflow.config.generation import FENCE, FORMS, answer_beginning, templa
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.core.thinking import without_thinking
-from bigcodeflow.generation.answer_ledger import requests_by_answer
 from bigcodeflow.generation.engine import SharedLimit
 from bigcodeflow.generation.feedback import LEVELS, VERSION, Feedback, Level, feedback_on
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request
@@ -71,7 +70,7 @@ def repaired_samples(
     if count := conversations.withheld:
         levels = ", ".join(f"{number:,} get {level!r}" for level, number in sorted(count.items()))
         notify(f"round {len(rounds) + 1}: feedback that would quote a test is not sent, but of a lower level: {levels}")
-    wanted, ledger = requests_by_answer(iter(requests)), ledger_of(config, answers_folder)
+    wanted, ledger = {key: one for one in requests for key in one.keys}, ledger_of(config, answers_folder)
     costs = [cost for one in rounds for cost in one.samples["cost_usd"].to_pylist()]
     costs += [(one.record.cost_usd or 0.0) / len(one.record.answers) for one in ledger.answers(wanted)]
     run = SamplesRun(

@@ -12,8 +12,7 @@ from itertools import count
 from math import inf
 from random import Random
 
-from bigcodeflow.generation.answer_ledger import AnswerKey
-from bigcodeflow.generation.model_api import ErrorKind, Request, RequestError, TokenUsage
+from bigcodeflow.generation.model_api import AnswerKey, ErrorKind, Request, RequestError, TokenUsage
 
 #: Maximum delay by a late timer that later requests may catch up; a longer time would cause bursts.
 _CATCH_UP_SECONDS = 0.05
@@ -326,7 +325,7 @@ class RequestQueue:
             request = next(self._source, None)
             if request is None:
                 return due_seconds
-            keys = [AnswerKey(request.task_id, request.prompt_sha, at) for at in dict.fromkeys(request.sample_indices)]
+            keys = request.keys
             self.samples_known += sum(key in self._known for key in keys)
             missing = [key for key in keys if key not in self._known and key not in self._claimed]
             self._claimed.update(missing)

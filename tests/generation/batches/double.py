@@ -3,10 +3,10 @@
 It checks what is handed in as the providers do, shows results in another order than asked, and fails as instructed.
 """
 
+import asyncio
 import json
 import random
 import re
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.generation.providers.double import Fail, Outcome, Received, Send, Stream, model_server
 
 KEY = "canary-0f9a2c"
 #: Where batches of each dialect are submitted and listed.
@@ -34,7 +35,7 @@ class StatusError(Exception):
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
-class DroppedError(Exception):
+class DroppedError(ConnectionError):
     """The connection ends without an answer."""
 
 
@@ -107,6 +108,33 @@ class Account:
             batch = Batch(name, self.dialect, entries, created, polls, rejection=rejection, **details)
             self.batches[name] = batch
         return batch
+
+    def answer_to(self, received: Received) -> Outcome:
+        """Handle a request of a client; results are a stream, since their size is not known before."""
+        method, path = received.method, received.path
+        query = dict(pair.split("=", 1) for pair in received.query.split("&") if pair)
+        self.log.append((method, path))
+        try:
+            self.before(method, path)
+            with self.lock:
+                content = DIALECTS[self.dialect](self).handle(method, path, query, received.raw, received.headers)
+            self.after(method, path)
+        except StatusError as status:
+            error = {"type": _ERRORS.get(status.code, "api_error"), "message": str(status), "code": None}
+            return Fail(status.code, body={"type": "error", "error": error}, headers=status.headers)
+        return Stream(self._results(content)) if isinstance(content, list) else Send(content)
+
+    def _results(self, lines: list[str]) -> Iterator[bytes]:
+        share = self.truncate_results.pop(0) if self.truncate_results else 1.0
+        for number, line in enumerate(lines[: int(len(lines) * abs(share))]):
+            if self.pause_in_results and number == len(lines) // 2:
+                pause, self.pause_in_results = self.pause_in_results, None
+                pause()
+            data = line.encode() + b"\n"
+            yield data[:-9]
+            yield data[-9:]
+        if share < 0:
+            raise DroppedError
 
     def newest_first(self) -> list[Batch]:
         with self.lock:
@@ -285,116 +313,13 @@ class _Anthropic(Dialect):
 DIALECTS: dict[str, type[Any]] = {"openai": OpenAI, "anthropic": _Anthropic}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """One connection to the account."""
-
-    account: Account
-    protocol_version = "HTTP/1.1"
-    wbufsize = 0  # what a buffer still held of a broken connection would be reported when it is collected
-    disable_nagle_algorithm = True
-
-    def do_GET(self) -> None:
-        self.answer(b"")
-
-    def do_POST(self) -> None:
-        self.answer(self.content())
-
-    def content(self) -> bytes:
-        if self.headers.get("transfer-encoding") != "chunked":
-            return self.rfile.read(int(self.headers.get("content-length", 0)))
-        pieces = []
-        while size := int(self.rfile.readline(), 16):
-            pieces.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(pieces)
-
-    def answer(self, body: bytes) -> None:
-        account = self.account
-        path, _, text = self.path.partition("?")
-        query = dict(pair.split("=", 1) for pair in text.split("&") if pair)
-        api = DIALECTS[account.dialect](account)
-        account.log.append((self.command, path))
-        try:
-            account.before(self.command, path)
-            with account.lock:
-                content = api.handle(self.command, path, query, body, self.headers)
-            account.after(self.command, path)
-            if isinstance(content, list):
-                self.stream(content)
-            else:
-                self.send(200, json.dumps(content).encode())
-        except StatusError as status:
-            error = {"type": _ERRORS.get(status.code, "api_error"), "message": str(status), "code": None}
-            self.send(status.code, json.dumps({"type": "error", "error": error}).encode(), **status.headers)
-        except (DroppedError, ConnectionError):
-            self.close_connection = True
-            self.wfile = _Nowhere()
-
-    def send(self, code: int, data: bytes, **headers: str) -> None:
-        self.send_response(code)
-        self.head({"content-type": "application/json", "content-length": str(len(data)), **headers})
-        self.wfile.write(data)
-
-    def head(self, headers: dict[str, str]) -> None:
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-
-    def stream(self, lines: list[str]) -> None:
-        """Chunked, as results come: their size is not known before."""
-        account = self.account
-        share = account.truncate_results.pop(0) if account.truncate_results else 1.0
-        self.send_response(200)
-        self.head({"content-type": "application/x-jsonl", "transfer-encoding": "chunked"})
-        shown = lines[: int(len(lines) * abs(share))]
-        for number, line in enumerate(shown):
-            if account.pause_in_results and number == len(lines) // 2:
-                self.wfile.flush()
-                pause, account.pause_in_results = account.pause_in_results, None
-                pause()
-            data = line.encode() + b"\n"
-            for piece in (data[:-9], data[-9:]):
-                self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
-        if share < 0:
-            self.wfile.flush()
-            raise DroppedError
-        self.wfile.write(b"0\r\n\r\n")
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-class _Nowhere:
-    """Takes what would be written to a connection that is to be dropped."""
-
-    closed = False
-
-    def flush(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Killed clients leave broken pipes."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
-
 @contextmanager
 def account_server(account: Account) -> Iterator[Account]:
-    """Serve an account on loopback."""
-    with _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"account": account})) as server:
-        account.address = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield account
-        finally:
-            server.shutdown()
-            thread.join()
+    """Serve an account on loopback; its hooks may wait, each in a thread of its own."""
+
+    async def answer(received: Received) -> Outcome:
+        return await asyncio.to_thread(account.answer_to, received)
+
+    with model_server(answer) as server:
+        account.address = f"http://127.0.0.1:{server.port}"
+        yield account

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
-from bigcodeflow.generation.answer_ledger import AnswerKey, AnswerLedger
+from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.batches import BatchOutcome, BatchSettings, run_batches
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request, Sampling
 from bigcodeflow.generation.providers import Endpoint, open_batches
@@ -43,14 +43,10 @@ async def drive(
     ledger = AnswerLedger(folder / "answers")
     with ledger.writing() as writer:
         known = set(writer.known)
-        wanted = [one for one in requests if not known.issuperset(keys(one))]
+        wanted = [one for one in requests if not known.issuperset(one.keys)]
         return await run_batches(
             wanted, api, folder / "batches", record=writer.append, settings=settings, notify=notify
         )
-
-
-def keys(one: Request) -> list[AnswerKey]:
-    return [AnswerKey(one.task_id, one.prompt_sha, index) for index in one.sample_indices]
 
 
 def recorded(folder: Path) -> list[tuple[str, int, str]]:

@@ -2,6 +2,7 @@
 
 import tempfile
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.batch_log import FILE_NAME, BatchEntry, BatchLog, PendingSamples, open_batch_log
+from bigcodeflow.generation.batch_log import FILE_NAME, Batch, BatchEntry, BatchLog, PendingSamples, open_batch_log
 from bigcodeflow.generation.batches import cut
 from bigcodeflow.generation.model_api import RequestError
-from bigcodeflow.generation.providers.batch_apis import ProviderBatchLimits, tag_of
+from bigcodeflow.generation.providers.batch_apis import tag_of
 
 from .driving import request
 
@@ -28,13 +29,17 @@ def test_new_samples_of_a_partly_known_request_keep_their_seeds() -> None:
     assert (new.sample_indices, new.seed) == ((2, 3), 12)
 
 
+def _batch(tag: str) -> Batch:
+    return Batch(tag, datetime.now(UTC), ENTRIES)
+
+
 def _write(log: BatchLog, events: list[str]) -> list[dict]:
     """Do what the events say, and return what is known after each line."""
     states = [_known(log)]
     for number, event in enumerate(events):
         latest = next(reversed(log.batches.values()), None)
         if event == "intend":
-            log.intend(f"bcf-{number}", ENTRIES)
+            log.intend(_batch(f"bcf-{number}"))
         elif latest and event == "submit":
             log.submitted(latest, f"batch_{number}")
         elif latest and number % 5 not in latest.settled:
@@ -61,7 +66,7 @@ def test_a_torn_line_costs_only_itself(events: list[str], data: st.DataObject) -
         (folder / FILE_NAME).write_bytes(kept)
         with open_batch_log(folder) as log:
             assert _known(log) == states[kept.count(b"\n")]
-            log.intend("bcf-later", ENTRIES)
+            log.intend(_batch("bcf-later"))
             later = _known(log)
         with open_batch_log(folder) as log:
             assert _known(log) == later
@@ -79,7 +84,7 @@ def test_a_damaged_line_stops_the_run(tmp_path: Path, line: str) -> None:
 
 def test_custom_ids_lead_back_to_their_entries(tmp_path: Path) -> None:
     with open_batch_log(tmp_path) as log:
-        batch = log.intend("bcf-a", ENTRIES)
+        log.intend(batch := _batch("bcf-a"))
     assert [batch.position(batch.custom_id(number)) for number in range(5)] == [0, 1, 2, 3, 4]
     assert tag_of(batch.custom_id(3)) == "bcf-a"
     strangers = ["bcf-a-5", "bcf-b-0", "bcf-a", "", "bcf-a--1", "bcf-a-x", "bcf-a-²"]
@@ -92,7 +97,7 @@ def test_batches_partition_the_requests(sizes: list[int], most: int, most_bytes:
     predecessor."""
     requests = [request(number) for number in range(len(sizes))]
     size = {one.task_id: bytes_ for one, bytes_ in zip(requests, sizes, strict=True)}
-    batches = list(cut(requests, ProviderBatchLimits(most, most_bytes), lambda one: size[one.task_id]))
+    batches = list(cut(zip(requests, sizes, strict=True), most, most_bytes))
     assert [one for batch in batches for one in batch] == requests
     filled = [sum(size[one.task_id] for one in batch) for batch in batches]
     assert all(

@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.core.errors import GenerationError
-from bigcodeflow.generation.answer_ledger import ReplyRecord
-from bigcodeflow.generation.batch_log import open_batch_log
+from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.batches import BatchOutcome, BatchProgress, run_batches
 from bigcodeflow.generation.model_api import Request
 from bigcodeflow.generation.providers.batch_apis import BatchApi
 
 from .conftest import ALL_DIALECTS, Run, fails_once, with_api
 from .double import CREATE, KEY, Account, DroppedError, StatusError
-from .driving import SETTINGS, drive, keys, recorded, request
+from .driving import SETTINGS, drive, recorded, request
 
 POLL = {
     "openai": "/v1/batches/batch_\\d+",
@@ -50,17 +49,16 @@ def _all_answered(outcome: BatchOutcome, folder: Path, requests: list[Request]) 
 
 @pytest.mark.parametrize("account", ALL_DIALECTS, indirect=True)
 def test_every_request_is_answered_by_its_own_reply(account: Account, run: Run, tmp_path: Path) -> None:
-    """Results come shuffled and in three batches; each is recorded for the request that it answers, once."""
+    """Results come shuffled and in three batches; each is recorded for the request that it answers, once.
+
+    A second run with the same requests does not even call the provider.
+    """
     outcome = run(account, TWENTY)
     _all_answered(outcome, tmp_path, TWENTY)
     assert outcome.recorded == 20
     assert sorted(len(batch.entries) for batch in account.batches.values()) == [6, 7, 7]
     assert set(account.prompts.values()) == {1}
-
-
-def test_a_finished_folder_costs_nothing_again(account: Account, run: Run) -> None:
-    """A second run with the same requests does not even call the provider."""
-    run(account, TWENTY)
+    assert {record.latency_seconds for record in AnswerLedger(tmp_path / "answers").records()} == {90}  # the batch's
     account.log.clear()
     assert run(account, TWENTY).recorded == 0
     assert account.log == []
@@ -77,19 +75,8 @@ def test_what_a_batch_does_not_answer_is_left(account: Account, run: Run, tmp_pa
     assert recorded(tmp_path) == _expected([requests[0], requests[3], requests[5]])
     assert {task: error.kind for task, error in left.items()}.items() >= {("T/1", "bad_request"), ("T/2", "deadline")}
     assert set(left) == {"T/1", "T/2", "T/4"}
-    assert [one.samples for one in outcome.left if one.samples[0].task_id == "T/1"] == [keys(requests[1])]
+    assert [one.samples for one in outcome.left if one.samples[0].task_id == "T/1"] == [requests[1].keys]
     assert KEY not in repr(outcome)
-
-
-def test_the_latency_is_the_batchs(account: Account, tmp_path: Path) -> None:
-    seconds: list[float] = []
-
-    def record(*replies: ReplyRecord) -> None:
-        seconds.extend(reply.latency_seconds for reply in replies)
-
-    work = [request(0), request(1)]
-    with_api(account, lambda api: run_batches(work, api, tmp_path, record=record, settings=SETTINGS))
-    assert seconds == [90, 90]
 
 
 def test_several_samples_of_one_request(openai_account: Account, run: Run, tmp_path: Path) -> None:
@@ -97,7 +84,7 @@ def test_several_samples_of_one_request(openai_account: Account, run: Run, tmp_p
     whole, short = request(0, samples=(0, 1, 2)), request(1, "short", samples=(3, 4, 5))
     outcome = run(openai_account, [whole, short])
     assert [(task, index) for task, index, _ in recorded(tmp_path)] == [("T/0", 0), ("T/0", 1), ("T/0", 2), ("T/1", 3)]
-    assert [one.samples for one in outcome.left] == [keys(replace(short, sample_indices=(4, 5)))]
+    assert [one.samples for one in outcome.left] == [replace(short, sample_indices=(4, 5)).keys]
     assert [body.get("n") for _, body in openai_account.batches["batch_1"].entries] == [3, 3]
 
 
@@ -151,22 +138,25 @@ def test_results_that_break_off_are_read_again(account: Account, run: Run, tmp_p
     assert account.calls("GET", RESULTS[account.dialect]) == 2
 
 
-@pytest.mark.parametrize("fault", [StatusError(500, "broken"), DroppedError()], ids=str)
+@pytest.mark.parametrize(
+    ("hook", "fault"),
+    [
+        ("after", StatusError(500, "broken")),
+        ("after", DroppedError()),
+        pytest.param("before", StatusError(429, "later"), marks=pytest.mark.slow),
+        pytest.param("before", StatusError(500, "broken"), marks=pytest.mark.slow),
+        pytest.param("before", DroppedError(), marks=pytest.mark.slow),
+    ],
+)
 def test_a_submission_without_an_answer_is_not_repeated_blindly(
-    account: Account, run: Run, tmp_path: Path, fault: Exception
+    account: Account, run: Run, tmp_path: Path, hook: str, fault: Exception
 ) -> None:
-    """A batch that was taken although its answer was lost is found in the account instead of being paid twice."""
-    account.after = fails_once("POST", CREATE[account.dialect], fault)
-    _all_answered(run(account, TWENTY), tmp_path, TWENTY)
-    assert set(account.prompts.values()) == {1}
+    """A batch that was taken although its answer was lost is found in the account instead of being paid twice.
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", [StatusError(429, "later"), StatusError(500, "broken"), DroppedError()])
-def test_a_submission_that_did_not_arrive_is_repeated(account: Account, run: Run, fault: Exception) -> None:
-    """What the account does not hold is submitted again, once it is certain."""
-    account.before = fails_once("POST", CREATE[account.dialect], fault, times=2)
-    assert run(account, TWENTY[:7]).left == ()
+    What the account does not hold is submitted again, once it is certain.
+    """
+    setattr(account, hook, fails_once("POST", CREATE[account.dialect], fault, times=2))
+    _all_answered(run(account, TWENTY[:7]), tmp_path, TWENTY[:7])
     assert set(account.prompts.values()) == {1}
 
 
@@ -225,7 +215,7 @@ def test_a_lost_batch_is_found_behind_many_others(account: Account, run: Run, tm
 def test_a_rejected_batch_is_left_with_the_reason(openai_account: Account, run: Run, tmp_path: Path) -> None:
     openai_account.reject = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}
     outcome = run(openai_account, TWENTY[:3])
-    assert [one.samples for one in outcome.left] == [keys(one) for one in TWENTY[:3]]
+    assert [one.samples for one in outcome.left] == [one.keys for one in TWENTY[:3]]
     assert {one.error.kind for one in outcome.left} == {"rate_limited"}
     assert "Enqueued token limit reached" in str(outcome.left[0].error)
 
@@ -233,27 +223,22 @@ def test_a_rejected_batch_is_left_with_the_reason(openai_account: Account, run: 
 def test_a_wrong_key_ends_the_run_with_one_line(
     account: Account, run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The error names the key's trouble and not the key, which is in no log and no file either."""
+    """The error names the key's trouble and not the key, which is in no log and no file either.
+
+    The next run submits at once instead of looking for a batch that never was.
+    """
     caplog.set_level(logging.DEBUG)
     account.key = "another"
     with pytest.raises(GenerationError, match="401") as caught:
         run(account, TWENTY[:3], key=KEY)
     assert "\n" not in str(caught.value)
     account.key = KEY
+    account.log.clear()
     run(account, [*TWENTY[:3], request(3, "error")])
+    assert account.calls("GET", CREATE[account.dialect]) == 0
     held = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
     shown = str(caught.value) + repr(caught.value.__context__) + repr(caught.value.__cause__) + caplog.text
     assert KEY not in held + shown
-
-
-@pytest.mark.parametrize("account", ALL_DIALECTS, indirect=True)
-def test_a_refused_submission_leaves_no_doubt(account: Account, run: Run) -> None:
-    """After a wrong key the next run submits at once instead of looking for a batch that never was."""
-    with pytest.raises(GenerationError):
-        run(account, TWENTY[:3], key="wrong")
-    account.log.clear()
-    run(account, TWENTY[:3])
-    assert account.calls("GET", CREATE[account.dialect]) == 0
 
 
 def test_a_server_without_batches_is_named(account: Account, run: Run) -> None:
@@ -313,37 +298,25 @@ def test_more_requests_join_batches_that_are_under_way(account: Account, run: Ru
     assert set(account.prompts.values()) == {1}
 
 
-def _cancel_all(account: Account) -> None:
-    """What a user does on the provider's pages."""
-    for batch in account.batches.values():
+def test_what_a_cancelled_batch_gave_back_may_be_batched_again(account: Account, run: Run, tmp_path: Path) -> None:
+    """A request that one batch gave back goes into the next run's batch; the first one's other answers still count."""
+    cancelled, answered = request(1, "slow"), request(2)
+    _interrupted(account, tmp_path, [cancelled, answered])
+    for batch in account.batches.values():  # as a user does on the provider's pages
         batch.cancelled, batch.polls_left = True, 1
+    assert [one.samples for one in run(account, [cancelled]).left] == [cancelled.keys]
+    account.polls = 1
+    _all_answered(run(account, [cancelled, answered]), tmp_path, [cancelled, answered])
+    assert account.prompts == {"task 1 [slow]": 2, "task 2 [ok]": 1}
 
 
-def test_cancelled_batches_give_back_what_they_did_not_answer(account: Account, run: Run, tmp_path: Path) -> None:
-    requests = [request(0), request(1, "slow"), request(2)]
-    _interrupted(account, tmp_path, requests)
-    _cancel_all(account)
-    outcome = run(account, requests)
-    assert recorded(tmp_path) == _expected([requests[0], requests[2]])
-    assert [one.samples for one in outcome.left] == [keys(requests[1])]
-
-
-def test_progress_counts_samples(openai_account: Account, tmp_path: Path) -> None:
-    """Of requests that ask for several, as everywhere else in a run."""
+def test_progress_counts_batches_and_samples(openai_account: Account, tmp_path: Path) -> None:
+    """The counts only grow, and end with everything submitted and completed or failed; requests may hold several."""
     seen: list[BatchProgress] = []
-    asked = [request(number, samples=(0, 1, 2)) for number in range(4)]
-    work = partial(run_batches, asked, folder=tmp_path, record=print, settings=SETTINGS, progress=seen.append)
-    with_api(openai_account, lambda api: work(api=api))
-    assert seen[-1].completed == 12
-
-
-def test_progress_counts_all_batches(account: Account, tmp_path: Path) -> None:
-    """The counts only grow, and end with everything submitted and completed or failed."""
-    seen: list[BatchProgress] = []
-    requests = [*TWENTY, request(20, "error")]
+    requests = [request(0, samples=(0, 1, 2)), *TWENTY[1:], request(20, "error")]
     work = partial(run_batches, requests, folder=tmp_path, record=print, settings=SETTINGS, progress=seen.append)
-    with_api(account, lambda api: work(api=api))
-    assert seen[-1] == BatchProgress(batches=3, batches_ended=3, completed=20, failed=1)
+    with_api(openai_account, lambda api: work(api=api))
+    assert seen[-1] == BatchProgress(batches=3, batches_ended=3, completed=22, failed=1)
     assert [one.completed for one in seen] == sorted(one.completed for one in seen)
 
 
@@ -356,20 +329,3 @@ def test_a_provider_that_stays_silent_ends_the_run(account: Account, run: Run, t
     run(account, TWENTY[:3])
     assert recorded(tmp_path) == _expected(TWENTY[:3])
     assert len(account.batches) == 1
-
-
-def test_a_folder_belongs_to_one_run_at_a_time(account: Account, tmp_path: Path) -> None:
-    with open_batch_log(tmp_path), pytest.raises(GenerationError, match="another run"):
-        with_api(account, lambda api: run_batches(TWENTY, api, tmp_path, record=print, settings=SETTINGS))
-    assert account.batches == {}
-
-
-def test_what_was_given_back_may_be_batched_again(account: Account, run: Run, tmp_path: Path) -> None:
-    """A request that one batch gave back goes into the next run's batch; the first one's other answers still count."""
-    cancelled, answered = request(1, "slow"), request(2)
-    _interrupted(account, tmp_path, [cancelled, answered])
-    _cancel_all(account)
-    assert [one.samples for one in run(account, [cancelled]).left] == [keys(cancelled)]
-    account.polls = 1
-    _all_answered(run(account, [cancelled, answered]), tmp_path, [cancelled, answered])
-    assert account.prompts == {"task 1 [slow]": 2, "task 2 [ok]": 1}

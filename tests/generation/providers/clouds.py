@@ -4,15 +4,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.generation.providers.double import SPEAKERS, Completion, Received
+from tests.generation.providers.double import SPEAKERS, Completion, Received, Send, model_server
 
 AWS = {
     "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
@@ -44,61 +42,28 @@ SPEAKERS["bedrock"] = _bedrock
 SPEAKERS["vertex"] = lambda received, completion: SPEAKERS["google"](replace(received, dialect="google"), completion)
 
 
-class _Tokens(BaseHTTPRequestHandler):
-    """Google's and Microsoft's servers of tokens, both in the forms that SDKs ask for."""
-
-    def do_GET(self) -> None:
-        self._send(
-            {"access_token": "canary-entra", "expires_on": "4102444800", "resource": "r", "token_type": "Bearer"}
-        )
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self._send({"access_token": "canary-adc", "expires_in": 3600, "token_type": "Bearer"})
-
-    def _send(self, data: dict[str, str]) -> None:
-        body = json.dumps(data).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @contextmanager
 def token_server() -> Iterator[str]:
-    """Address of a server that gives tokens to whoever asks."""
-    with HTTPServer(("127.0.0.1", 0), _Tokens) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    """Address of a server that gives tokens to whoever asks, in Microsoft's form (GET) and in Google's (POST)."""
+    entra = {"access_token": "canary-entra", "expires_on": "4102444800", "resource": "r", "token_type": "Bearer"}
+    google = {"access_token": "canary-adc", "expires_in": 3600, "token_type": "Bearer"}
+    with model_server(lambda received: Send(entra if received.method == "GET" else google)) as server:
+        yield f"http://127.0.0.1:{server.port}"
 
 
 def service_account(folder: Path, token_address: str) -> Path:
     """A file as Google gives it for a service account, whose tokens come from this address."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
+    form, secret = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    content = {
+        "type": "service_account",
+        "project_id": "p",
+        "private_key_id": "1",
+        "private_key": key.private_bytes(serialization.Encoding.PEM, form, secret).decode(),
+        "client_email": "a@p.iam.gserviceaccount.com",
+        "client_id": "1",
+        "token_uri": f"{token_address}/token",
+    }
     path = folder / "account.json"
-    path.write_text(
-        json.dumps(
-            {
-                "type": "service_account",
-                "project_id": "p",
-                "private_key_id": "1",
-                "private_key": pem,
-                "client_email": "a@p.iam.gserviceaccount.com",
-                "client_id": "1",
-                "token_uri": f"{token_address}/token",
-            }
-        )
-    )
+    path.write_text(json.dumps(content))
     return path

@@ -4,7 +4,7 @@
         Endpoint(model="m", base_url=server.url("anthropic"), api_key="k")
 
 A script is asked for each request and says what comes back: `Completion` for an answer, `Fail` for an HTTP status, `Break` for
-a broken connection or an answer that is none, `Send` for a body of its own. It runs in a thread of its own, so that the
+a broken connection or an answer that is none, `Send` and `Stream` for a body of its own. It runs in a thread of its own, so that the
 tests' loop is the client's alone.
 """
 
@@ -13,10 +13,12 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import psutil
 
 DIALECTS = ("openai", "openai-responses", "azure", "anthropic", "google", "mistral", "ollama", "huggingface")
 _SUFFIX = {"openai": "/v1", "openai-responses": "/v1", "huggingface": "/v1"}
@@ -32,8 +34,10 @@ class Received:
     """One request as it came over the wire."""
 
     number: int
+    method: str
     dialect: str
     path: str
+    query: str
     headers: Mapping[str, str]
     raw: bytes
 
@@ -92,8 +96,15 @@ class Break:
     how: Literal["before", "head", "body", "hang", "trickle", "garbage", "empty"]
 
 
-Outcome = Completion | Fail | Send | Break
-Script = Callable[[Received], Outcome]
+@dataclass(frozen=True)
+class Stream:
+    """Status 200 with pieces that come one by one, and may keep a thread waiting; a ConnectionError breaks them off."""
+
+    pieces: Iterator[bytes]
+
+
+Outcome = Completion | Fail | Send | Break | Stream
+Script = Callable[[Received], Outcome | Awaitable[Outcome]]
 
 
 class ModelServer:
@@ -135,8 +146,9 @@ class ModelServer:
         first, *lines = head.split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
         raw = await reader.readexactly(int(headers.get("content-length", "0")))
-        path = first.split(" ")[1]
-        received = Received(len(self.requests), path.split("/")[1], path.partition("?")[0], headers, raw)
+        method, target, _ = first.split(" ")
+        path, _, query = target.partition("?")
+        received = Received(len(self.requests), method, path.split("/")[1], path, query, headers, raw)
         self.requests.append(received)
         self._in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self._in_flight)
@@ -154,10 +166,19 @@ class ModelServer:
     async def _answer(self, received: Received, writer: asyncio.StreamWriter) -> bool:
         script = self._script
         outcome = script(received) if callable(script) else script[min(received.number, len(script) - 1)]
+        if isinstance(outcome, Awaitable):
+            outcome = await outcome
         if self._key and self._key not in json.dumps(dict(received.headers)):
             outcome = Fail(401, "wrong key", "invalid_api_key")
         if isinstance(outcome, Break) and outcome.how in {"before", "head", "body", "hang", "trickle"}:
             return await _broken(outcome.how, writer)
+        if isinstance(outcome, Stream):
+            writer.write(b"HTTP/1.1 200 X\r\ncontent-type: application/x-jsonl\r\ntransfer-encoding: chunked\r\n\r\n")
+            while piece := await asyncio.to_thread(next, outcome.pieces, b""):
+                writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+                await writer.drain()
+            writer.write(b"0\r\n\r\n")
+            return True
         if isinstance(outcome, Completion):
             await self._held(outcome)
         status, body, headers = _content(received, outcome)
@@ -193,6 +214,18 @@ def wait_for(condition: Callable[[], bool], timeout_seconds: float = LIMIT_SECON
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
     return condition()
+
+
+def gone(*pids: int) -> bool:
+    """Wait until no process with these ids runs."""
+
+    def runs(pid: int) -> bool:
+        try:
+            return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    return wait_for(lambda: not any(map(runs, pids)))
 
 
 async def _serve(server: ModelServer, port: int, started: Future[Callable[[], None]]) -> None:

@@ -18,50 +18,50 @@ from tests.generation.providers.double import Completion, Fail, ModelServer, mod
 from tests.generation.providers.test_replies import SAID
 
 
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials that the SDK of AWS finds."""
+    for name, value in AWS.items():
+        monkeypatch.setenv(name, value)
+
+
 @pytest.fixture(params=["bedrock", "vertex"])
-def cloud(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def cloud(aws: None, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A provider whose SDK finds credentials."""
     with token_server() as tokens:
-        for name, value in AWS.items():
-            monkeypatch.setenv(name, value)
         monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(service_account(tmp_path, tokens)))
         monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
         monkeypatch.setenv("GOOGLE_CLOUD_LOCATION", "europe-west4")
         yield request.param
 
 
-def asked(server: ModelServer, name: str, request: Any = None, **settings: Any) -> Any:
-    place = endpoint(server, name, api_key="", **settings)
-    return used(name, place, lambda provider: provider.ask(request or chat()))
+def asked(server: ModelServer, name: str) -> Any:
+    return used(name, endpoint(server, name, api_key=""), lambda provider: provider.ask(chat()))
 
 
 def test_an_answer_comes_apart_as_from_any_provider(cloud: str) -> None:
-    """Text and reasoning, the end, tokens as they are counted elsewhere, and a signed request."""
-    with model_server([SAID]) as server:
-        reply = asked(server, cloud)
-    assert reply.answers == (Answer(SAID.text, "stop", "Let me see."),)
-    expected = {"bedrock": TokenUsage(120, 70, None, 64), "vertex": TokenUsage(120, 70, 30, 64)}
-    assert reply.usage == expected[cloud]
-    authorization = server.last.headers["authorization"]
-    assert authorization.startswith("AWS4-HMAC-SHA256" if cloud == "bedrock" else "Bearer canary-adc")
+    """Text and reasoning, the end, tokens as they are counted elsewhere, and a signed request.
 
-
-def test_what_is_stored_is_what_arrives(cloud: str) -> None:
-    """The model stands in the path; of Bedrock's arguments it is part of what is stored."""
+    What is stored is what arrives; the model stands in the path, and of Bedrock's arguments it is part of what is stored.
+    """
     request = chat(sampling=Sampling(temperature=0.5, top_p=0.75, max_tokens=9, stop=("\nA",)))
-    with model_server() as server:
+    with model_server([SAID]) as server:
 
         async def use(provider: Any) -> Any:
-            await provider.ask(request)
-            return provider.body(request)
+            return await provider.ask(request), dict(provider.body(request))
 
-        body = dict(used(cloud, endpoint(server, cloud, api_key=""), use))
+        reply, body = used(cloud, endpoint(server, cloud, api_key=""), use)
+    assert reply.answers == (Answer(SAID.text, "stop", "Let me see."),)
     if cloud == "bedrock":
+        assert reply.usage == TokenUsage(120, 70, None, 64)
+        assert server.last.headers["authorization"].startswith("AWS4-HMAC-SHA256")
         assert body.pop("modelId") == "m-1"
         assert server.last.path == "/bedrock/model/m-1/converse"
         assert body["inferenceConfig"] == {"maxTokens": 9, "temperature": 0.5, "topP": 0.75, "stopSequences": ["\nA"]}
         assert body["system"] == [{"text": "Be brief."}]
     else:
+        assert reply.usage == TokenUsage(120, 70, 30, 64)
+        assert server.last.headers["authorization"] == "Bearer canary-adc"
         place = "/vertex/v1beta1/projects/p/locations/europe-west4/publishers/google/models/m-1:generateContent"
         assert server.last.path == place
     assert server.last.body == body
@@ -81,12 +81,9 @@ def test_what_is_stored_is_what_arrives(cloud: str) -> None:
         (424, "ModelErrorException", "the model failed", "overloaded"),
     ],
 )
-def test_faults_of_bedrock(
-    status: int, code: str, message: str, kind: ErrorKind, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("aws")
+def test_faults_of_bedrock(status: int, code: str, message: str, kind: ErrorKind) -> None:
     """Each is asked once, since the SDK repeats nothing, and has the kind that tells what helps."""
-    for name, value in AWS.items():
-        monkeypatch.setenv(name, value)
     fault = Fail(status, body={"message": message}, headers={"x-amzn-errortype": code})
     with model_server([fault]) as server, pytest.raises(RequestError) as raised:
         asked(server, "bedrock")
@@ -94,19 +91,17 @@ def test_faults_of_bedrock(
     assert (raised.value.kind, message in str(raised.value)) == (kind, True)
 
 
+@pytest.mark.usefixtures("aws")
 def test_bedrocks_region_has_either_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lambda and containers set AWS_REGION, which the SDK for Python does not read."""
-    for name, value in AWS.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     with model_server([Completion("x")]) as server:
         assert asked(server, "bedrock").answers[0].text == "x"
     assert "/eu-central-1/bedrock/" in server.last.headers["authorization"]
 
 
+@pytest.mark.usefixtures("aws")
 def test_a_broken_secret_of_bedrocks_is_refused_without_being_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in AWS.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_SESSION_TOKEN", "canary-4711\n")
     with pytest.raises(ConfigError, match="AWS_SESSION_TOKEN: holds a blank") as raised:
         open_provider("bedrock", Endpoint("m"))

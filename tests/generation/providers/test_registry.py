@@ -6,25 +6,24 @@ import sys
 import pytest
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.providers import PROVIDERS, Endpoint, find_key, open_provider, provider_info
+from bigcodeflow.generation.providers import PROVIDERS, Endpoint, find_key, open_provider
 from tests.generation.providers.conftest import KEY
 
 KEYED = [name for name, info in PROVIDERS.items() if info.key_variables]
 
 
-@pytest.mark.parametrize(("wrong", "hint"), [("opnai", "did you mean openai"), ("Anthropic", "did you mean anthropic")])
-def test_a_misspelt_provider_gets_a_hint(wrong: str, hint: str):
-    with pytest.raises(ConfigError, match=hint) as caught:
-        open_provider(wrong, Endpoint("m"))
-    assert all(name in str(caught.value) for name in PROVIDERS)
-    with pytest.raises(ConfigError, match="no provider 'zzz'; known: openai"):
-        provider_info("zzz")
-
-
-@pytest.mark.parametrize("name", ["vllm", "transformers"])
-def test_offline_engines_are_no_network_providers(name: str):
-    assert PROVIDERS[name].offline
-    with pytest.raises(ConfigError, match="loads models here"):
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("opnai", f"did you mean openai\\? known: {', '.join(PROVIDERS)}"),
+        ("Anthropic", "did you mean anthropic"),
+        ("zzz", "no provider 'zzz'; known: openai"),
+        ("vllm", "loads models here"),
+        ("transformers", "loads models here"),
+    ],
+)
+def test_what_is_no_provider_over_a_network_is_refused(name: str, said: str):
+    with pytest.raises(ConfigError, match=said):
         open_provider(name, Endpoint("m"))
 
 
@@ -32,10 +31,13 @@ def test_offline_engines_are_no_network_providers(name: str):
 def test_a_missing_key_is_named_by_its_variable(name: str, monkeypatch: pytest.MonkeyPatch):
     for variable in PROVIDERS[name].key_variables:
         monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(ConfigError, match=f"set the environment variable {PROVIDERS[name].key_variables[0]}"):
+    with pytest.raises(ConfigError) as caught:
         find_key(name)
-    with pytest.raises(ConfigError, match=f"set the environment variable {PROVIDERS[name].key_variables[0]}"):
-        open_provider(name, Endpoint("m"))
+    variable = PROVIDERS[name].key_variables[0]
+    assert f"set the environment variable {variable}" in str(caught.value)
+    # A run of the UI is started by a worker, which knows nothing of the shell that somebody set the key in.
+    assert f"a Prefect Secret block named {variable.lower().replace('_', '-')}" in str(caught.value)
+    assert "bigcodeflow up --env-file FILE" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", KEYED)
@@ -45,20 +47,6 @@ def test_an_own_server_needs_no_key_and_gets_none_unasked(name: str, monkeypatch
     assert find_key(name, base_url="http://127.0.0.1:1") == (KEY if PROVIDERS[name].own_address else "")
     assert find_key(name, base_url="http://127.0.0.1:1", variable=PROVIDERS[name].key_variables[0]) == KEY
     assert find_key(name) == KEY
-
-
-def test_a_missing_key_says_how_runs_of_the_ui_get_one(monkeypatch: pytest.MonkeyPatch):
-    """Their process is started by a worker, which knows nothing of the shell that somebody set the key in."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(ConfigError) as raised:
-        find_key("openai")
-    assert "a Prefect Secret block named openai-api-key" in str(raised.value)
-    assert "bigcodeflow up --env-file FILE" in str(raised.value)
-
-
-def test_a_provider_whose_address_is_everybodys_own_needs_it_named():
-    with pytest.raises(ConfigError, match=r"generation\.base_url: azure needs your address, such as https://NAME"):
-        open_provider("azure", Endpoint("m", api_key="k"))
 
 
 def test_a_named_variable_must_be_set(monkeypatch: pytest.MonkeyPatch):
@@ -77,18 +65,16 @@ def test_a_key_that_is_none_is_refused_without_being_shown(inside: str, monkeypa
     with pytest.raises(ConfigError, match="OPENAI_API_KEY") as caught:
         find_key("openai")
     assert "canary" not in str(caught.value)
-    with pytest.raises(ConfigError) as caught:
-        open_provider("openai", Endpoint("m", api_key=KEY + inside + KEY))
-    assert "canary" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "address", ["127.0.0.1:8000", "localhost", "ftp://x/", "http://", "http://x:99999/v1", "http://[x", "http://x\x7f/"]
+    "address",
+    ["127.0.0.1:8000", "localhost", "ftp://x/", "http://", "http://x:99999/v1", "http://[x", "http://x\x7f/", ""],
 )
 def test_an_address_that_is_none_is_refused(address: str):
-    """A wrong address is reported at once, not after all the tries of a run."""
-    with pytest.raises(ConfigError, match=r"generation\.base_url"):
-        open_provider("openai", Endpoint("m", address))
+    """A wrong or missing address is reported at once, not after all the tries of a run."""
+    with pytest.raises(ConfigError, match=r"generation\.base_url: .*, such as http"):
+        open_provider("azure", Endpoint("m", address, "k"))
 
 
 def test_a_password_in_an_address_is_refused_without_being_shown():

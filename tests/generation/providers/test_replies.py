@@ -71,17 +71,18 @@ def test_several_answers_come_in_order(name: str):
     assert [answer.text for answer in reply.answers] == ["answer 0.0", "answer 0.1", "answer 0.2"]
 
 
-def test_a_refusal_of_openais_is_one():
-    """OpenAI puts a refusal where no text is."""
-    message = {"role": "assistant", "content": None, "refusal": "I can't."}
-    reply = replied("openai", {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]})
-    assert reply.answers == (Answer("I can't.", "refusal"),)
-
-
-def test_an_empty_answer_is_an_answer():
-    """A model that used its tokens up for reasoning has said nothing, which is for the engine to judge."""
-    choice = {"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": None}}
-    assert replied("openai", {"choices": [choice]}).answers == (Answer("", "length"),)
+@pytest.mark.parametrize(
+    ("finish", "message", "answer"),
+    [
+        # OpenAI puts a refusal where no text is.
+        ("stop", {"refusal": "I can't."}, Answer("I can't.", "refusal")),
+        # A model that used its tokens up for reasoning has said nothing, which is for the engine to judge.
+        ("length", {}, Answer("", "length")),
+    ],
+)
+def test_an_answer_without_content_is_an_answer(finish: str, message: dict[str, str], answer: Answer):
+    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": None, **message}}
+    assert replied("openai", {"choices": [choice]}).answers == (answer,)
 
 
 def test_a_blocked_prompt_of_googles_is_refused():
@@ -118,13 +119,10 @@ def test_an_unknown_end_is_other(name: str, reason: str | None):
 
 def test_reasoning_that_a_server_left_out_is_counted():
     """Where the total exceeds the parts by the reasoning, it was not part of completion_tokens."""
-    details = {"completion_tokens_details": {"reasoning_tokens": 30}}
-    assert completion_usage({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 45, **details}) == TokenUsage(
-        10, 35, 30
-    )
-    assert completion_usage(
-        {"prompt_tokens": 10, "completion_tokens": 35, "total_tokens": 45, **details}
-    ) == TokenUsage(10, 35, 30)
+    for written in (5, 35):
+        usage = {"prompt_tokens": 10, "completion_tokens": written, "total_tokens": 45}
+        details = {"completion_tokens_details": {"reasoning_tokens": 30}}
+        assert completion_usage(usage | details) == TokenUsage(10, 35, 30)
 
 
 def test_anthropic_counts_what_it_wrote_to_a_cache_as_read():

@@ -10,12 +10,13 @@ import importlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.model_api import PromptForm, Reply, Request, RequestError, Sampling
+from bigcodeflow.generation.model_api import PromptForm, Reply, Request, RequestError
 
 if TYPE_CHECKING:
     from bigcodeflow.generation.providers.batch_apis import BatchApi
@@ -39,12 +40,29 @@ class Endpoint:
 class Provider:
     """An open connection to one model; used by one event loop."""
 
+    label: str = ""
+    """Name of the provider in messages."""
+    forms: Sequence[PromptForm] = ("chat", "prefill", "direct")
+    """Forms of prompts that it accepts."""
+    not_taken: Mapping[str, str] = MappingProxyType({})
+    """Parameters that it never accepts, with the reason."""
+    most_stops: float = inf
+    """Maximum number of stop texts."""
+
     def problems(self, request: Request) -> list[str]:
         """Return the settings that this provider or model does not accept, one line each: parameter, reason, remedy.
 
         Called before anything is sent. A setting that is accepted with a changed meaning is listed in `notes` instead.
         """
-        return []
+        lines, form, stops = untaken(request, self.not_taken), request.prompt.form, len(request.sampling.stop)
+        if form not in self.forms:
+            remedy = f"set it to {' or '.join(self.forms)}"
+            lines.append(f"generation.prompt.form: {self.label} does not take {form!r}; {remedy}")
+        if stops > self.most_stops:
+            lines.append(
+                f"generation.sampling.stop: {self.label} takes {self.most_stops} texts at most; given: {stops}"
+            )
+        return lines
 
     def notes(self, request: Request) -> list[str]:
         """Return the differences between the settings and what is sent, one line each, to be shown and stored."""
@@ -78,8 +96,6 @@ class ProviderInfo:
     """Environment variables that may hold the key; the first variable that is set is used."""
     needs_key: bool = True
     """True if the provider's default address needs a key; another address needs none."""
-    no_key: str = "not-needed"
-    """Placeholder for the key if nothing is sent."""
     several_answers: bool = False
     batches: str = ""
     """Module and class of its batch API; empty if none is known."""
@@ -130,9 +146,7 @@ PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
             batches="batch_apis.MistralBatches",
         ),
         "ollama": ProviderInfo("chat_completions.OllamaProvider", ("OLLAMA_API_KEY",), needs_key=False),
-        "huggingface": ProviderInfo(
-            "chat_completions.HuggingFaceProvider", ("HF_TOKEN",), no_key="hf_not-needed", several_answers=True
-        ),
+        "huggingface": ProviderInfo("chat_completions.HuggingFaceProvider", ("HF_TOKEN",), several_answers=True),
         "vllm": ProviderInfo(needs_key=False, several_answers=True, offline=True),
         "vllm-server": ProviderInfo(
             "chat_completions.VllmServerProvider", needs_key=False, several_answers=True, server=True
@@ -164,7 +178,11 @@ def find_key(name: str, *, variable: str = "", base_url: str = "") -> str:
             check_key(key, candidate)
             return key
     if variable or (provider_info(name).needs_key and not base_url):
-        raise ConfigError(_no_key(name, variables))
+        raise ConfigError(
+            f"{name} needs a key: set the environment variable {' or '.join(variables)}; for runs that the UI starts, "
+            f"make a Prefect Secret block named {' or '.join(map(secret_block, variables))}, or name a file that sets "
+            "the variable: bigcodeflow up --env-file FILE"
+        )
     return ""
 
 
@@ -181,16 +199,8 @@ def secret_block(variable: str) -> str:
     return variable.lower().replace("_", "-")
 
 
-def _no_key(name: str, variables: Sequence[str]) -> str:
-    return (
-        f"{name} needs a key: set the environment variable {' or '.join(variables)}; for runs that the UI starts, make "
-        f"a Prefect Secret block named {' or '.join(map(secret_block, variables))}, or name a file that sets the "
-        "variable: bigcodeflow up --env-file FILE"
-    )
-
-
 def open_provider(name: str, endpoint: Endpoint) -> Provider:
-    """Open a provider; nothing is sent yet."""
+    """Open a provider with a key of `find_key`; nothing is sent yet."""
     info = provider_info(name)
     if info.offline:
         raise ConfigError(f"generation.model: {name} loads models here and is not asked over a network")
@@ -198,10 +208,6 @@ def open_provider(name: str, endpoint: Endpoint) -> Provider:
         _check_address(endpoint.base_url)
     elif info.own_address:
         raise ConfigError(f"generation.base_url: {name} needs your address, such as {info.own_address}")
-    if endpoint.api_key:
-        check_key(endpoint.api_key, f"the key of {name}")
-    elif info.needs_key and not endpoint.base_url:
-        raise ConfigError(_no_key(name, info.key_variables))
     try:
         provider: Provider = _class(info.factory)(endpoint)
     except ModuleNotFoundError as error:
@@ -244,25 +250,15 @@ def _check_address(address: str) -> None:
         raise ConfigError("generation.base_url: holds a user or password; give the key in an environment variable")
 
 
-def untaken(sampling: Sampling, reasons: Mapping[str, str]) -> list[str]:
-    """Return a problem for each given parameter that has a reason against it."""
-    return [unset(f"sampling.{name}", reason) for name, reason in reasons.items() if name in sampling.given()]
-
-
-def unset(setting: str, reason: str) -> str:
-    return f"generation.{setting}: {reason}; set it to null"
-
-
-def other_form(request: Request, taken: Sequence[PromptForm], who: str) -> list[str]:
-    if (form := request.prompt.form) in taken:
-        return []
-    return [f"generation.prompt.form: {who} does not take {form!r}; set it to {' or '.join(taken)}"]
-
-
-def too_many_stops(sampling: Sampling, most: int, who: str) -> list[str]:
-    if len(sampling.stop) <= most:
-        return []
-    return [f"generation.sampling.stop: {who} takes {most} texts at most; given: {len(sampling.stop)}"]
+def untaken(request: Request, reasons: Mapping[str, str]) -> list[str]:
+    """Return a problem for each given parameter, a field of `Sampling` or 'seed', that has a reason against it."""
+    given = request.sampling.given() | ({} if request.seed is None else {"seed": request.seed})
+    remedies = {"stop": "empty it"}
+    return [
+        f"generation.sampling.{name}: {reason}; {remedies.get(name, 'set it to null')}"
+        for name, reason in reasons.items()
+        if name in given
+    ]
 
 
 def turns(request: Request) -> list[dict[str, Any]]:

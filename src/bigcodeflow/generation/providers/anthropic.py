@@ -7,16 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bigcodeflow.generation.model_api import Answer, FinishReason, Request, Sampling, TokenUsage
-from bigcodeflow.generation.providers import (
-    Endpoint,
-    given_fields,
-    merged,
-    other_form,
-    system_prompt,
-    turns,
-    unset,
-    untaken,
-)
+from bigcodeflow.generation.providers import Endpoint, given_fields, merged, system_prompt, turns, untaken
 from bigcodeflow.generation.providers.http_client import NO_KEY, HttpProvider
 
 # API versions from 2026-10-21 on refuse temperature, top_p and top_k for every model;
@@ -48,23 +39,26 @@ def claude_version(model: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 
-def sampling_problems(sampling: Sampling, model: str) -> list[str]:
+def sampling_problems(request: Request, model: str) -> list[str]:
     """Return the problems of a Claude model with temperature, top_p and top_k, which are the same at every provider."""
-    version = claude_version(model)
+    version, temperature = claude_version(model), request.sampling.temperature
     if version >= _WITHOUT_SAMPLING:
-        return untaken(sampling, dict.fromkeys(("temperature", "top_p", "top_k"), f"{model} takes none"))
+        return untaken(request, dict.fromkeys(("temperature", "top_p", "top_k"), f"{model} takes none"))
     lines = []
-    if sampling.temperature is not None and sampling.temperature > 1:
+    if temperature is not None and temperature > 1:
         lines.append("generation.sampling.temperature: Anthropic takes 0 to 1; lower it")
-    if version >= _ONE_OF_TEMPERATURE_AND_TOP_P and sampling.temperature is not None:
-        lines += untaken(sampling, {"top_p": f"{model} takes temperature or top_p, not both"})
+    if version >= _ONE_OF_TEMPERATURE_AND_TOP_P and temperature is not None:
+        lines += untaken(request, {"top_p": f"{model} takes temperature or top_p, not both"})
     return lines
 
 
 class AnthropicProvider(HttpProvider):
     """Provider for the Messages API, with one answer per request."""
 
-    address = "https://api.anthropic.com"
+    address, label, forms = "https://api.anthropic.com", "Anthropic", ("chat", "prefill")
+    not_taken: Mapping[str, str] = dict.fromkeys(
+        ("seed", "frequency_penalty", "presence_penalty"), "Anthropic takes none"
+    )
     request_id_header = "request-id"
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -73,42 +67,38 @@ class AnthropicProvider(HttpProvider):
 
     def problems(self, request: Request) -> list[str]:
         sampling, model = request.sampling, self.endpoint.model
-        lines = other_form(request, ["chat", "prefill"], "Anthropic")
+        lines = super().problems(request)
         if sampling.max_tokens is None:
             lines.append("generation.sampling.max_tokens: Anthropic needs a number; such as 4096")
-        if request.seed is not None:
-            lines.append(unset("sampling.seed", "Anthropic takes none"))
-        lines += untaken(sampling, dict.fromkeys(("frequency_penalty", "presence_penalty"), "Anthropic takes none"))
         if any(not text.strip() for text in sampling.stop):
             lines.append("generation.sampling.stop: Anthropic takes no text of white space alone; remove it")
         if request.prompt.form == "prefill" and self._version >= _ADAPTIVE:
             lines.append(f"generation.prompt.form: {model} does not continue a begun answer; set it to chat")
-        return lines + sampling_problems(sampling, model) + self._thinking_problems(request)
+        return lines + sampling_problems(request, model) + self._thinking_problems(request)
 
     def _thinking_problems(self, request: Request) -> list[str]:
         sampling, model = request.sampling, self.endpoint.model
         budget, effort = sampling.reasoning_tokens, sampling.reasoning_effort
-        name, lines = "generation.sampling.reasoning_tokens", []
-        if effort is not None and self._version < _ADAPTIVE:
-            lines.append(unset("sampling.reasoning_effort", f"{model} takes a budget, {name}"))
+        name, lines, reasons = "generation.sampling.reasoning_tokens", [], {}
+        if self._version < _ADAPTIVE:
+            reasons["reasoning_effort"] = f"{model} takes a budget, {name}"
         if budget and self._version >= _WITHOUT_SAMPLING:
-            reason = f"{model} takes no budget, but generation.sampling.reasoning_effort"
-            lines.append(unset("sampling.reasoning_tokens", reason))
+            reasons["reasoning_tokens"] = f"{model} takes no budget, but generation.sampling.reasoning_effort"
         elif budget and budget < _SMALLEST_BUDGET:
             lines.append(f"{name}: Anthropic takes {_SMALLEST_BUDGET} or more; raise it, or set it to 0")
         elif budget and sampling.max_tokens is not None and budget >= sampling.max_tokens:
             lines.append(f"{name}: must be below max_tokens, which counts reasoning too; raise max_tokens")
         if effort is None and not budget:
             return lines
-        if effort is not None and budget is not None:
-            lines.append(unset("sampling.reasoning_tokens", "either a budget or reasoning_effort is taken"))
+        if effort is not None:
+            reasons.setdefault("reasoning_tokens", "either a budget or reasoning_effort is taken")
         if self._version < _WITHOUT_SAMPLING:
-            if sampling.temperature not in {None, 1}:
-                lines.append(unset("sampling.temperature", "only 1 is taken while the model thinks"))
-            lines += untaken(sampling, {"top_k": "not taken while the model thinks"})
+            reasons["top_k"] = "not taken while the model thinks"
+            if sampling.temperature != 1:
+                reasons["temperature"] = "only 1 is taken while the model thinks"
         if request.prompt.form == "prefill":
             lines.append("generation.prompt.form: no begun answer is taken while the model thinks; set it to chat")
-        return lines
+        return lines + untaken(request, reasons)
 
     def notes(self, request: Request) -> list[str]:
         lines = []

@@ -10,7 +10,7 @@ from azure.identity import DefaultAzureCredential
 
 from bigcodeflow.core.errors import error_message
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
-from bigcodeflow.generation.providers import Endpoint, other_form, too_many_stops, untaken
+from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.chat_completions import OpenAIProvider
 from bigcodeflow.generation.providers.http_client import shown
 
@@ -28,6 +28,12 @@ class AzureProvider(OpenAIProvider):
     def __init__(self, endpoint: Endpoint) -> None:
         """Open the provider; without a key, Microsoft's SDK gets tokens of a workload, a machine or a user."""
         super().__init__(endpoint)
+        # Azure checks the rest, as a deployment's name hides the model.
+        self.label, self.forms, self.most_stops = "Azure", ["chat"], 4
+        self.not_taken = {
+            "top_k": "Azure takes none",
+            "reasoning_tokens": "Azure takes no budget, but reasoning_effort",
+        }
         if not self._limit_is_fixed:
             self._limit_name = "max_completion_tokens"
         if not self._address.endswith(_PATH):
@@ -38,12 +44,6 @@ class AzureProvider(OpenAIProvider):
         del self._http.headers["authorization"]
         if endpoint.api_key:
             self._http.headers["api-key"] = endpoint.api_key
-
-    def problems(self, request: Request) -> list[str]:
-        """Return settings that Azure never accepts; it checks the rest, as a deployment's name hides the model."""
-        reasons = {"top_k": "Azure takes none", "reasoning_tokens": "Azure takes no budget, but reasoning_effort"}
-        lines = other_form(request, ["chat"], "Azure") + untaken(request.sampling, reasons)
-        return lines + too_many_stops(request.sampling, 4, "Azure")
 
     async def ask(self, request: Request) -> Reply:
         if not self.endpoint.api_key:

@@ -18,13 +18,12 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
-from bigcodeflow.generation.batch_log import LoggedBatch
+from bigcodeflow.generation.batch_log import Batch, BatchStatus
 from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError
 from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.anthropic import AnthropicProvider
@@ -51,26 +50,6 @@ _ANTHROPIC_STATUSES: Mapping[str, int] = {
 }
 
 
-class ProviderBatchLimits(NamedTuple):
-    requests: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class BatchStatus:
-    """Progress of a batch, as the provider states it."""
-
-    ended: bool
-    """True if no more results will come, so that the results can be collected."""
-    succeeded: int = 0
-    failed: int = 0
-    """Refused, failed, expired or cancelled requests; some providers count them only after the batch has ended."""
-    duration_seconds: float | None = None
-    """Time from submission to the end; None if the batch has not ended or the provider does not state it."""
-    rejection: RequestError | None = None
-    """Reason why the provider accepted none of the requests, such as a queue that is too short for the batch."""
-
-
 class BatchSearch(NamedTuple):
     batch_id: str | None
     """ID of the batch; None if the batch does not exist, or cannot be identified yet."""
@@ -84,7 +63,8 @@ class BatchApi(ABC):
     Every method raises RequestError if there is no answer, and sends once: the driver does the retries.
     """
 
-    limits: ClassVar[ProviderBatchLimits]
+    most_bytes: ClassVar[int] = 32 * 2**20
+    """Maximum size of a batch, even if the provider accepts more: bodies are in memory while they are sent."""
     path: ClassVar[str]
     """Path of the account's batches."""
     first_page: ClassVar[Mapping[str, Any]] = {"limit": 100}
@@ -110,7 +90,7 @@ class BatchApi(ABC):
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
         """Submit requests and return the batch's ID; all custom IDs begin with the same tag, which `find` searches."""
 
-    async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
+    async def find(self, lost: Batch, others: Container[str]) -> BatchSearch:
         """Search the provider's list for a batch that may have been submitted and is not in ``others``.
 
         All batches are checked for the tag, because no provider promises their order.
@@ -210,7 +190,6 @@ class OpenAIBatches(_FileBatches):
 
     path, files, after = "/batches", "/files", "after"
     result_files = ("output_file_id", "error_file_id")
-    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=50_000, size_bytes=200 * 10**6)
     opened = OpenAIProvider
 
     def job(self, file_id: str, first: Request) -> dict[str, Any]:
@@ -259,7 +238,6 @@ class MistralBatches(_FileBatches):
     path, files = "/v1/batch/jobs", "/v1/files"
     result_files = ("output_file", "error_file")
     first_page: ClassVar[Mapping[str, Any]] = {"page": 0, "page_size": _MISTRAL_PAGE}
-    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=1_000_000, size_bytes=500 * 10**6)
     opened = MistralProvider
 
     def next_page(self, page: Mapping[str, Any], batches: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
@@ -296,7 +274,6 @@ class MistralBatches(_FileBatches):
 
 class AnthropicBatches(BatchApi):
     path, after = "/v1/messages/batches", "after_id"
-    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=100_000, size_bytes=256 * 10**6)
     opened = AnthropicProvider
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -311,7 +288,7 @@ class AnthropicBatches(BatchApi):
         requests = [self.entry(*entry) for entry in entries]
         return self.id_of(await self.provider.json("POST", self.path, {"requests": requests}))
 
-    async def find(self, lost: LoggedBatch, others: Container[str]) -> BatchSearch:
+    async def find(self, lost: Batch, others: Container[str]) -> BatchSearch:
         """Check the account's batches of that time and size; ended batches show their tag in their results."""
         undecided = []
         async for batch in self.all_batches():  # newest first

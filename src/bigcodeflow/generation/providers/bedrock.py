@@ -11,34 +11,11 @@ from http import HTTPStatus
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]
+from botocore import exceptions  # type: ignore[import-untyped]
 from botocore.config import Config  # type: ignore[import-untyped]
-from botocore.exceptions import (  # type: ignore[import-untyped]
-    BotoCoreError,
-    ClientError,
-    EndpointConnectionError,
-    NoCredentialsError,
-    NoRegionError,
-    PartialCredentialsError,
-    ProfileNotFound,
-    ReadTimeoutError,
-    SSOError,
-    TokenRetrievalError,
-    UnauthorizedSSOTokenError,
-)
 
 from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, TokenUsage
-from bigcodeflow.generation.providers import (
-    Endpoint,
-    Provider,
-    check_key,
-    given_fields,
-    merged,
-    other_form,
-    system_prompt,
-    too_many_stops,
-    unset,
-    untaken,
-)
+from bigcodeflow.generation.providers import Endpoint, Provider, check_key, given_fields, merged, system_prompt
 from bigcodeflow.generation.providers.anthropic import FINISH_REASONS, sampling_problems
 from bigcodeflow.generation.providers.http_client import shown, status_error
 
@@ -49,15 +26,13 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "content_filtered": "refusal",
     "malformed_tool_use": "tool_calls",
 }
-_MISSING = "Bedrock has no such parameter for all models; give the model's own in generation.extra_body"
 _NO_IDENTITY = (
-    NoCredentialsError,
-    PartialCredentialsError,
-    NoRegionError,
-    ProfileNotFound,
-    SSOError,
-    TokenRetrievalError,
-    UnauthorizedSSOTokenError,
+    exceptions.NoCredentialsError,
+    exceptions.PartialCredentialsError,
+    exceptions.NoRegionError,
+    exceptions.ProfileNotFound,
+    exceptions.SSOError,
+    exceptions.TokenRetrievalError,
 )
 #: Secrets that are sent in headers; the SDK's message about an invalid header value would show the secret.
 _SECRETS = ("AWS_BEARER_TOKEN_BEDROCK", "AWS_SESSION_TOKEN", "AWS_SECRET_ACCESS_KEY")
@@ -72,6 +47,12 @@ _STATUSES = {
 
 class BedrockProvider(Provider):
     """Provider for conversations, one answer per request; extra_body is sent as additionalModelRequestFields."""
+
+    label, forms, most_stops = "Bedrock", ("chat",), 4
+    not_taken: Mapping[str, str] = dict.fromkeys(
+        ("top_k", "frequency_penalty", "presence_penalty", "reasoning_effort", "reasoning_tokens", "seed"),
+        "Bedrock has no such parameter for all models; give the model's own in generation.extra_body",
+    )
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -93,15 +74,8 @@ class BedrockProvider(Provider):
         return boto3.client("bedrock-runtime", region_name=region, endpoint_url=address, config=config)
 
     def problems(self, request: Request) -> list[str]:
-        names = ("top_k", "frequency_penalty", "presence_penalty", "reasoning_effort", "reasoning_tokens")
-        lines = other_form(request, ["chat"], "Bedrock") + untaken(request.sampling, dict.fromkeys(names, _MISSING))
-        if request.seed is not None:
-            lines.append(unset("sampling.seed", _MISSING))
-        if "anthropic.claude" in self._endpoint.model:
-            taken = {line.partition(":")[0] for line in lines}
-            of_claude = sampling_problems(request.sampling, self._endpoint.model)
-            lines += [line for line in of_claude if line.partition(":")[0] not in taken]
-        return lines + too_many_stops(request.sampling, 4, "Bedrock")
+        model = self._endpoint.model
+        return super().problems(request) + (sampling_problems(request, model) if "anthropic.claude" in model else [])
 
     def body(self, request: Request) -> Mapping[str, Any]:
         """Return the arguments of `converse`, including the model."""
@@ -128,16 +102,16 @@ class BedrockProvider(Provider):
     def _converse(self, body: Mapping[str, Any]) -> Reply:
         try:
             return converse_reply(self._client.converse(**body), self._endpoint.model)
-        except ClientError as error:
+        except exceptions.ClientError as error:
             raise _response_error(error) from None
         except _NO_IDENTITY as error:
             hint = "set AWS_REGION, and AWS_BEARER_TOKEN_BEDROCK or the credentials of an AWS account"
             raise RequestError("authentication", f"{shown(str(error), '')}: {hint}") from None
-        except ReadTimeoutError:
+        except exceptions.ReadTimeoutError:
             raise RequestError("deadline", f"no answer within {self._endpoint.timeout_seconds:g} s") from None
-        except EndpointConnectionError as error:
+        except exceptions.EndpointConnectionError as error:
             raise RequestError("connection", f"{shown(str(error), '')}: correct AWS_REGION or base_url") from None
-        except BotoCoreError as error:
+        except exceptions.BotoCoreError as error:
             raise RequestError("connection", shown(f"{type(error).__name__}: {error}", "")) from None
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise RequestError("malformed", f"the answer has not the form of Converse's: {error!r}") from None
@@ -173,7 +147,7 @@ def converse_reply(data: Mapping[str, Any], model: str) -> Reply:
     return Reply((answer,), usage, served_model=model, request_id=request_id)
 
 
-def _response_error(error: ClientError) -> RequestError:
+def _response_error(error: exceptions.ClientError) -> RequestError:
     response = error.response
     metadata = response.get("ResponseMetadata") or {}
     details = response.get("Error") or {}

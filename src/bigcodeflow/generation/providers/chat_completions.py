@@ -16,14 +16,13 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.model_api import (
     Answer,
     FinishReason,
-    PromptForm,
     Reply,
     Request,
     RequestError,
     TokenUsage,
     finish_reason,
 )
-from bigcodeflow.generation.providers import Endpoint, given_fields, merged, other_form, too_many_stops, turns, untaken
+from bigcodeflow.generation.providers import Endpoint, given_fields, merged, turns, untaken
 from bigcodeflow.generation.providers.http_client import HttpProvider, ensure_ok
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
@@ -89,27 +88,27 @@ class OpenAIProvider(ChatCompletions):
         self._limit_is_fixed = endpoint.limit_parameter != "auto"
         usual = _LIMIT_NAMES[self.official]
         self._limit_name = endpoint.limit_parameter if self._limit_is_fixed else usual
-
-    def problems(self, request: Request) -> list[str]:
-        """Return the settings that OpenAI does not accept; compatible servers check most settings themselves."""
-        sampling, model = request.sampling, self.endpoint.model
-        if not self.official:
-            return untaken(sampling, {"reasoning_tokens": _OWN_PARAMETER})
-        taken: list[PromptForm] = ["direct"] if _CONTINUING.match(model) else ["chat"]
-        reasons = {
+        if not self.official:  # compatible servers check most settings themselves
+            self.not_taken = {"reasoning_tokens": _OWN_PARAMETER}
+            return
+        self.label, self.most_stops = f"{endpoint.model} at OpenAI", 4
+        self.forms = ["direct"] if _CONTINUING.match(endpoint.model) else ["chat"]
+        self.not_taken = {
             "top_k": "OpenAI takes none",
             "reasoning_tokens": "OpenAI takes no budget, but generation.sampling.reasoning_effort",
         }
-        lines = other_form(request, taken, f"{model} at OpenAI") + untaken(sampling, reasons)
-        lines += too_many_stops(sampling, 4, "OpenAI")
+
+    def problems(self, request: Request) -> list[str]:
+        lines, model, effort = super().problems(request), self.endpoint.model, request.sampling.reasoning_effort
+        if not self.official:
+            return lines
         if not _REASONING.match(model) or _CHATTING.match(model):
-            return lines + untaken(sampling, {"reasoning_effort": f"{model} does not reason"})
+            return lines + untaken(request, {"reasoning_effort": f"{model} does not reason"})
         unasked = "" if _REASONING_UNASKED.match(model) else "none"
-        if not _ALWAYS_REASONING.match(model) and (sampling.reasoning_effort or unasked) == "none":
+        if not _ALWAYS_REASONING.match(model) and (effort or unasked) == "none":
             return lines
         reason = f"{model} takes none while it reasons"
-        lines += untaken(sampling, dict.fromkeys(("temperature", "top_p", *_PENALTIES), reason))
-        return lines + ([f"generation.sampling.stop: {reason}; empty it"] if sampling.stop else [])
+        return lines + untaken(request, dict.fromkeys(("temperature", "top_p", *_PENALTIES, "stop"), reason))
 
     def notes(self, request: Request) -> list[str]:
         lines = []
@@ -170,12 +169,10 @@ class VllmServerProvider(OpenAIProvider):
 class MistralProvider(ChatCompletions):
     """Provider for Mistral, whose answers repeat the prefilled beginning."""
 
-    address = "https://api.mistral.ai"
-
-    def problems(self, request: Request) -> list[str]:
-        reason = "Mistral takes no budget, but generation.sampling.reasoning_effort"
-        lines = untaken(request.sampling, {"reasoning_tokens": reason})
-        return other_form(request, ["chat", "prefill"], "Mistral") + lines
+    address, label, forms = "https://api.mistral.ai", "Mistral", ("chat", "prefill")
+    not_taken: Mapping[str, str] = {
+        "reasoning_tokens": "Mistral takes no budget, but generation.sampling.reasoning_effort"
+    }
 
     def notes(self, request: Request) -> list[str]:
         if request.prompt.form != "prefill":
@@ -202,16 +199,13 @@ class MistralProvider(ChatCompletions):
 class HuggingFaceProvider(ChatCompletions):
     """Provider for Hugging Face's router to inference providers, inference endpoints, and TGI servers."""
 
-    address = "https://router.huggingface.co"
+    address, label, forms = "https://router.huggingface.co", "Hugging Face", ("chat",)
+    not_taken: Mapping[str, str] = dict.fromkeys(("top_k", "reasoning_tokens"), _OWN_PARAMETER)
 
     def __init__(self, endpoint: Endpoint) -> None:
         if not endpoint.base_url and not endpoint.api_key.startswith("hf_"):
             raise ConfigError("generation.model: huggingface needs a token of Hugging Face's, which begins with hf_")
         super().__init__(endpoint)
-
-    def problems(self, request: Request) -> list[str]:
-        lines = untaken(request.sampling, dict.fromkeys(("top_k", "reasoning_tokens"), _OWN_PARAMETER))
-        return other_form(request, ["chat"], "Hugging Face") + lines
 
     def notes(self, request: Request) -> list[str]:
         if self.endpoint.base_url or ":" in self.endpoint.model:
@@ -274,12 +268,12 @@ class OllamaProvider(HttpProvider):
     address = "http://127.0.0.1:11434"
 
     def problems(self, request: Request) -> list[str]:
-        sampling, lines = request.sampling, list[str]()
-        if sampling.reasoning_tokens:
-            lines += untaken(sampling, {"reasoning_tokens": "Ollama takes no budget, but 0 or reasoning_effort"})
-        if sampling.reasoning_tokens is not None and sampling.reasoning_effort is not None:
-            lines += untaken(sampling, {"reasoning_effort": "either it or reasoning_tokens is taken"})
-        return lines
+        reasons = {}
+        if request.sampling.reasoning_tokens:
+            reasons["reasoning_tokens"] = "Ollama takes no budget, but 0 or reasoning_effort"
+        if request.sampling.reasoning_tokens is not None:
+            reasons["reasoning_effort"] = "either it or reasoning_tokens is taken"
+        return untaken(request, reasons)
 
     def notes(self, request: Request) -> list[str]:
         lines = [

@@ -41,7 +41,7 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 class GoogleProvider(providers.Provider):
     """Provider for generated contents, with several candidates per request."""
 
-    address = _ADDRESS
+    address, label, forms, most_stops = _ADDRESS, "Google", ("chat",), 5
 
     def __init__(self, endpoint: providers.Endpoint) -> None:
         self._endpoint = endpoint
@@ -65,16 +65,14 @@ class GoogleProvider(providers.Provider):
 
     def problems(self, request: Request) -> list[str]:
         sampling, model = request.sampling, self._endpoint.model
-        lines = providers.other_form(request, ["chat"], "Google") + providers.too_many_stops(sampling, 5, "Google")
+        reasons = {}
         if _NOT_REASONING.match(model):
-            reason = f"{model} does not reason"
-            return lines + providers.untaken(sampling, dict.fromkeys(("reasoning_effort", "reasoning_tokens"), reason))
-        if _BUDGET_ONLY.match(model):
-            reason = f"{model} takes a budget, generation.sampling.reasoning_tokens"
-            lines += providers.untaken(sampling, {"reasoning_effort": reason})
-        elif sampling.reasoning_effort is not None and sampling.reasoning_tokens is not None:
-            lines.append(providers.unset("sampling.reasoning_tokens", "either a budget or reasoning_effort is taken"))
-        return lines
+            reasons = dict.fromkeys(("reasoning_effort", "reasoning_tokens"), f"{model} does not reason")
+        elif _BUDGET_ONLY.match(model):
+            reasons["reasoning_effort"] = f"{model} takes a budget, generation.sampling.reasoning_tokens"
+        elif sampling.reasoning_effort is not None:
+            reasons["reasoning_tokens"] = "either a budget or reasoning_effort is taken"
+        return super().problems(request) + providers.untaken(request, reasons)
 
     def notes(self, request: Request) -> list[str]:
         sampling = request.sampling

@@ -9,16 +9,10 @@ from typing import Any, ClassVar
 
 from google.genai import types
 
+from bigcodeflow.generation.batch_log import BatchStatus
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
 from bigcodeflow.generation.providers import Endpoint
-from bigcodeflow.generation.providers.batch_apis import (
-    BatchApi,
-    BatchStatus,
-    ProviderBatchLimits,
-    required_text,
-    seconds_between,
-    tag_of,
-)
+from bigcodeflow.generation.providers.batch_apis import BatchApi, required_text, seconds_between, tag_of
 from bigcodeflow.generation.providers.google import GoogleProvider, content_reply
 from bigcodeflow.generation.providers.http_client import NO_KEY, HttpProvider, shown, status_error
 
@@ -56,7 +50,7 @@ class GoogleBatches(BatchApi):
 
     path, listed = "/v1beta/batches", "operations"
     first_page: ClassVar[Mapping[str, Any]] = {"pageSize": 100}
-    limits: ClassVar[ProviderBatchLimits] = ProviderBatchLimits(requests=50_000, size_bytes=19 * 10**6)
+    most_bytes: ClassVar[int] = 19 * 10**6
     opened = _GeminiHttp
 
     def id_of(self, batch: Mapping[str, Any]) -> str:

@@ -3,31 +3,25 @@
 # ruff: noqa: ARG002 (every provider has the same signatures)
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from bigcodeflow.generation.model_api import Answer, FinishReason, Request, RequestError, TokenUsage
-from bigcodeflow.generation.providers import given_fields, merged, other_form, system_prompt, turns, unset, untaken
+from bigcodeflow.generation.providers import Endpoint, given_fields, merged, system_prompt, turns
 from bigcodeflow.generation.providers.chat_completions import OpenAIProvider
 from bigcodeflow.generation.providers.http_client import ensure_ok
 
 _INCOMPLETE: Mapping[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "refusal"}
-_NOT_THERE = "the Responses API has no such parameter"
+_MISSING = ("top_k", "frequency_penalty", "presence_penalty", "reasoning_tokens", "stop", "seed")
 
 
 class ResponsesProvider(OpenAIProvider):
     """Provider for the Responses API, with one answer per request."""
 
-    def problems(self, request: Request) -> list[str]:
-        """Return the problems of the chat provider, and those of parameters that this API does not have."""
-        sampling = request.sampling
-        missing = dict.fromkeys(("top_k", "frequency_penalty", "presence_penalty", "reasoning_tokens"), _NOT_THERE)
-        lines = other_form(request, ["chat"], "the Responses API") + untaken(sampling, missing)
-        if sampling.stop:
-            lines.append(f"generation.sampling.stop: {_NOT_THERE}; empty it")
-        if request.seed is not None:
-            lines.append(unset("sampling.seed", _NOT_THERE))
-        known = {line.partition(":")[0] for line in lines}
-        return lines + [line for line in super().problems(request) if line.partition(":")[0] not in known]
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(endpoint)
+        self.label, self.forms, self.most_stops = "the Responses API", ["chat"], inf
+        self.not_taken = dict.fromkeys(_MISSING, "the Responses API has no such parameter")
 
     def notes(self, request: Request) -> list[str]:
         return ["Responses: sent with store false, so that OpenAI keeps no copy for later turns"]
