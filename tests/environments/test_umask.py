@@ -35,13 +35,16 @@ def test_a_built_environment_is_open_to_all(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.sandbox
 @pytest.mark.skipif(os.getuid() != 0, reason="for an ordinary user, sandboxes run as that user")
-def test_the_harness_of_a_closed_checkout_is_read(tmp_path: Path, starter_environment: InstalledEnvironment) -> None:
+def test_the_harness_of_a_closed_checkout_is_read(
+    tmp_path: Path, starter_environment: InstalledEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     closed = tmp_path / "harness"
     closed.mkdir()
     for path in bubblewrap.HOST_HARNESS_FOLDER.glob("*.py"):
         shutil.copyfile(path, closed / path.name)
+    monkeypatch.setattr(bubblewrap, "HOST_HARNESS_FOLDER", closed)
     options = {"environment": starter_environment, "limits": LimitsConfig(), "uid": _UID, "data_fds": {}}
-    command = bubblewrap.command(**options, as_root=True, harness_folder=closed)
+    command = bubblewrap.command(**options, as_root=True)
     done = subprocess.run([*command[:-2], "-c", "import sys; sys.path.append('/harness'); import harness, os; print(os.getuid())"],
         capture_output=True, text=True, check=False)  # fmt: skip
     assert done.stdout == f"{_UID}\n", done.stderr

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from bigcodeflow.judge.host.local import Admission, machine_memory_mib
+from bigcodeflow.judge.host.admission import Admission, machine_memory_mib
 
 #: Longest wait for what has to happen; how long one looks that something does not happen.
 WAIT_SECONDS, LOOK_SECONDS = 120, 0.15

@@ -123,7 +123,7 @@ def test_without_bubblewrap_nothing_runs(
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
-def test_an_ordinary_user_gets_the_same_isolation() -> None:
+def test_an_ordinary_user_gets_the_same_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command line for an ordinary user starts, drops every privilege and forbids further user namespaces."""
     # Root's caches are closed to other users, so this user runs the system's own interpreter.
     python = Path("/usr/bin/python3")
@@ -135,9 +135,9 @@ def test_an_ordinary_user_gets_the_same_isolation() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
+        monkeypatch.setattr(bubblewrap, "HOST_HARNESS_FOLDER", Path(folder))
         command = bubblewrap.command(
             environment=InstalledEnvironment("system", Path("/usr"), python, (), {}, "sha", ()),
-            harness_folder=Path(folder),
             limits=LimitsConfig(),
             uid=4242,
             data_fds={},

@@ -113,7 +113,7 @@ def test_a_container_has_its_share_and_no_more(lab: DockerEngine, opened: Callab
 def test_admission_counts_with_the_containers_memory(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
     """Not with the machine's: samples that are let in for memory that is not there would be killed for it."""
     opened(memory_mib=4500)
-    program = "from bigcodeflow.judge.host.local import machine_memory_mib as m; print(*m())"
+    program = "from bigcodeflow.judge.host.admission import machine_memory_mib as m; print(*m())"
     free, total = map(float, lab.inside(lab.containers()[0], f"python -c '{program}'").split())
     assert total == 4500
     assert 0 < free < 4500
