@@ -2,30 +2,33 @@
 
 import hashlib
 import io
+import os
+import shutil
 import subprocess
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.judge.environments import (
+    DataFile,
+    EnvironmentDefinition,
     InstalledEnvironment,
     build,
     definition_names,
-    find_environment,
-    load_definition,
-)
-from bigcodeflow.judge.environments.build import build_environment
-from bigcodeflow.judge.environments.definition import (
-    DataFile,
-    EnvironmentDefinition,
     environment_folder,
+    find_environment,
     installed_environments,
+    load_definition,
     read_manifest,
     remove_environment,
 )
+from bigcodeflow.judge.environments.build import build_environment
+from bigcodeflow.judge.host import bubblewrap
 
 WORDS = b"some words"
 WARM_UP = "import os; open(os.path.expanduser('~/cache'), 'w').close()"
@@ -239,3 +242,37 @@ def test_a_build_says_what_it_compiles(slow_lock: str, monkeypatch: pytest.Monke
     assert "libraries: still building slow==1.0 …" in said
     assert "libraries: built slow==1.0" in said
     assert subprocess.check_output([built.python, "-c", "import slow"]) == b""
+
+
+@pytest.fixture
+def _strict_umask() -> Iterator[None]:
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("_strict_umask")
+def test_a_built_environment_is_open_to_all() -> None:
+    """Samples, which run as other users, read what they need also where a umask closes new files to others."""
+    built, _ = _build(_definition(warm_up="import json"))
+    paths = [path for path in (built.root / "venv").rglob("*") if not path.is_symlink()]
+    assert [path for path in paths if not path.stat().st_mode & 0o004] == []
+    assert [path for path in paths if path.is_dir() and not path.stat().st_mode & 0o001] == []
+
+
+@pytest.mark.sandbox
+@pytest.mark.usefixtures("_strict_umask")
+@pytest.mark.skipif(os.getuid() != 0, reason="for an ordinary user, sandboxes run as that user")
+def test_the_harness_of_a_closed_checkout_is_read(
+    tmp_path: Path, starter_environment: InstalledEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, uid = tmp_path / "harness", 0x7000_1234
+    closed.mkdir()
+    for path in bubblewrap.HOST_HARNESS_FOLDER.glob("*.py"):
+        shutil.copyfile(path, closed / path.name)
+    monkeypatch.setattr(bubblewrap, "HOST_HARNESS_FOLDER", closed)
+    options = {"environment": starter_environment, "limits": LimitsConfig(), "uid": uid, "data_fds": {}}
+    command = bubblewrap.command(**options, as_root=True)
+    program = "import sys; sys.path.append('/harness'); import harness, os; print(os.getuid())"
+    done = subprocess.run([*command[:-2], "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == f"{uid}\n", done.stderr

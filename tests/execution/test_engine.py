@@ -108,11 +108,6 @@ def test_nothing_waits_behind_what_does_not_end(stopped: Stopped) -> None:
     assert {one["status"] for one in stopped.ledger} == {"pass"}
 
 
-def test_a_stopped_engine_judges_nothing_that_is_open(stopped: Stopped) -> None:
-    """Whoever waits for verdicts gets an error, and what is open has no verdict."""
-    assert len(stopped.ledger) == SHORT
-
-
 def test_the_status_names_what_is_executed(stopped: Stopped) -> None:
     """Items that have a sandbox, with whose they are and since when; those that wait for one are not open."""
     named = [one for status in stopped.seen for one in status.longest if one.variant]

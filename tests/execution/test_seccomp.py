@@ -1,9 +1,7 @@
 """The filter of system calls: what it says, call by call, and what a process notices that wears it."""
 
-import ast
 import errno
 import json
-import platform
 import re
 import struct
 import subprocess
@@ -166,11 +164,6 @@ def test_an_unknown_machine_has_no_filter() -> None:
     assert kernel.seccomp_program("riscv64") is None
 
 
-def test_it_runs_on_every_python_of_the_sandboxes() -> None:
-    """The grammar is that of Python 3.8."""
-    ast.parse(Path(kernel.__file__).read_text(), feature_version=(3, 8))
-
-
 _WEARING = """
 import ctypes, errno, json, mmap, multiprocessing, os, signal, socket, sqlite3, subprocess, sys, tempfile, threading
 sys.path.insert(0, sys.argv[1])
@@ -267,10 +260,3 @@ def test_samples_wear_it(judge: Callable[..., dict]) -> None:
     """A sample in a real sandbox is filtered."""
     program = "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('Seccomp:')])\n"
     assert judge(program + "def task_func():\n    return 42\n")["stdout"] == "['2']\n"
-
-
-def test_this_machine_is_known_or_said_to_be_unknown() -> None:
-    """Where there is a filter for the machine there are bytes of whole instructions."""
-    program = kernel.seccomp_program()
-    assert (program is None) == (platform.machine() not in ARCHITECTURES)
-    assert program is None or len(program) % 8 == 0

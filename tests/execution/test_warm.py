@@ -293,18 +293,6 @@ def test_the_first_process_of_a_sample_holds_no_file_of_the_supervisor(warm: Loc
             os.kill(pid, signal.SIGKILL)
 
 
-def test_namespaces_are_empty_the_moment_its_sample_ended(warm: LocalBackend) -> None:
-    """No process of a sample runs on after its outcome is known."""
-    supervisor = warm.kept_warm().supervisor_pid
-    before = len(_descendants(supervisor))
-    stay = (
-        "import os, time\nfor _ in range(5):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(4321)\n"
-    )
-    warm.execute(_with((), stay + RIGHT))
-    # Ended processes wait for the supervisor to collect them.
-    _wait(lambda: len(_descendants(supervisor)) == before)
-
-
 @pytest.fixture
 def environment_with(starter_environment: InstalledEnvironment) -> Iterator[Callable[..., InstalledEnvironment]]:
     """Make an environment with one module that samples can read; a sandbox has its own /tmp, so it lies elsewhere."""
@@ -394,36 +382,6 @@ def test_a_supervisor_whose_first_zygote_fails_is_ended(
         WarmSandbox(starter_environment, LIMITS, SlotGroupPool(LIMITS))
     # What is inside ends a moment after the outermost process.
     _wait(lambda: not set(psutil.Process().children(recursive=True)) - before)
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        ("while True: pass", "timeout"),
-        ("import time; time.sleep(60)", "timeout"),
-        ("x = [bytearray(b'x') * (10 << 20) for _ in range(60)]; import time; time.sleep(1)", "out_of_memory"),
-        ("import os; [os.fork() or __import__('time').sleep(9) for _ in range(99)]", "fail"),
-        ("open('x', 'wb').write(bytes(20 << 20))", "fail"),
-        ("import os; os._exit(0)", "crash"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crash"),
-        ("import os; os.killpg(0, 9)", "crash"),
-    ],
-)
-def test_every_limit_holds(warm: LocalBackend, body: str, status: str) -> None:
-    """Limits mean the same for a warm sample as for a cold one."""
-    work = _with((), f"def task_func():\n    {body}\n    return 42\n")
-    assert _status(warm, replace(work, time_seconds=1.0) if status == "timeout" else work) == status
-
-
-def test_many_threads_share_one_warm_sandbox(warm: LocalBackend) -> None:
-    """Samples of several zygotes run side by side, and each gets its own verdict."""
-    works = [
-        _with(LIBRARIES if number % 2 else (), RIGHT if number % 3 else "def task_func():\n    return 1\n")
-        for number in range(24)
-    ]
-    with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(lambda work: _status(warm, work), works))
-    assert found == ["pass" if number % 3 else "fail" for number in range(24)]
 
 
 @pytest.mark.slow

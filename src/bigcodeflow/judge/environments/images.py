@@ -22,8 +22,7 @@ import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError, EnvironmentUnusableError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import cache_folder, shipped
-from bigcodeflow.judge.environments.build import OnLine
-from bigcodeflow.judge.environments.definition import (
+from bigcodeflow.judge.environments import (
     LOCK,
     MANIFEST,
     EnvironmentDefinition,
@@ -31,6 +30,7 @@ from bigcodeflow.judge.environments.definition import (
     environment_folder,
     load_definition,
 )
+from bigcodeflow.judge.environments.build import OnLine
 from bigcodeflow.judge.guest.protocol import HARNESS_VERSION
 
 if TYPE_CHECKING:
