@@ -91,7 +91,7 @@ def test_a_skip_that_the_task_asks_for_is_no_tampering() -> None:
     work = item(RIGHT, TEST + "# unittest.skipIf\n")
     frames = [*HONEST[:3], _test(NAMES[0], "skip"), *HONEST[4:]]
     found = verdict(work, Outcome(frames=frames, exit="exit 0"), backend="local", environment_sha="sha")
-    assert (found["status"], found["tampering"]) == ("fail", [])
+    assert (found["status"], found["failure_kind"], found["tampering"]) == ("fail", "no_tests", [])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,7 +21,7 @@ from bigcodeflow.judge.guest import kernel
 from bigcodeflow.judge.host import warm as warm_module
 from bigcodeflow.judge.host.cgroups import SlotGroupPool
 from bigcodeflow.judge.host.local import LocalBackend
-from bigcodeflow.judge.host.warm import Holder, WarmSandbox, WarmStartError, readable
+from bigcodeflow.judge.host.warm import WarmSandbox, WarmStartError, readable
 from bigcodeflow.judge.items import WorkItem
 from bigcodeflow.judge.verdicts import worth_repeating
 
@@ -234,35 +233,6 @@ def test_the_kernel_tells_that_a_sample_has_ended(starter_environment: Installed
             os.kill(warm.zygotes[frozenset()].pid, signal.SIGSTOP)
             process.kill()
             assert readable(process.ended, _WAIT_SECONDS)
-
-
-def test_a_supervisor_that_was_killed_is_replaced(starter_environment: InstalledEnvironment) -> None:
-    """Everything inside ends with it; the next sample finds a new one."""
-    with closing(LocalBackend(starter_environment, LIMITS, warm=True)) as backend:
-        assert _status(backend, _with(())) == "pass"
-        with ThreadPoolExecutor() as pool:
-            sleeping = replace(_with((), "import time\ntime.sleep(9999)\n" + RIGHT), time_seconds=300.0)
-            disturbed = pool.submit(backend.execute, sleeping)
-            _wait(lambda: _samples(backend))
-            os.kill(backend.kept_warm().supervisor_pid, signal.SIGKILL)
-            assert worth_repeating(disturbed.result())
-        assert _status(backend, _with(())) == "pass"
-
-
-def test_namespaces_that_ended_before_they_were_ready_are_lost_with_their_sandbox() -> None:
-    """The supervisor reports the end of their process where the descriptor was to come."""
-    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-
-    def supervise() -> None:
-        _, descriptors, _, _ = socket.recv_fds(there, 100, 1)
-        with socket.socket(fileno=descriptors[0]) as reply:
-            reply.send(b"17")
-
-    with here, there, ThreadPoolExecutor() as pool:
-        supervised = pool.submit(supervise)
-        with pytest.raises(WarmStartError, match="ended before it was ready"):
-            Holder(here)
-        supervised.result()
 
 
 def test_nothing_is_left_when_a_backend_closes(starter_environment: InstalledEnvironment) -> None:

@@ -22,15 +22,10 @@ from bigcodeflow.judge.verdicts import verdict
 from tests.attacks.conftest import work
 from tests.attacks.reading import Exhibit
 from tests.remote.docker_engine import DockerEngine, engine
-from tests.serving.services import until
+from tests.serving.services import TEST, until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.timeout(1800)]
 
-_TEST = """import unittest
-class TestCases(unittest.TestCase):
-    def test_answer(self):
-        self.assertEqual(task_func(), 42)
-"""
 _CLIENT = """
 import sys, time
 from bigcodeflow.config import ExecutionConfig
@@ -76,7 +71,7 @@ def opened(lab: DockerEngine) -> Iterator[Callable[..., Backend]]:
 
 
 def _item(program: str = "def task_func():\n    return 42") -> WorkItem:
-    return work(program, Exhibit(program, _TEST))
+    return work(program, Exhibit(program, TEST))
 
 
 def _status(item: WorkItem, outcome: Outcome) -> str:

@@ -68,7 +68,9 @@ class Executor:
 
         if not isinstance(self.environment, InstalledEnvironment):
             return self.backend(slots)  # the environment is at the backend, for every machine
-        return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
+        own = replace(self, environment=environment_here(self.environment))
+        with closing(own.backend()) as backend:
+            return _adapted(own, backend).backend(slots)
 
     def judge(self, backend: Backend, item: WorkItem, policy: RerunPolicy) -> Verdict:
         """Return the verdict of one item, after as many executions as the policy asks for."""
@@ -207,13 +209,8 @@ def _first_of(chunks: Iterator[list[WorkItem] | None]) -> list[WorkItem]:
     return []
 
 
-def checked(executor: Executor) -> Executor:
-    """Return the executor with the isolation and the kind of start that are available here."""
-    with closing(executor.backend()) as backend:
-        return _adapted(executor, backend)
-
-
 def _adapted(executor: Executor, backend: Backend) -> Executor:
+    """Return the executor with the isolation and the kind of start that are available here."""
     capabilities = backend.check(allow_unisolated=executor.config.allow_unisolated)
     if executor.config.backend != "local":
         return executor  # its hosts check this themselves

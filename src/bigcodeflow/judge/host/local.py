@@ -32,16 +32,6 @@ _SECONDS_BETWEEN_STARTS = 0.2
 _READING_EXECUTIONS = 4
 
 
-def _open_channels(counts_reads: bool) -> tuple[str, ...]:  # noqa: FBT001 -- its only argument
-    """Return what the samples of this machine share in spite of their namespaces."""
-    return (
-        "files that are read first" + (", except in checks" if counts_reads else ""),
-        "load, free memory and caches",
-        *(["a user's kernel quotas, while both run"] if os.getuid() else []),
-        *([] if kernel.seccomp_available() else ["pages of files that are evicted", "keyrings"]),
-    )
-
-
 class LocalBackend:
     """Runs items in sandboxes; without bubblewrap only after a check with ``allow_unisolated``."""
 
@@ -101,7 +91,13 @@ class LocalBackend:
             "CPU and memory of the process tree",
             *(["warm start"] if warm else []),
         )
-        return Capabilities(isolated=True, layers=layers, warm=warm, open_channels=_open_channels(self._counts_reads))
+        channels = (  # what samples share in spite of their namespaces
+            "files that are read first" + (", except in checks" if self._counts_reads else ""),
+            "load, free memory and caches",
+            *(["a user's kernel quotas, while both run"] if os.getuid() else []),
+            *([] if kernel.seccomp_available() else ["pages of files that are evicted", "keyrings"]),
+        )
+        return Capabilities(isolated=True, layers=layers, warm=warm, open_channels=channels)
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """Return the items with the modules that they preload; unchanged without isolation."""
