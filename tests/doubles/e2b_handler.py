@@ -30,13 +30,9 @@ _ROUTES = [
     ("build_status", "GET", r"/templates/([^/]+)/builds/([^/]+)/status"),
     ("health", "GET", r"/health"),
     ("Start", "POST", r"/process\.Process/Start"),
-    ("Connect", "POST", r"/process\.Process/Connect"),
     ("SendInput", "POST", r"/process\.Process/SendInput"),
-    ("SendSignal", "POST", r"/process\.Process/SendSignal"),
-    ("CloseStdin", "POST", r"/process\.Process/CloseStdin"),
-    ("List", "POST", r"/process\.Process/List"),
 ]
-_ENVD = ("health", "Start", "Connect", "SendInput", "SendSignal", "CloseStdin", "List")
+_ENVD = ("health", "Start", "SendInput")
 #: What needs no key: uploads carry their right in the address.
 _KEYLESS = (*_ENVD, "upload")
 _END_OF_STREAM = 2
@@ -229,39 +225,27 @@ class _Handler(BaseHTTPRequestHandler):
             return self._say(401, {"code": "unauthenticated", "message": "invalid access token"})
         if name == "health":
             return self._say(204)
-        if name in ("Start", "Connect"):
-            return self._stream(name, sandbox)
-        return self._unary(name, sandbox, json.loads(self.body or b"{}"))
+        return self._stream(sandbox) if name == "Start" else self._send_input(sandbox, json.loads(self.body))
 
-    def _unary(self, name: str, sandbox: "Sandbox", body: dict[str, Any]) -> None:
-        if name == "List":
-            return self._say(200, {"processes": [{"pid": pid} for pid in sandbox.machine.commands]})
+    def _send_input(self, sandbox: "Sandbox", body: dict[str, Any]) -> None:
         command = sandbox.machine.commands.get(body["process"].get("pid", 0))
         if not command or command.process.poll() is not None:
             return self._say(404, {"code": "not_found", "message": "process not found"})
         try:
-            if name == "SendInput":
-                command.write(base64.b64decode(body["input"]["stdin"]))
-            elif name == "CloseStdin":
-                command.process.stdin.close()
-            else:
-                command.kill()
+            command.write(base64.b64decode(body["input"]["stdin"]))
         except OSError as error:
             return self._say(500, {"code": "internal", "message": f"error writing to stdin: {error}"})
         return self._say(200, {})
 
-    def _stream(self, name: str, sandbox: "Sandbox") -> None:
-        body = json.loads(self.body[5:])
-        if name == "Start":
-            process = body["process"]
-            arguments = [process["cmd"], *process.get("args", [])]
-            command = sandbox.machine.run(arguments, process.get("envs", {}), stdin=body.get("stdin", False))
-        else:
-            command = sandbox.machine.commands[body["process"]["pid"]]
-        events = command.listen()
-        self._begin_stream()
-        self._frame({"event": {"start": {"pid": command.pid}}})
-        while (event := events.get()) is not None:
+    def _stream(self, sandbox: "Sandbox") -> None:
+        process = json.loads(self.body[5:])["process"]
+        command = sandbox.machine.run([process["cmd"], *process.get("args", [])], process.get("envs", {}))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/connect+json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self._frame({"event": {"start": {"pid": command.process.pid}}})
+        while (event := command.events.get()) is not None:
             if self._drops():
                 return
             for piece in self._pieces(event["chunk"]):
@@ -288,12 +272,6 @@ class _Handler(BaseHTTPRequestHandler):
         self._frame({"event": {"end": {"exitCode": code, "exited": code >= 0, "status": f"exit status {code}"}}})
         self._frame({}, flag=_END_OF_STREAM)
         self._chunk(b"")
-
-    def _begin_stream(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "application/connect+json")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
 
     def _frame(self, message: dict[str, Any], flag: int = 0) -> None:
         data = json.dumps(message).encode()
