@@ -58,8 +58,8 @@ def test_containers_share_cores_and_nine_tenths_of_the_memory() -> None:
     """Of the engine's machine, which need not be this one; a share is never less than a core."""
     assert ours.share_of(_config(), 4, _MACHINE) == (4.0, 14745)
     assert ours.share_of(_config(containers=2), 64, _MACHINE) == (4.0, 7372)
-    assert ours.share_of(_config(containers=3), 2, _MACHINE).cores == 1.0
-    assert ours.share_of(_config(memory_mib=5000), 2, _MACHINE).memory_mib == 5000
+    assert ours.share_of(_config(containers=3), 2, _MACHINE)[0] == 1.0
+    assert ours.share_of(_config(memory_mib=5000), 2, _MACHINE)[1] == 5000
 
 
 def test_a_container_with_less_memory_than_a_sample_may_use_is_refused() -> None:
@@ -67,7 +67,7 @@ def test_a_container_with_less_memory_than_a_sample_may_use_is_refused() -> None
     for options in ({"containers": 4}, {"memory_mib": 4000}):
         with pytest.raises(HostRefusedError, match=r"one sample may use 4096: raise execution\.docker\.memory"):
             ours.share_of(_config(**options), 2, _MACHINE)
-    assert ours.share_of(_config(), 2, _MACHINE | {"MemTotal": 2 << 30}).memory_mib == 1843
+    assert ours.share_of(_config(), 2, _MACHINE | {"MemTotal": 2 << 30})[1] == 1843
 
 
 def test_a_runtime_is_one_that_the_engine_knows() -> None:

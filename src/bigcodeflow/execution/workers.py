@@ -62,12 +62,12 @@ class Executor:
         cores = max(1.0, slots / self.config.slots_per_worker)
         return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated, on_long=_leave_slot)
 
-    def backend_elsewhere(self, slots: int) -> Backend:
-        """Make the backend of a worker on another machine, with the environment and isolation available there."""
+    def backend_of_worker(self, slots: int) -> Backend:
+        """Make a worker's backend; on another machine, with the environment and isolation available there."""
         from bigcodeflow.execution.worker_plugin import environment_here
 
-        if not isinstance(self.environment, InstalledEnvironment):
-            return self.backend(slots)  # the environment is at the backend, for every machine
+        if self.writes_ledger or not isinstance(self.environment, InstalledEnvironment):
+            return self.backend(slots)  # on this machine, or with an environment at the backend, for every machine
         own = replace(self, environment=environment_here(self.environment))
         with closing(own.backend()) as backend:
             return _adapted(own, backend).backend(slots)
@@ -145,10 +145,9 @@ class Workers:
         from bigcodeflow.execution.worker_plugin import BackendPlugin, close_backend, replay
 
         name, executor, ended = self._cluster.name, self.executor, threading.Event()
-        make = executor.backend if executor.writes_ledger else executor.backend_elsewhere
         asking = threading.Thread(target=self._ask, args=(client, ended), name="ask", daemon=True)
         try:
-            client.register_plugin(BackendPlugin(name, executor, make, own_processes=executor.writes_ledger))
+            client.register_plugin(BackendPlugin(name, executor))
             asking.start()
             yield
         finally:
