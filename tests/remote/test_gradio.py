@@ -1,6 +1,5 @@
-"""A real space as a backend: killed, restarted, closed to strangers. What its HTTP API does is tested beside the service."""
+"""A real space as a backend: closed to strangers, with bounds of its own. What its HTTP API does is tested beside the service."""
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
@@ -22,15 +21,10 @@ from tests.serving.space_process import SpaceProcess
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 _KEY = "a key of these tests"
-_ITEMS = 16
 
 
-def _config(url: str, **service: object) -> ExecutionConfig:
-    return ExecutionConfig(backend="gradio", service=ServiceConfig(url=url, **service), limits=LIMITS)
-
-
-def _slow(number: int) -> str:
-    return f"import time\ntime.sleep(1)\n# {number}\n{RIGHT}"
+def _config(url: str) -> ExecutionConfig:
+    return ExecutionConfig(backend="gradio", service=ServiceConfig(url=url), limits=LIMITS)
 
 
 @pytest.fixture(scope="module")
@@ -40,32 +34,6 @@ def space(
     started = SpaceProcess(tmp_path_factory.mktemp("space"), "--slots-per-core", "2", "--most-mib", "1", key=_KEY)
     yield started
     started.stop()
-
-
-@pytest.fixture
-def backend(space: SpaceProcess, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpBackend]:
-    monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", _KEY)
-    config = _config(space.url, timeout_seconds=200)
-    with closing(HttpBackend(config, execution_environment(config))) as made:
-        yield made
-
-
-def test_a_space_that_is_killed_loses_nothing(space: SpaceProcess, backend: HttpBackend) -> None:
-    """Killed with work under way and started again: every item has its outcome, and no sandbox is left behind."""
-    assert backend.check().isolated
-    items = list(backend.prepare([item(_slow(number)) for number in range(_ITEMS)]))
-    with ThreadPoolExecutor(_ITEMS) as pool:
-        outcomes = [pool.submit(backend.execute, one) for one in items]
-        while not any(one.done() for one in outcomes):
-            time.sleep(0.05)
-        offspring = space.offspring()
-        assert not all(one.done() for one in outcomes)
-        space.kill()
-        assert not psutil.wait_procs(offspring, timeout=120)[1]
-        space.start()
-        found = [one.result() for one in outcomes]
-    assert [one.exit for one in found] == ["exit 0"] * _ITEMS
-    assert all(len([frame for frame in one.frames if frame["event"] == "test"]) == 2 for one in found)
 
 
 def test_a_stranger_executes_nothing(
@@ -80,16 +48,16 @@ def test_a_stranger_executes_nothing(
         assert "BIGCODEFLOW_SERVICE_KEY" in outcome.exit
 
 
-def test_what_the_space_does_not_allow_is_not_judged(backend: HttpBackend) -> None:
+def test_what_the_space_does_not_allow_is_not_judged(space: SpaceProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """An item that is too large or asks for too much time says so; others are none the worse."""
-    large, long = item(RIGHT + "#" * (2 << 20)), replace(item(RIGHT), time_seconds=7200.0)
-    with ThreadPoolExecutor(4) as pool:
-        first, large_outcome, long_outcome, last = pool.map(backend.execute, [item(RIGHT), large, long, item(RIGHT)])
-    assert [first.exit, last.exit] == ["exit 0"] * 2
-    assert "a request may have 1 MiB" in large_outcome.exit
-    assert "7200 is more than the service's 3600" in long_outcome.exit
-    assert large_outcome.not_started
-    assert long_outcome.not_started
+    monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", _KEY)
+    config, large, long = _config(space.url), item(RIGHT + "#" * (2 << 20)), replace(item(RIGHT), time_seconds=7200.0)
+    with closing(HttpBackend(config, execution_environment(config))) as made, ThreadPoolExecutor(4) as pool:
+        assert made.check().isolated
+        outcomes = list(pool.map(made.execute, [item(RIGHT), large, long, item(RIGHT)]))
+    assert [one.not_started for one in outcomes] == [False, True, True, False]
+    assert "a request may have 1 MiB" in outcomes[1].exit
+    assert "7200 is more than the service's 3600" in outcomes[2].exit
 
 
 @pytest.mark.parametrize(("memory_gib", "refusal"), [(32, ""), (64, "--most-memory-mib 65536")])

@@ -48,9 +48,8 @@ def status(work: WorkItem, outcome: Outcome) -> str:
     return verdict(work, outcome, backend="remote", environment_sha="sha")["status"]
 
 
-@contextmanager
-def processes() -> Iterator[tuple[RemoteBackend, list[ProcessTransport]]]:
-    """A backend of one host, and the processes that it starts."""
+def test_a_host_executes_and_ends_with_its_client(starter_environment: InstalledEnvironment) -> None:
+    """Verdicts come, the capabilities are the host's, and nothing is left after the end."""
     started: list[ProcessTransport] = []
 
     def open_transport() -> Transport:
@@ -58,12 +57,6 @@ def processes() -> Iterator[tuple[RemoteBackend, list[ProcessTransport]]]:
         return started[-1]
 
     with remote(open_transport) as backend:
-        yield backend, started
-
-
-def test_a_host_executes_and_ends_with_its_client(starter_environment: InstalledEnvironment) -> None:
-    """Verdicts come, the capabilities are the host's, and nothing is left after the end."""
-    with processes() as (backend, started):
         assert backend.check().isolated
         [prepared] = backend.prepare([item(RIGHT)])
         assert prepared.preload == ("unittest",)
@@ -72,20 +65,6 @@ def test_a_host_executes_and_ends_with_its_client(starter_environment: Installed
         assert status(wrong, backend.execute(wrong)) == "fail"
     assert len(started) == 1
     assert started[0].process.poll() is not None
-
-
-@pytest.mark.slow
-def test_items_of_a_killed_host_are_executed_by_another(starter_environment: InstalledEnvironment) -> None:
-    """kill -9 in the middle of eight items: all of them pass."""
-    with processes() as (backend, started), ThreadPoolExecutor(8) as pool:
-        backend.check()
-        work = [item(f"{SLOW}\n# {number}\n") for number in range(8)]
-        running = [pool.submit(backend.execute, one) for one in work]
-        time.sleep(0.5)
-        started[0].process.kill()
-        found = [status(one, future.result()) for one, future in zip(work, running, strict=True)]
-    assert found == ["pass"] * 8
-    assert len(started) == 2
 
 
 def test_a_host_of_another_version_is_refused(
