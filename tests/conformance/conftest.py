@@ -14,8 +14,9 @@ from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.generation import load_samples
 from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.admission import Admission
 from bigcodeflow.judge.host.base import Backend
-from bigcodeflow.judge.host.local import Admission, LocalBackend
+from bigcodeflow.judge.host.local import LocalBackend
 from bigcodeflow.judge.items import WorkItem, work_item
 from bigcodeflow.judge.verdicts import verdict
 from bigcodeflow.sanitizing.samples import sanitize_samples

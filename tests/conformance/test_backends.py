@@ -9,7 +9,8 @@ import pytest
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.judge.backend_registry import execution_environment, make_backend
 from bigcodeflow.judge.environments import InstalledEnvironment
-from bigcodeflow.judge.host.local import Admission, LocalBackend
+from bigcodeflow.judge.host.admission import Admission
+from bigcodeflow.judge.host.local import LocalBackend
 from bigcodeflow.judge.items import WorkItem
 from bigcodeflow.judge.remote.backend import RemoteBackend
 from bigcodeflow.judge.service.request_parsing import ServingSettings

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.judge.environments import definition_names, load_definition
-from bigcodeflow.judge.environments.definition import environment_folder
+from bigcodeflow.judge.environments import definition_names, environment_folder, load_definition
 from bigcodeflow.judge.environments.images import BASE_IMAGES
 from tests.conftest import ROOT
 from tests.deployments.files import DEPLOYMENTS, DOCKERFILES, GUIDE, arguments_of, instructions, program

@@ -43,10 +43,6 @@ class Build:
     build_id: str
     opt: Path
     status: str = "ready"
-    logs: list[str] = field(default_factory=list)
-    reason: str = ""
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    image: str = ""
 
 
 @dataclass
@@ -58,7 +54,6 @@ class Template:
     cores: int = 2
     memory_mib: int = 8192
     builds: list[Build] = field(default_factory=list)
-    files: dict[str, bytes] = field(default_factory=dict)
     public: bool = False
 
 
@@ -82,14 +77,11 @@ class Sandbox:
 class E2BDouble:
     """Sandboxes and templates, and the failures that a test asks for."""
 
-    def __init__(self, *, key: str = "e2b_double", pace: float = 1.0) -> None:
-        """Nothing runs before it is entered.
+    key = "e2b_double"
+    """The only API key that it takes."""
 
-        Args:
-            key: the only API key that it takes.
-            pace: how many of its seconds pass in one of ours; only time-outs of sandboxes follow it.
-        """
-        self.key, self.pace = key, pace
+    def __init__(self) -> None:
+        """Nothing runs before it is entered."""
         self.requests: list[tuple[str, str]] = []
         """Method and path of each that came in."""
         self.faults: dict[str, list[Fault]] = defaultdict(list)
@@ -101,13 +93,11 @@ class E2BDouble:
         self.page = 100
         self.most_sandboxes = 1000
         self.disk_mib = 1024
-        self.envd_version = "0.6.4"
         self.created: list[Sandbox] = []
         """All that there ever were."""
         self.sandboxes: dict[str, Sandbox] = {}
         self.templates: dict[str, Template] = {}
         self.created_keys: dict[str, str] = {}
-        self.build_fails_with = ""
         self.lock = threading.RLock()
         self._reserved = 0
         self._folder = Path(tempfile.mkdtemp(prefix="e2b-double-", dir="/var/tmp"))
@@ -151,25 +141,16 @@ class E2BDouble:
         """How many requests there were whose path holds the name."""
         return sum(name in path for _, path in self.requests)
 
-    def add_template(self, name: str, launcher: str, **changes: Any) -> Template:
-        """A finished template, whose /opt/bigcodeflow/bin/python is the given shell script."""
+    def add_template(self, name: str, launcher: str) -> None:
+        """Finish a build of a template, whose /opt/bigcodeflow/bin/python is the given shell script."""
         template = self.templates.get(name) or Template(uuid.uuid4().hex[:20], name)
-        for field_name, value in changes.items():
-            setattr(template, field_name, value)
-        build = self.new_build(template)
+        build = Build(str(uuid.uuid4()), self._folder / uuid.uuid4().hex)
         python = build.opt / "bigcodeflow" / "bin" / "python"
         python.parent.mkdir(parents=True)
         python.write_text(launcher)
         python.chmod(0o755)
-        return template
-
-    def new_build(self, template: Template, status: str = "ready") -> Build:
-        """A build of a template, with nothing in it."""
-        build = Build(str(uuid.uuid4()), self._folder / uuid.uuid4().hex, status)
-        build.opt.mkdir()
         template.builds.append(build)
-        self.templates[template.name] = self.templates[template.template_id] = template
-        return build
+        self.templates[name] = self.templates[template.template_id] = template
 
     def find_build(self, reference: str) -> tuple[Template, Build] | None:
         """Template and build that a name, an id, NAME:default or NAME:BUILD stands for."""
@@ -199,7 +180,7 @@ class E2BDouble:
             machine=machine,
             token=uuid.uuid4().hex,
         )
-        sandbox.ends_at = time.time() + sandbox.timeout_seconds / self.pace
+        sandbox.ends_at = time.time() + sandbox.timeout_seconds
         with self.lock:
             self.created.append(sandbox)
             self.sandboxes[sandbox.sandbox_id] = sandbox
@@ -231,7 +212,7 @@ class E2BDouble:
             "diskSizeMB": self.disk_mib,
             "metadata": sandbox.metadata,
             "state": sandbox.state,
-            "envdVersion": self.envd_version,
+            "envdVersion": "0.6.4",
         }
 
     def _keep_time(self) -> None:

@@ -5,7 +5,6 @@ import json
 import re
 import struct
 import time
-import uuid
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
@@ -23,22 +22,11 @@ _ROUTES = [
     ("kill", "DELETE", r"/sandboxes/([^/]+)"),
     ("timeout", "POST", r"/sandboxes/([^/]+)/timeout"),
     ("tags", "GET", r"/templates/([^/]+)/tags"),
-    ("request_build", "POST", r"/v3/templates"),
-    ("upload_link", "GET", r"/templates/([^/]+)/files/([^/]+)"),
-    ("upload", "PUT", r"/uploads/([^/]+)/([^/]+)"),
-    ("start_build", "POST", r"/v2/templates/([^/]+)/builds/([^/]+)"),
-    ("build_status", "GET", r"/templates/([^/]+)/builds/([^/]+)/status"),
     ("health", "GET", r"/health"),
     ("Start", "POST", r"/process\.Process/Start"),
-    ("Connect", "POST", r"/process\.Process/Connect"),
     ("SendInput", "POST", r"/process\.Process/SendInput"),
-    ("SendSignal", "POST", r"/process\.Process/SendSignal"),
-    ("CloseStdin", "POST", r"/process\.Process/CloseStdin"),
-    ("List", "POST", r"/process\.Process/List"),
 ]
-_ENVD = ("health", "Start", "Connect", "SendInput", "SendSignal", "CloseStdin", "List")
-#: What needs no key: uploads carry their right in the address.
-_KEYLESS = (*_ENVD, "upload")
+_ENVD = ("health", "Start", "SendInput")
 _END_OF_STREAM = 2
 
 
@@ -59,9 +47,6 @@ class _Handler(BaseHTTPRequestHandler):
         self._route()
 
     def do_POST(self) -> None:
-        self._route()
-
-    def do_PUT(self) -> None:
         self._route()
 
     def do_DELETE(self) -> None:
@@ -93,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
     _quiet = False
 
     def _answer(self, name: str, parts: list[str]) -> None:
-        if name not in _KEYLESS and self.headers.get("X-API-KEY") != self.double.key:
+        if name not in _ENVD and self.headers.get("X-API-KEY") != self.double.key:
             self._say(401, {"code": 401, "message": "Invalid API key"})
         elif name in _ENVD:
             self._envd(name)
@@ -154,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         sandbox = self.double.sandboxes.get(sandbox_id)
         if not sandbox:
             return self._no_sandbox(sandbox_id)
-        sandbox.ends_at = time.time() + json.loads(self.body)["timeout"] / self.double.pace
+        sandbox.ends_at = time.time() + json.loads(self.body)["timeout"]
         sandbox.extensions += 1
         return self._say(204)
 
@@ -172,48 +157,6 @@ class _Handler(BaseHTTPRequestHandler):
         tags = [{"tag": "default", "buildID": found[1].build_id, "createdAt": now}] if found else []
         return self._say(200, tags)
 
-    # builds
-
-    def _request_build(self) -> None:
-        from .e2b import Template
-
-        body = json.loads(self.body)
-        template = self.double.templates.get(body["name"]) or Template(uuid.uuid4().hex[:20], body["name"])
-        template.cores, template.memory_mib = body.get("cpuCount", 2), body.get("memoryMB", 1024)
-        build = self.double.new_build(template, "waiting")
-        names = {"public": False, "names": [template.name], "tags": [], "aliases": [template.name]}
-        self._say(202, {"templateID": template.template_id, "buildID": build.build_id} | names)
-
-    def _upload_link(self, template_id: str, sha: str) -> None:
-        present = sha in self.double.templates[template_id].files
-        self._say(201, {"present": present, "url": f"{self.double.url}/uploads/{template_id}/{sha}"})
-
-    def _upload(self, template_id: str, sha: str) -> None:
-        self.double.templates[template_id].files[sha] = self.body
-        self._say(200)
-
-    def _start_build(self, template_id: str, build_id: str) -> None:
-        template = self.double.templates[template_id]
-        build = next(one for one in template.builds if one.build_id == build_id)
-        body = json.loads(self.body)
-        build.steps, build.image = body["steps"], body.get("fromImage", "")
-        build.logs = [f"{step['type']} {' '.join(step['args'])}"[:200] for step in build.steps]
-        build.status, build.reason = "building", self.double.build_fails_with
-        self._say(202)
-
-    def _build_status(self, template_id: str, build_id: str) -> None:
-        template = self.double.templates[template_id]
-        build = next(one for one in template.builds if one.build_id == build_id)
-        offset = int(dict(parse_qsl(self.query)).get("logsOffset", 0))
-        now = datetime.now(UTC).isoformat()
-        lines = [{"timestamp": now, "message": line, "level": "info"} for line in build.logs[offset : offset + 100]]
-        answer: dict[str, Any] = {"logs": [], "logEntries": lines, "templateID": template_id, "buildID": build_id}
-        if offset and build.status == "building":
-            build.status = "error" if build.reason else "ready"
-        if build.reason and build.status == "error":
-            answer["reason"] = {"message": build.reason, "step": "1", "logEntries": []}
-        self._say(200, answer | {"status": build.status})
-
     # envd
 
     def _envd(self, name: str) -> None:
@@ -229,39 +172,27 @@ class _Handler(BaseHTTPRequestHandler):
             return self._say(401, {"code": "unauthenticated", "message": "invalid access token"})
         if name == "health":
             return self._say(204)
-        if name in ("Start", "Connect"):
-            return self._stream(name, sandbox)
-        return self._unary(name, sandbox, json.loads(self.body or b"{}"))
+        return self._stream(sandbox) if name == "Start" else self._send_input(sandbox, json.loads(self.body))
 
-    def _unary(self, name: str, sandbox: "Sandbox", body: dict[str, Any]) -> None:
-        if name == "List":
-            return self._say(200, {"processes": [{"pid": pid} for pid in sandbox.machine.commands]})
+    def _send_input(self, sandbox: "Sandbox", body: dict[str, Any]) -> None:
         command = sandbox.machine.commands.get(body["process"].get("pid", 0))
         if not command or command.process.poll() is not None:
             return self._say(404, {"code": "not_found", "message": "process not found"})
         try:
-            if name == "SendInput":
-                command.write(base64.b64decode(body["input"]["stdin"]))
-            elif name == "CloseStdin":
-                command.process.stdin.close()
-            else:
-                command.kill()
+            command.write(base64.b64decode(body["input"]["stdin"]))
         except OSError as error:
             return self._say(500, {"code": "internal", "message": f"error writing to stdin: {error}"})
         return self._say(200, {})
 
-    def _stream(self, name: str, sandbox: "Sandbox") -> None:
-        body = json.loads(self.body[5:])
-        if name == "Start":
-            process = body["process"]
-            arguments = [process["cmd"], *process.get("args", [])]
-            command = sandbox.machine.run(arguments, process.get("envs", {}), stdin=body.get("stdin", False))
-        else:
-            command = sandbox.machine.commands[body["process"]["pid"]]
-        events = command.listen()
-        self._begin_stream()
-        self._frame({"event": {"start": {"pid": command.pid}}})
-        while (event := events.get()) is not None:
+    def _stream(self, sandbox: "Sandbox") -> None:
+        process = json.loads(self.body[5:])["process"]
+        command = sandbox.machine.run([process["cmd"], *process.get("args", [])], process.get("envs", {}))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/connect+json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self._frame({"event": {"start": {"pid": command.process.pid}}})
+        while (event := command.events.get()) is not None:
             if self._drops():
                 return
             for piece in self._pieces(event["chunk"]):
@@ -288,12 +219,6 @@ class _Handler(BaseHTTPRequestHandler):
         self._frame({"event": {"end": {"exitCode": code, "exited": code >= 0, "status": f"exit status {code}"}}})
         self._frame({}, flag=_END_OF_STREAM)
         self._chunk(b"")
-
-    def _begin_stream(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "application/connect+json")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
 
     def _frame(self, message: dict[str, Any], flag: int = 0) -> None:
         data = json.dumps(message).encode()

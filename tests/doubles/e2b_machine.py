@@ -11,13 +11,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bigcodeflow.judge.environments import environments_root
-
-_END = None
 
 
 class Machine:
@@ -44,21 +43,16 @@ class Machine:
             output.readline()  # its files are where they belong
         self.commands: dict[int, Command] = {}
 
-    def run(self, arguments: Sequence[str], variables: Mapping[str, str], *, stdin: bool) -> "Command":
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str]) -> "Command":
         """A command in it, running."""
-        command = Command(self._entered(*arguments), dict(variables), stdin=stdin)
-        self.commands[command.pid] = command
+        command = Command(self._entered(*arguments), dict(variables))
+        self.commands[command.process.pid] = command
         return command
 
     def write(self, path: str, content: bytes) -> str:
         """Put a file there; what it says where it cannot, such as 'No space left on device'."""
         done = subprocess.run(self._entered("tee", path), input=content, capture_output=True, check=False)
         return done.stderr.decode()
-
-    def read(self, path: str) -> bytes | None:
-        """A file's content, or None where there is none."""
-        done = subprocess.run(self._entered("cat", path), capture_output=True, check=False)
-        return None if done.returncode else done.stdout
 
     def end(self) -> None:
         """Kill every process of it."""
@@ -72,32 +66,18 @@ class Machine:
 
 
 class Command:
-    """One process as envd keeps it: what it writes goes to whoever listens at that moment, and to nobody later."""
+    """One process, and what it writes as events, with None at its end."""
 
-    def __init__(self, arguments: Sequence[str], variables: Mapping[str, str], *, stdin: bool) -> None:
-        self.process = subprocess.Popen(
-            arguments,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_plain_environment() | variables,
-        )
-        self.pid = self.process.pid
-        self._listeners: list[queue.Queue[dict[str, Any] | None]] = []
-        self._lock = threading.Lock()
+    def __init__(self, arguments: Sequence[str], variables: Mapping[str, str]) -> None:
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        plain = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}
+        self.process = subprocess.Popen(arguments, env=plain | variables, **pipes)
+        self.events: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._writing = threading.Lock()
-        self._open = {"stdout", "stderr"}
-        for name in ("stdout", "stderr"):
-            threading.Thread(target=self._read, args=(name,), daemon=True).start()
-
-    def listen(self) -> "queue.Queue[dict[str, Any] | None]":
-        """What it writes from now on, as events; None after its end."""
-        listener: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        with self._lock:
-            self._listeners.append(listener)
-            if not self._open:
-                listener.put(_END)
-        return listener
+        self._readers = [threading.Thread(target=self._read, args=(one,), daemon=True) for one in ("stdout", "stderr")]
+        for reader in self._readers:
+            reader.start()
+        threading.Thread(target=self._wait, daemon=True).start()
 
     def write(self, data: bytes) -> None:
         """Put something into its standard input."""
@@ -107,46 +87,25 @@ class Command:
 
     def kill(self) -> None:
         """Kill it: what entered the namespaces is a child of what led it there."""
-        for child in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split():
+        pid = self.process.pid
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             os.kill(int(child), signal.SIGKILL)
 
     def _read(self, name: str) -> None:
-        stream = getattr(self.process, name)
-        for chunk in _chunks(stream):
-            self._tell({"name": name, "chunk": chunk})
-        with self._lock:
-            self._open.discard(name)
-            ended = not self._open
-        if ended:
-            self.process.wait()
-            self._tell(_END)
-            for one in (self.process.stdin, self.process.stdout, self.process.stderr):
-                _closed(one)
+        with getattr(self.process, name) as stream:
+            while chunk := os.read(stream.fileno(), 1 << 15):
+                self.events.put({"name": name, "chunk": chunk})
 
-    def _tell(self, event: dict[str, Any] | None) -> None:
-        with self._lock:
-            for listener in self._listeners:
-                listener.put(event)
-
-
-def _chunks(stream: Any) -> Iterator[bytes]:
-    while chunk := os.read(stream.fileno(), 1 << 15):
-        yield chunk
-
-
-def _closed(stream: Any) -> None:
-    try:
-        if stream:
-            stream.close()
-    except OSError:
-        return
+    def _wait(self) -> None:
+        for reader in self._readers:
+            reader.join()
+        self.process.wait()
+        self.events.put(None)
+        with suppress(OSError):
+            self.process.stdin.close()
 
 
 def _places_below_tmp() -> list[str]:
     """Folders of this checkout, its interpreter and its environments that the sandbox's own /tmp would hide."""
     places = {Path(__file__).parents[2], Path(sys.prefix), environments_root()}
     return sorted(str(place) for place in places if place.is_relative_to("/tmp") and place.exists())
-
-
-def _plain_environment() -> dict[str, str]:
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}

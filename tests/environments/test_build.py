@@ -1,31 +1,33 @@
 """Building environments: complete or not there, resumable, and known by what they hold."""
 
 import hashlib
-import io
+import os
+import shutil
 import subprocess
-import tarfile
+import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.judge.environments import (
+    DataFile,
+    EnvironmentDefinition,
     InstalledEnvironment,
     build,
     definition_names,
-    find_environment,
-    load_definition,
-)
-from bigcodeflow.judge.environments.build import build_environment
-from bigcodeflow.judge.environments.definition import (
-    DataFile,
-    EnvironmentDefinition,
     environment_folder,
+    find_environment,
     installed_environments,
+    load_definition,
     read_manifest,
     remove_environment,
 )
+from bigcodeflow.judge.environments.build import build_environment
+from bigcodeflow.judge.host import bubblewrap
 
 WORDS = b"some words"
 WARM_UP = "import os; open(os.path.expanduser('~/cache'), 'w').close()"
@@ -193,49 +195,48 @@ def test_shipped_locks_are_pinned_with_hashes_and_name_no_address() -> None:
         assert "://" not in lock
 
 
-#: A build backend that takes its time.
-_BACKEND = """import hashlib, json, time, zipfile
-def get_requires_for_build_wheel(config_settings=None): return []
-def build_wheel(directory, config_settings=None, metadata_directory=None):
-    time.sleep(2.0)
-    name = "slow-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(f"{directory}/{name}", "w") as wheel:
-        wheel.writestr("slow.py", "")
-        wheel.writestr("slow-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: slow\\nVersion: 1.0\\n")
-        wheel.writestr("slow-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        wheel.writestr("slow-1.0.dist-info/RECORD", "slow.py,,\\nslow-1.0.dist-info/METADATA,,\\nslow-1.0.dist-info/WHEEL,,\\n")
-    return name
-"""
+def test_a_build_says_what_it_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each package that is built, when it begins and ends, and after a silence what is still being built."""
+    said_by_uv = 'echo "   Building slow==1.0" >&2; sleep 1; echo "      Built slow==1.0" >&2'
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\ncase "$*" in *"pip sync"*) {said_by_uv};; esac\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(build, "_SILENCE_SECONDS", 0.2)
+    _, said = _build(_definition())
+    told = ["libraries: building slow==1.0", "libraries: still building slow==1.0 …", "libraries: built slow==1.0"]
+    assert [line for line in dict.fromkeys(said) if "slow" in line] == told
 
 
 @pytest.fixture
-def slow_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The lock of a package that has to be built, found in a folder and without a network."""
-    folder = tmp_path / "links"
-    folder.mkdir()
-    files = {
-        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-        '[project]\nname = "slow"\nversion = "1.0"\n',
-        "backend.py": _BACKEND,
-        "PKG-INFO": "Metadata-Version: 2.2\nName: slow\nVersion: 1.0\n",
-    }
-    with tarfile.open(folder / "slow-1.0.tar.gz", "w:gz") as archive:
-        for name, text in files.items():
-            entry = tarfile.TarInfo(f"slow-1.0/{name}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    monkeypatch.setenv("UV_FIND_LINKS", str(folder))
-    monkeypatch.setenv("UV_OFFLINE", "1")
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
-    return f"slow==1.0 --hash=sha256:{hashlib.sha256((folder / 'slow-1.0.tar.gz').read_bytes()).hexdigest()}\n"
+def _strict_umask() -> Iterator[None]:
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
 
 
-@pytest.mark.slow
-def test_a_build_says_what_it_compiles(slow_lock: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each package that is built, when it begins and ends, and after a silence what is still being built."""
-    monkeypatch.setattr(build, "_SILENCE_SECONDS", 0.2)
-    built, said = _build(_definition(lock=slow_lock))
-    assert "libraries: building slow==1.0" in said
-    assert "libraries: still building slow==1.0 …" in said
-    assert "libraries: built slow==1.0" in said
-    assert subprocess.check_output([built.python, "-c", "import slow"]) == b""
+@pytest.mark.usefixtures("_strict_umask")
+def test_a_built_environment_is_open_to_all() -> None:
+    """Samples, which run as other users, read what they need also where a umask closes new files to others."""
+    built, _ = _build(_definition(warm_up="import json"))
+    paths = [path for path in (built.root / "venv").rglob("*") if not path.is_symlink()]
+    assert [path for path in paths if not path.stat().st_mode & 0o004] == []
+    assert [path for path in paths if path.is_dir() and not path.stat().st_mode & 0o001] == []
+
+
+@pytest.mark.sandbox
+@pytest.mark.usefixtures("_strict_umask")
+@pytest.mark.skipif(os.getuid() != 0, reason="for an ordinary user, sandboxes run as that user")
+def test_the_harness_of_a_closed_checkout_is_read(
+    tmp_path: Path, starter_environment: InstalledEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, uid = tmp_path / "harness", 0x7000_1234
+    closed.mkdir()
+    for path in bubblewrap.HOST_HARNESS_FOLDER.glob("*.py"):
+        shutil.copyfile(path, closed / path.name)
+    monkeypatch.setattr(bubblewrap, "HOST_HARNESS_FOLDER", closed)
+    options = {"environment": starter_environment, "limits": LimitsConfig(), "uid": uid, "data_fds": {}}
+    command = bubblewrap.command(**options, as_root=True)
+    program = "import sys; sys.path.append('/harness'); import harness, os; print(os.getuid())"
+    done = subprocess.run([*command[:-2], "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == f"{uid}\n", done.stderr

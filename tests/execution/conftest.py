@@ -6,7 +6,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from bigcodeflow.config import ExecutionConfig, LimitsConfig
@@ -50,6 +52,17 @@ def item(
 def judged(backend: Backend, work: WorkItem) -> dict:
     """The verdict of one execution."""
     return verdict(work, backend.execute(work), backend="local", environment_sha="sha")
+
+
+def row_of(schema: pa.Schema, **values: object) -> dict[str, Any]:
+    """A row of a table, with nothing in the columns of which no value is given."""
+    nothing = {"bool": False, "string": ""}
+    columns = {one.name: [] if pa.types.is_list(one.type) else nothing.get(str(one.type), 0) for one in schema}
+    return columns | values
+
+
+def rows_of(schema: pa.Schema, *rows: dict[str, Any]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=schema)
 
 
 def as_ordinary_user(user: int, script: str, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:

@@ -185,7 +185,6 @@ def test_a_sandbox_is_in_its_group_from_birth(group: SlotGroup, starter_environm
     """The command line enters before anything foreign starts; a group that is gone costs the sandbox nothing else."""
     command = bubblewrap.command(
         environment=starter_environment,
-        harness_folder=Path(cgroups.__file__).parent,
         limits=LIMITS,
         uid=4242,
         data_fds={},

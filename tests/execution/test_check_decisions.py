@@ -186,12 +186,6 @@ def test_methods_that_share_a_contradicted_helper_are_false_together() -> None:
     assert mixed(text, "task_func", [(found.alterations[0].line, found.text)]) == found.text
 
 
-@pytest.mark.parametrize(("share", "most"), [(0.01, 1e-4), (0.001, 1e-6)])
-def test_a_correct_program_that_fails_now_and_then_is_not_accused(share: float, most: float) -> None:
-    """The chance that it fails the check, and then a true method in every round while it passes the test thrice."""
-    assert share * share**3 * (1 - share) ** 3 < most
-
-
 def test_a_program_that_acts_by_chance_does_not_pass() -> None:
     """It forges every method or none, by a coin for each execution: an offence, unless all methods have one pattern."""
     false, true = _variants(_FIVE)

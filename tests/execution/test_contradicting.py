@@ -6,13 +6,13 @@ import random
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.judge.integrity.altered_tests import VARIANTS, AlteredTest, contradict
-from bigcodeflow.judge.integrity.literals import Tolerance, far_miss, near_miss
+from bigcodeflow.judge.integrity.literals import far_miss
 from bigcodeflow.judge.integrity.recorded_operands import recording_text
 from tests.doubles.written_tests import outcome, suite
 
@@ -424,48 +424,12 @@ def test_nothing_that_is_raised_stands_for_every_exception() -> None:
         type("All", tuple(getattr(builtins, one) for one in sorted(names)), {})
 
 
-def _miss(make, value, seed, **given):
-    segment = repr(value)
-    return ast.literal_eval(make(ast.parse(segment, mode="eval").body, segment, random.Random(seed), **given))
-
-
-@given(value=st.text(max_size=12) | st.binary(max_size=12), seed=st.integers(0, 99))
-@example(value="a\nb", seed=0)
-@example(value="2020-01-02", seed=0)
-def test_another_string_differs_slightly_or_holds_a_word_more(value: str | bytes, seed: int) -> None:
-    """In one character or in the order of two neighbours; a far one is longer."""
-    far, near = _miss(far_miss, value, seed), _miss(near_miss, value, seed)
-    assert type(far) is type(near) is type(value)
-    assert len(far) == len(value) + 6
-    differing = sum(one != other for one, other in zip(near, value, strict=False))
-    if len(near) == len(value):
-        assert differing == 1 or (differing == 2 and sorted(near) == sorted(value))
-    else:
-        assert len(near) == len(value) + 6
-
-
 def test_another_f_string_keeps_its_fields() -> None:
     """A word is added to its text, since its value is not known."""
     segment = "f'a{n}'"
     longer = far_miss(ast.parse(segment, mode="eval").body, segment, random.Random(0))
     assert longer.endswith("{n}'")
     assert len(longer) == len(segment) + 6
-
-
-@given(
-    value=st.integers(-(10**12), 10**12) | st.floats(-1e12, 1e12).map(lambda one: round(one, 6)),
-    absolute=st.sampled_from([0.0, 1e-6, 0.5, 40.0]),
-    relative=st.sampled_from([0.0, 1e-7, 0.3]),
-    seed=st.integers(0, 99),
-)
-def test_another_number_is_beyond_the_tolerance(value: float, absolute: float, relative: float, seed: int) -> None:
-    """And has the same sign; far ones are out of every result's reach."""
-    tolerance = Tolerance(absolute, relative)
-    near, far = _miss(near_miss, value, seed, tolerance=tolerance), _miss(far_miss, value, seed)
-    assert near != value
-    assert abs(near - value) > 2 * tolerance.around(value)
-    assert (near >= 0) == (value >= 0)
-    assert abs(far - value) >= 10**8 - 1
 
 
 @pytest.mark.parametrize("comment", range(8))

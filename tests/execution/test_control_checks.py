@@ -7,22 +7,21 @@ import pytest
 from bigcodeflow.core.schemas import TASKS, VERDICTS
 from bigcodeflow.execution.environment_check import check_never_passes, check_oracle, check_tests_run, wording
 
+from .conftest import row_of, rows_of
+
 
 def _verdicts(**statuses: str) -> pa.Table:
-    rows = []
-    for task_id, status in statuses.items():
-        row = {field.name: {"bool": False, "string": ""}.get(str(field.type), 0) for field in VERDICTS}
-        tests = [{"name": "test_a", "outcome": status, "seconds": 0.0, "trace": ""}]
-        row |= {"task_id": task_id, "status": status, "exit": "exit 1", "tests": tests, "tampering": []}
-        rows.append(row | {"tests_run": 1, "tests_expected": 1})
-    return pa.Table.from_pylist(rows, schema=VERDICTS)
+    test = {"name": "test_a", "seconds": 0.0, "trace": ""}
+    given = {"exit": "exit 1", "tests_run": 1, "tests_expected": 1}
+    rows = [
+        row_of(VERDICTS, task_id=task_id, status=status, tests=[test | {"outcome": status}], **given)
+        for task_id, status in statuses.items()
+    ]
+    return rows_of(VERDICTS, *rows)
 
 
 def _tasks(**tests: str) -> pa.Table:
-    texts = {field.name: "" for field in TASKS if field.type == pa.string()}
-    numbers = {"position": 0, "hard": False, "libs": [], "domains": [], "expected_tests": []}
-    rows = [texts | numbers | {"task_id": task_id, "test": test} for task_id, test in tests.items()]
-    return pa.Table.from_pylist(rows, schema=TASKS)
+    return rows_of(TASKS, *(row_of(TASKS, task_id=task_id, test=test) for task_id, test in tests.items()))
 
 
 def test_the_oracle_passes_or_is_named() -> None:
@@ -36,12 +35,10 @@ def test_a_pass_with_fewer_tests_than_expected_is_an_offence() -> None:
     """A ground truth that passes must have run each expected test; one that fails is the oracle's business."""
     table = _verdicts(a="pass", b="fail", c="pass")
     rows = table.to_pylist()
-    short = pa.Table.from_pylist([*rows[:2], rows[2] | {"tests_run": 0}], schema=VERDICTS)
-    found = check_tests_run(short)
+    found = check_tests_run(rows_of(VERDICTS, *rows[:2], rows[2] | {"tests_run": 0}))
     assert (found.held, found.tasks, [one.task_id for one in found.offences]) == (1, 2, ["c"])
     assert "c 1 of 1 tests passed, 0 ran" in wording(found)[1]
-    empty = pa.Table.from_pylist([row | {"tests": []} for row in rows], schema=VERDICTS)
-    assert len(check_tests_run(empty).offences) == 2
+    assert len(check_tests_run(rows_of(VERDICTS, *(row | {"tests": []} for row in rows))).offences) == 2
     assert not check_tests_run(table).offences
 
 

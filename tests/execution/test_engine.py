@@ -2,7 +2,6 @@
 
 import random
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, nullcontext, suppress
@@ -16,7 +15,7 @@ import psutil
 import pytest
 
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.core.errors import ExecutionError, SandboxUnavailableError
+from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.core.progress import Status
 from bigcodeflow.execution import cluster
 from bigcodeflow.execution.engine import Engine, execute_items
@@ -38,15 +37,6 @@ def _items(count: int, program: str = RIGHT) -> list[WorkItem]:
     return [
         replace(item(program), verdict_key=f"{number:04}", program=f"{program}# {number}") for number in range(count)
     ]
-
-
-def _descendants(text: str) -> list[psutil.Process]:
-    found = []
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            if text in " ".join(process.cmdline()):
-                found.append(process)
-    return found
 
 
 def test_every_item_gets_one_verdict(
@@ -108,11 +98,6 @@ def test_nothing_waits_behind_what_does_not_end(stopped: Stopped) -> None:
     assert {one["status"] for one in stopped.ledger} == {"pass"}
 
 
-def test_a_stopped_engine_judges_nothing_that_is_open(stopped: Stopped) -> None:
-    """Whoever waits for verdicts gets an error, and what is open has no verdict."""
-    assert len(stopped.ledger) == SHORT
-
-
 def test_the_status_names_what_is_executed(stopped: Stopped) -> None:
     """Items that have a sandbox, with whose they are and since when; those that wait for one are not open."""
     named = [one for status in stopped.seen for one in status.longest if one.variant]
@@ -166,7 +151,10 @@ def test_no_work_starts_no_cluster(
 
 def _kill_one(text: str) -> bool:
     """Kill one of this process's descendants whose command line holds a text."""
-    found = _descendants(text)
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            found += [process] if text in " ".join(process.cmdline()) else []
     with suppress(psutil.NoSuchProcess, IndexError):
         random.choice(found).send_signal(signal.SIGKILL)
         return True
@@ -204,29 +192,31 @@ def test_kills_cost_only_the_work_in_flight(
     assert all(line["attempts"] <= 5 for line in lines)
 
 
-@pytest.mark.slow
-def test_a_sandbox_that_is_always_killed_is_no_fail_of_the_model(
-    starter_environment: InstalledEnvironment, tmp_path: Path
+def test_what_a_round_leaves_unjudged_is_had_by_the_next(
+    starter_environment: InstalledEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When every attempt is disturbed from outside, the verdict is infra_error."""
-    long = [replace(one, program="import time\ntime.sleep(3)\n" + one.program) for one in _items(1)]
-    config = CONFIG.model_copy(update={"workers": 1, "slots_per_worker": 1, "start": "cold"})
-    refused, over = False, threading.Event()
+    """Two more rounds, each on fresh workers, and then it is an infra_error; a lost connection repeats what is open."""
+    made, sent = list[Workers](), list[list[str]]()
 
-    def kill() -> None:
-        while not over.wait(0.02):
-            _kill_one("--die-with-parent")
+    class Rounds(Workers):
+        """The item of number n is judged by the round of number n."""
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        execute_items(long, config=config, environment=starter_environment, ledger_folder=tmp_path)
-    except SandboxUnavailableError:
-        refused = True  # the first look at the sandbox is what was killed: honest too
-    finally:
-        over.set()
-        killer.join()
-    assert refused or {line["status"] for line in Ledger(tmp_path).read()} == {"infra_error"}
+        def execute(self, chunks: Iterator[list[WorkItem] | None], *_: object) -> Iterator[tuple]:
+            made.extend([self] if self not in made else [])
+            items = [one for chunk in chunks for one in chunk or ()]
+            sent.append([one.verdict_key for one in items])
+            for one in items:
+                if len(sent) == 1 and one is items[2]:
+                    raise cluster.ClusterLostError("lost")
+                status = "pass" if int(one.verdict_key) < len(made) else "infra_error"
+                yield one, ({"verdict_key": one.verdict_key, "status": status, "exit": "signal 9"}, []), None
+
+    monkeypatch.setattr("bigcodeflow.execution.engine.Workers", Rounds)
+    with Engine(CONFIG, starter_environment, tmp_path) as running:
+        found = running.verdicts(_items(4))
+    assert [found[one.verdict_key]["status"] for one in _items(4)] == [*["pass"] * 3, "infra_error"]
+    first, second, third, fourth = (one.verdict_key for one in _items(4))
+    assert sent == [[first, second, third, fourth], [third, fourth], [second, third, fourth], [third, fourth]]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,31 +15,26 @@ from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
 
+from .conftest import row_of, rows_of
+
 TASK = {"task_id": "Mine/0", "test": "import unittest\n"}
 
 
-def _verdict(status: str = "pass", wall_seconds: float = 3.0, max_rss_mib: float = 50.0) -> dict:
-    row = {field.name: {"bool": False, "string": ""}.get(str(field.type), 0) for field in VERDICTS}
-    return row | {
-        "task_id": "Mine/0", "status": status, "wall_seconds": wall_seconds, "max_rss_mib": max_rss_mib,
-        "tests": [], "tampering": [],
-    }  # fmt: skip
-
-
-def _table(*rows: dict) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=VERDICTS)
+def _verdict(status: str = "pass", wall_seconds: float = 3.0, max_rss_mib: float = 50.0, **more: object) -> dict:
+    given = {"task_id": "Mine/0", "status": status, "wall_seconds": wall_seconds, "max_rss_mib": max_rss_mib}
+    return row_of(VERDICTS, **given | more)
 
 
 def test_the_past_tells_more_than_a_guess(tmp_path: Path) -> None:
     """Mean time and largest memory over the store's verdicts; a run's own ground truth outdoes them; limits tell nothing."""
     rows = [_verdict(), _verdict("fail", 5.0, 700.0), _verdict("timeout", 240.0, 1.0), _verdict("infra_error", 0.0)]
     store = open_store(tmp_path)
-    store.publish("execution", "key", _table(*rows), settings={})
+    store.publish("execution", "key", rows_of(VERDICTS, *rows), settings={})
     known = VerdictIndex(store).costs()
     assert expectations()(TASK) == Cost(1.0, 200.0)
     assert expectations(known)(TASK) == Cost(4.0, 700.0)
-    assert expectations(known, _table(_verdict("pass", 9.0, 80.0)))(TASK) == Cost(9.0, 80.0)
-    assert expectations(known, _table(_verdict("timeout", 240.0)))(TASK) == Cost(4.0, 700.0)
+    assert expectations(known, rows_of(VERDICTS, _verdict("pass", 9.0, 80.0)))(TASK) == Cost(9.0, 80.0)
+    assert expectations(known, rows_of(VERDICTS, _verdict("timeout", 240.0)))(TASK) == Cost(4.0, 700.0)
 
 
 @pytest.mark.real_data
@@ -65,15 +59,13 @@ def test_equal_programs_have_equal_keys_whatever_was_measured(
     """Oracle and ground truth are one execution, and a slow measurement makes no other; it only comes earlier."""
     rows = pq.read_table(reference_data / "bigcodebench-v0.1.4.parquet").to_pylist()
     row = next(row for row in rows if row["task_id"] == "BigCodeBench/461")
-    lists = {"libs": [], "domains": [], "expected_tests": ["test_a"]}
-    tasks = pa.Table.from_pylist([row | lists | {"position": 461, "hard": False}], schema=TASKS)
-    flags = dict.fromkeys(("syntax_ok", "blocked", "omitted_setup", "placeholder", "truncated", "shortened"), False)
-    solution = {"task_id": row["task_id"], "sample_index": 0, "sanitizer": "none", "syntax_error": "", "findings": []}
-    solution["solution"] = row["complete_prompt"] + row["canonical_solution"]
-    solutions = pa.Table.from_pylist([solution | flags], schema=SOLUTIONS)
+    names = ("task_id", "complete_prompt", "canonical_solution", "code_prompt", "test", "entry_point")
+    tasks = rows_of(TASKS, row_of(TASKS, expected_tests=["test_a"], **{name: row[name] for name in names}))
+    text = row["complete_prompt"] + row["canonical_solution"]
+    solutions = rows_of(SOLUTIONS, row_of(SOLUTIONS, task_id=row["task_id"], sanitizer="none", solution=text))
     config = ExecutionConfig()
     [truth] = plan_ground_truths(tasks, config=config, environment=starter_environment)
-    slow = _table(_verdict("pass", 500.0) | {"task_id": row["task_id"], "cpu_seconds": 400.0})
+    slow = rows_of(VERDICTS, _verdict("pass", 500.0, task_id=row["task_id"], cpu_seconds=400.0))
     [sample] = plan_solutions(solutions, tasks, slow, config=config, environment=starter_environment)
     assert truth.item.verdict_key == sample.item.verdict_key
     assert (truth.item.time_seconds, sample.item.time_seconds) == (241.0, 241.0)

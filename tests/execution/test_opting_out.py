@@ -1,11 +1,9 @@
 """No program takes itself out of its score: what the machine lacks is never learned from the program."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +19,7 @@ from bigcodeflow.judge.items import ANY_IMPORT, WorkItem
 from bigcodeflow.judge.verdicts import renewed, verdict
 from bigcodeflow.store import open_store
 
-from .conftest import LIMITS, RIGHT, item, judged
+from .conftest import LIMITS, RIGHT, item, judged, row_of, rows_of
 
 TEST = """import unittest
 import csv
@@ -104,34 +102,27 @@ def test_no_report_is_the_machines_fault(frames: list[dict[str, Any]], end: str)
 
 
 def _task(program: str) -> dict[str, Any]:
-    empty = {field.name: [] if pa.types.is_list(field.type) else "" for field in TASKS}
-    own = {"task_id": "Mine/0", "position": 0, "hard": False, "test": TEST, "entry_point": "task_func"}
-    own |= {"expected_tests": ["test_answer", "test_nothing"], "code_prompt": "def task_func():"}
-    return empty | own | {"complete_prompt": program}
+    own = {"task_id": "Mine/0", "test": TEST, "entry_point": "task_func", "code_prompt": "def task_func():"}
+    return row_of(TASKS, expected_tests=["test_answer", "test_nothing"], complete_prompt=program, **own)
 
 
 def _planned(
     programs: list[str], task: dict[str, Any], truth: dict[str, Any], environment: InstalledEnvironment
 ) -> list[Planned]:
-    empty = {field.name: [] if pa.types.is_list(field.type) else "" for field in SOLUTIONS}
-    flags = dict.fromkeys(("syntax_ok", "blocked", "omitted_setup", "placeholder", "truncated", "shortened"), False)
-    rows = [
-        empty | flags | {"task_id": task["task_id"], "sample_index": number, "sanitizer": "none", "solution": program}
-        for number, program in enumerate(programs)
-    ]
+    own = {"task_id": task["task_id"], "sanitizer": "none"}
+    rows = [row_of(SOLUTIONS, sample_index=n, solution=text, **own) for n, text in enumerate(programs)]
     return plan_solutions(
-        pa.Table.from_pylist(rows, schema=SOLUTIONS),
-        pa.Table.from_pylist([task], schema=TASKS),
-        pa.Table.from_pylist([truth], schema=VERDICTS),
+        rows_of(SOLUTIONS, *rows),
+        rows_of(TASKS, task),
+        rows_of(VERDICTS, truth),
         config=ExecutionConfig(variants=("raw",), limits=LIMITS),
         environment=environment,
     )
 
 
 def _truth(task: dict[str, Any], environment: InstalledEnvironment, backend: LocalBackend) -> dict[str, Any]:
-    [planned] = plan_ground_truths(
-        pa.Table.from_pylist([task], schema=TASKS), config=ExecutionConfig(limits=LIMITS), environment=environment
-    )
+    config = ExecutionConfig(limits=LIMITS)
+    [planned] = plan_ground_truths(rows_of(TASKS, task), config=config, environment=environment)
     assert planned.item.missing_imports == ANY_IMPORT
     owner = {"task_id": task["task_id"], "sample_index": 0, "variant": "calibrated", "sanitizer": "none"}
     return judged(backend, planned.item) | owner
@@ -195,8 +186,7 @@ def test_stored_verdicts_are_reused_under_todays_names(
     starter_environment: InstalledEnvironment, tmp_path: Path
 ) -> None:
     """Nothing is executed again for a new name; a verdict without a traceback keeps its own."""
-    truth = dict.fromkeys(VERDICTS.names) | {"task_id": "Mine/0", "status": "pass", "module_trace": "", "tests": []}
-    truth |= {"wall_seconds": 1.0, "max_rss_mib": 1.0}
+    truth = row_of(VERDICTS, task_id="Mine/0", status="pass", wall_seconds=1.0, max_rss_mib=1.0)
     programs = ["a", "b", "c"]
     planned = _planned(programs, _task(RIGHT), truth, starter_environment)
     rows = [
@@ -205,7 +195,7 @@ def test_stored_verdicts_are_reused_under_todays_names(
         _stored(planned[2].item, "assertion", "ours.OwnAssertion: no"),
     ]
     owner = {"task_id": "Mine/0", "sample_index": 0, "variant": "raw", "sanitizer": "none"}
-    store, stored = open_store(tmp_path), pa.Table.from_pylist([row | owner for row in rows], schema=VERDICTS)
+    store, stored = open_store(tmp_path), rows_of(VERDICTS, *(row | owner for row in rows))
     store.publish("execution", "key", stored, settings={})
     table, counted = judge(
         [planned],
@@ -226,11 +216,3 @@ def test_a_stored_import_failure_is_judged_by_todays_ground_truth(missing: froze
     """So it is executed again where the environment turns out to lack the library."""
     work = _asked("import pandas\n", missing)
     assert renewed(_stored(work, "import", "ModuleNotFoundError: No module named 'pandas'"), work)["status"] == status
-
-
-@pytest.mark.sandbox
-def test_a_task_that_skips_a_test_has_a_kind(judge: Callable[..., dict]) -> None:
-    """A skip that the task asks for says nothing about the program, and is no pass."""
-    test = TEST.replace("def test_nothing", "@unittest.skip('not here')\n    def test_nothing")
-    found = judge(RIGHT, test)
-    assert (found["status"], found["failure_kind"]) == ("fail", "no_tests")

@@ -1,7 +1,6 @@
 """Planning and the ledger: nothing is lost, nothing is doubled, the longest come first."""
 
 import csv
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -93,32 +92,33 @@ def test_verdicts_survive_any_text(tmp_path: Path) -> None:
     assert next(Ledger(tmp_path).read())["stdout"] == text
 
 
+TASK = {"test": TEST, "expected_tests": ["a"]}
+
+
+def _work(**changes: object) -> WorkItem:
+    given_: dict = {"program": RIGHT, "task": TASK, "missing_imports": frozenset(), "limits": LimitsConfig()}
+    return work_item(**({"environment_sha": "s"} | given_ | changes))
+
+
 def _key(**changes: object) -> str:
-    task = {"test": TEST, "expected_tests": ["a"], "complete_prompt": "", "canonical_solution": ""}
-    given_: dict = {"program": RIGHT, "task": task, "missing_imports": frozenset(), "limits": LimitsConfig()}
-    return work_item(**({"environment_sha": "s"} | given_ | changes)).verdict_key
+    return _work(**changes).verdict_key
 
 
 def test_the_key_is_the_content() -> None:
-    """Equal work has one key; program, test, environment and limits each make another."""
+    """Equal work has one key; program (a lone surrogate too), test, environment and limits each make another."""
     assert _key() == _key(missing_imports=frozenset({"numpy"})) == _key(ground_truth_cpu_seconds=240.0)
     kept = {_key(), _key(limits=LimitsConfig(output_kib=1)), _key(allow_unisolated=True), _key(fail_fast=True)}
     assert len(kept) == 4
     assert _key(fail_fast=False) in kept
     others = {
-        _key(program="x"),
-        _key(task={"test": "x", "expected_tests": ["a"], "complete_prompt": "", "canonical_solution": ""}),
-        _key(task={"test": TEST, "expected_tests": ["b"], "complete_prompt": "", "canonical_solution": ""}),
+        _key(program="\ud800"),
+        _key(task=TASK | {"test": "x"}),
+        _key(task=TASK | {"expected_tests": ["b"]}),
         _key(environment_sha="t"),
         _key(limits=LimitsConfig(memory_mib=100)),
         _key(ground_truth_cpu_seconds=1000.0),
     }
     assert len(others | {_key()}) == 7
-
-
-def test_a_lone_surrogate_has_a_key() -> None:
-    """A model's text may be no valid Unicode."""
-    assert json.loads(json.dumps(_key(program="\ud800")))
 
 
 @pytest.mark.parametrize(
@@ -127,16 +127,7 @@ def test_a_lone_surrogate_has_a_key() -> None:
 def test_a_slow_ground_truth_raises_the_limit_in_steps(ground_truth: float, limit: float) -> None:
     """The limit doubles until the known CPU time fits with a quarter to spare, so that few values are possible."""
     assert raised_limit(240.0, ground_truth) == limit
-    task = {"test": TEST, "expected_tests": ["a"], "complete_prompt": "", "canonical_solution": ""}
-    work = work_item(
-        program="",
-        task=task,
-        missing_imports=frozenset(),
-        environment_sha="",
-        limits=LimitsConfig(),
-        ground_truth_cpu_seconds=ground_truth,
-    )
-    assert work.time_seconds == limit + 1
+    assert _work(ground_truth_cpu_seconds=ground_truth).time_seconds == limit + 1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from bigcodeflow.execution.reruns import CONFIRMATIONS, ONCE, RerunPolicy, dispu
 from bigcodeflow.execution.workers import Executor, Workers
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.host.base import Outcome
-from bigcodeflow.judge.host.local import LocalBackend
 
 from .conftest import CONFIG, RIGHT, item
 
@@ -179,19 +178,3 @@ def test_what_was_lost_is_tried_again_in_the_same_run(where: dict[str, object], 
     assert (statistics["executed"], statistics["infra_errors"]) == (1, 1)
     missing = [line for line in Ledger(folder).read() if line["verdict_key"] == planned[1].item.verdict_key]
     assert len(missing) == 1
-
-
-@pytest.mark.sandbox
-@pytest.mark.parametrize(("policy", "attempts"), [(RerunPolicy(reruns=3), 4), (GROUND_TRUTHS, 3), (ONCE, 1)])
-def test_every_execution_of_a_vote_is_real(
-    backend: LocalBackend, tmp_path: Path, policy: RerunPolicy, attempts: int
-) -> None:
-    """The executor asks its backend as often as the policy says, and not once more; one pass acquits a ground truth."""
-    executor = Executor(CONFIG, backend._environment)
-    assert executor.judge(backend, item(RIGHT), policy)["attempts"] == 1
-    assert executor.judge(backend, item("def task_func():\n    return 1\n"), policy)["attempts"] == attempts
-    second = iter(["def task_func():\n    return 1\n", RIGHT])
-    unsteady = SimpleNamespace(name="local", execute=lambda work: backend.execute(replace(work, program=next(second))))
-    if policy.confirms_ground_truths:
-        found = executor.judge(unsteady, item(RIGHT), policy)
-        assert (found["status"], found["flaky"], found["attempts"]) == ("pass", True, 2)

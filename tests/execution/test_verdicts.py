@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from bigcodeflow.execution.reruns import worth_another_round
 from bigcodeflow.judge.host.base import NOT_STARTED, READ_FROM_DISK, Outcome, Turn
 from bigcodeflow.judge.host.bubblewrap import ColdProcess
-from bigcodeflow.judge.host.observation import ResourceLimits, observe
+from bigcodeflow.judge.host.observation import observe
 from bigcodeflow.judge.verdicts import blocked_verdict, lost_verdict, verdict, worth_repeating
 
-from .conftest import RIGHT, TEST, item
+from .conftest import LIMITS, RIGHT, TEST, item
 
 NAMES = ("test_answer", "test_nothing")
 
@@ -91,7 +91,7 @@ def test_a_skip_that_the_task_asks_for_is_no_tampering() -> None:
     work = item(RIGHT, TEST + "# unittest.skipIf\n")
     frames = [*HONEST[:3], _test(NAMES[0], "skip"), *HONEST[4:]]
     found = verdict(work, Outcome(frames=frames, exit="exit 0"), backend="local", environment_sha="sha")
-    assert (found["status"], found["tampering"]) == ("fail", [])
+    assert (found["status"], found["failure_kind"], found["tampering"]) == ("fail", "no_tests", [])
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,7 @@ def say(number, event, key=job["nonce"]):
 def _reported(script: str) -> Outcome:
     """Run a script in the harness's place, on the real pipe."""
     with closing(ColdProcess([sys.executable, "-c", _REPORTER + script])) as process:
-        limits = ResourceLimits(seconds=10, rss_mib=500, output_bytes=100)
-        return observe(process, {"nonce": "secret"}, limits, Turn())
+        return observe(process, {"nonce": "secret"}, item(RIGHT, seconds=10), LIMITS, Turn())
 
 
 @pytest.mark.parametrize(

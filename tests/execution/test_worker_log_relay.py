@@ -60,6 +60,7 @@ def test_what_a_backend_says_at_its_end_comes_back() -> None:
     # By default Dask asks for the machine's own address, which a machine without a network has not.
     local = {"host": "127.0.0.1", "protocol": "tcp://", "dashboard_address": None}
     with LocalCluster(n_workers=1, processes=False, **local) as cluster, Client(cluster) as client:
-        client.register_plugin(BackendPlugin("mine", SimpleNamespace(), CostlyBackend))
+        executor = SimpleNamespace(writes_ledger=False, backend_of_worker=CostlyBackend)
+        client.register_plugin(BackendPlugin("mine", executor))
         assert list(client.run(close_backend, "mine").values()) == [["it cost 3 cents"]]
         assert list(client.run(close_backend, "another").values()) == [[]]

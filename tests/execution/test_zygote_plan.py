@@ -162,7 +162,7 @@ def test_a_zygote_costs_what_it_adds_to_the_one_that_it_is_forked_from() -> None
     assert [plan.zygote_of(preload) for preload in (("a",), ("b",))] == [("a",), ("a", "b")]
 
 
-def test_the_survey_program_has_no_syntax_of_a_later_python() -> None:
+def test_no_program_of_a_sandbox_has_the_syntax_of_a_later_python() -> None:
     """What runs inside the sandbox is read by Python 3.8."""
     files = list(Path(protocol.__file__).parent.glob("*.py"))
     assert len(files) > 5

@@ -21,8 +21,7 @@ from bigcodeflow.config import GenerationConfig, OfflineConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, GenerationError
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_api import Message, Prompt, Reply, Request, RequestError, Sampling
-from bigcodeflow.judge.environments import InstalledEnvironment, load_definition
-from bigcodeflow.judge.environments.definition import environment_folder
+from bigcodeflow.judge.environments import InstalledEnvironment, environment_folder, load_definition
 from tests.generation.providers.double import gone
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
@@ -48,9 +48,8 @@ def status(work: WorkItem, outcome: Outcome) -> str:
     return verdict(work, outcome, backend="remote", environment_sha="sha")["status"]
 
 
-@contextmanager
-def processes() -> Iterator[tuple[RemoteBackend, list[ProcessTransport]]]:
-    """A backend of one host, and the processes that it starts."""
+def test_a_host_executes_and_ends_with_its_client(starter_environment: InstalledEnvironment) -> None:
+    """Verdicts come, the capabilities are the host's, and nothing is left after the end."""
     started: list[ProcessTransport] = []
 
     def open_transport() -> Transport:
@@ -58,12 +57,6 @@ def processes() -> Iterator[tuple[RemoteBackend, list[ProcessTransport]]]:
         return started[-1]
 
     with remote(open_transport) as backend:
-        yield backend, started
-
-
-def test_a_host_executes_and_ends_with_its_client(starter_environment: InstalledEnvironment) -> None:
-    """Verdicts come, the capabilities are the host's, and nothing is left after the end."""
-    with processes() as (backend, started):
         assert backend.check().isolated
         [prepared] = backend.prepare([item(RIGHT)])
         assert prepared.preload == ("unittest",)
@@ -74,36 +67,12 @@ def test_a_host_executes_and_ends_with_its_client(starter_environment: Installed
     assert started[0].process.poll() is not None
 
 
-@pytest.mark.slow
-def test_items_of_a_killed_host_are_executed_by_another(starter_environment: InstalledEnvironment) -> None:
-    """kill -9 in the middle of eight items: all of them pass."""
-    with processes() as (backend, started), ThreadPoolExecutor(8) as pool:
-        backend.check()
-        work = [item(f"{SLOW}\n# {number}\n") for number in range(8)]
-        running = [pool.submit(backend.execute, one) for one in work]
-        time.sleep(0.5)
-        started[0].process.kill()
-        found = [status(one, future.result()) for one, future in zip(work, running, strict=True)]
-    assert found == ["pass"] * 8
-    assert len(started) == 2
-
-
 def test_a_host_of_another_version_is_refused(
     starter_environment: InstalledEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With one line that names both versions, and at once."""
     monkeypatch.setattr(transports, "code_version", lambda: "0.0.1, harness 0")
     with remote(ProcessTransport) as backend, pytest.raises(SandboxUnavailableError, match=r"0\.0\.1, harness 0"):
-        backend.check()
-
-
-@pytest.mark.slow
-def test_an_environment_that_is_not_there_is_named() -> None:
-    """The host says what to build."""
-    with (
-        remote(lambda: ProcessTransport("--environment", "nothing")) as backend,
-        pytest.raises(SandboxUnavailableError, match="nothing"),
-    ):
         backend.check()
 
 
@@ -121,14 +90,13 @@ def test_a_backend_without_a_host_fails_no_sample() -> None:
 
 
 class ScriptedTransport:
-    """Says what it is told to, to whatever it is asked."""
+    """Gives one answer after the other to whatever it is asked, and then says now and then what is under way."""
 
     label = "scripted host"
 
-    def __init__(self, *answers: bytes) -> None:
-        self._answers = list(answers)
-        self._asked = threading.Semaphore(0)
-        self.closed = False
+    def __init__(self, *answers: bytes, open_items: Sequence[int] | None = None) -> None:
+        self._answers, self._asked, self.closed = answers, threading.Semaphore(0), False
+        self._alive = [] if open_items is None else [protocol.line({"type": "alive", "open": open_items})]
 
     def send(self, data: bytes) -> None:
         self._asked.release()
@@ -138,6 +106,7 @@ class ScriptedTransport:
             self._asked.acquire()
             yield answer
         while not self.closed:
+            yield from self._alive
             time.sleep(0.05)
 
     def close(self) -> None:
@@ -175,43 +144,22 @@ def test_nonsense_is_no_verdict(no_pauses: None, answer: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_a_silent_host_is_given_up(no_pauses: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No sign of life for too long ends the waiting."""
+@pytest.mark.parametrize(("open_items", "reason"), [(None, "silent"), ([77], "did not answer in time")])
+def test_a_host_that_is_silent_about_an_item_is_given_up(
+    no_pauses: None, monkeypatch: pytest.MonkeyPatch, open_items: list[int] | None, reason: str
+) -> None:
+    """No sign of life for too long ends the waiting, as a host that lives and does not name the item."""
     monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
-    with remote(lambda: ScriptedTransport(READY)) as backend:
+    with remote(lambda: ScriptedTransport(READY, open_items=open_items)) as backend:
         outcome = backend.execute(item(RIGHT))
-    assert "silent" in outcome.exit
-
-
-class LivingTransport(ScriptedTransport):
-    """A host that is ready, and says of what it executes whatever it is given to say."""
-
-    def __init__(self, alive: dict) -> None:
-        super().__init__(READY)
-        self._alive = protocol.line({"type": "alive"} | alive)
-
-    def lines(self) -> Iterator[bytes]:
-        self._asked.acquire()
-        yield READY
-        while not self.closed:
-            yield self._alive
-            time.sleep(0.05)
-
-
-@pytest.mark.slow
-def test_an_item_that_a_living_host_lost_is_given_up(no_pauses: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host that lives and does not name the item has it no more."""
-    monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
-    with remote(lambda: LivingTransport({"open": [77]})) as backend:
-        outcome = backend.execute(item(RIGHT))
-    assert "did not answer in time" in outcome.exit
+    assert reason in outcome.exit
 
 
 @pytest.mark.slow
 def test_an_item_that_a_host_still_has_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it waits for its core there."""
     monkeypatch.setattr(transports, "_SILENCE_SECONDS", 2.0)
-    with remote(lambda: LivingTransport({"open": [0]})) as backend, ThreadPoolExecutor(1) as pool:
+    with remote(lambda: ScriptedTransport(READY, open_items=[0])) as backend, ThreadPoolExecutor(1) as pool:
         running = pool.submit(backend.execute, item(RIGHT))
         assert not wait([running], timeout=2.3).done
         backend.close()

@@ -31,7 +31,14 @@ from tests.serving.services import KEY, TEST, Served, served
 pytestmark = pytest.mark.sandbox
 
 _SETTINGS = ServingSettings(key=KEY, limits=LIMITS, max_body_mib=1)
-_QUICK = ("busy", "unavailable", "cut in the middle of a line", "garbage", "cut before the request")
+_QUICK = (
+    "busy",
+    "busy until no date",
+    "unavailable",
+    "cut in the middle of a line",
+    "garbage",
+    "cut before the request",
+)
 _FAULTS = [
     pytest.param(fault, marks=() if fault in _QUICK else pytest.mark.slow)
     for fault in (*BEFORE, *AFTER, "cut before the request")
@@ -219,21 +226,26 @@ def test_a_service_that_is_down_is_asked_for_a_while_only(connect: Connect, monk
     )
 
 
-def test_a_service_of_another_environment_is_not_used(service: Served, connect: Connect) -> None:
-    """The address has become another's between plan and execution: its verdicts would be filed under a wrong name."""
+@pytest.mark.parametrize(
+    ("sha", "name", "key", "reason"),
+    [
+        # The address has become another's between plan and execution: its verdicts would be filed under a wrong name.
+        ("a" * 64, "x", KEY, "409 Conflict: the service has bigcodeflow"),
+        ("", "x" * (1 << 20), KEY, "413 (Request Entity Too Large: a request may have 1 MiB|Content Too Large)"),
+        ("", "x", "an-old-key", "set BIGCODEFLOW_SERVICE_KEY to its key"),
+    ],
+)
+def test_what_the_service_refuses_is_not_started(
+    service: Served, monkeypatch: pytest.MonkeyPatch, *, sha: str, name: str, key: str, reason: str
+) -> None:
+    """With what the service said of it; nothing is executed, and the run can be repeated."""
+    monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", key)
     before = service.service.jobs.executions
-    with closing(HttpBackend(config_of(service.url), RemoteEnvironment("starter", "a" * 64))) as backend:
-        outcome = backend.execute(program("elsewhere"))
+    with closing(HttpBackend(config_of(service.url), RemoteEnvironment("starter", sha))) as backend:
+        outcome = backend.execute(program(name))
     assert outcome.not_started
-    assert "409 Conflict: the service has bigcodeflow" in outcome.exit
+    assert re.search(reason, outcome.exit)
     assert service.service.jobs.executions == before
-
-
-def test_an_item_that_the_service_cannot_hold_is_unplaced(service: Served, connect: Connect) -> None:
-    """With what the service said of it."""
-    outcome = connect(service.url).execute(program("x" * (1 << 20)))
-    assert outcome.not_started
-    assert re.search("413 (Request Entity Too Large: a request may have 1 MiB|Content Too Large)", outcome.exit)
 
 
 @pytest.mark.slow
@@ -249,14 +261,6 @@ def test_closing_leaves_nobody_waiting(service: Served, connect: Connect) -> Non
     assert "as the run ends" in backend.execute(program("after")).exit
 
 
-def test_a_service_that_is_down_at_the_start_is_named() -> None:
-    """One line, with the address and what to do."""
-    with pytest.raises(
-        SandboxUnavailableError, match=r"127.0.0.1:9: it does not answer .*: start it with `bigcodeflow serve`"
-    ):
-        execution_environment(config_of("http://127.0.0.1:9"))
-
-
 def test_a_wrong_key_is_reported_and_not_shown(
     service: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -268,59 +272,56 @@ def test_a_wrong_key_is_reported_and_not_shown(
     assert "a-wrong-key" not in str(raised.value) + caplog.text
 
 
-def test_a_key_that_changes_meanwhile_fails_nobody(
-    service: Served, monkeypatch: pytest.MonkeyPatch, connect: Connect
-) -> None:
-    """Items are not started, and the run can be repeated with the new key."""
-    monkeypatch.setenv("BIGCODEFLOW_SERVICE_KEY", "an-old-key")
-    outcome = connect(service.url).execute(program("key"))
-    assert outcome.not_started
-    assert "set BIGCODEFLOW_SERVICE_KEY to its key" in outcome.exit
-
-
-@pytest.mark.parametrize("url", ["127.0.0.1:8017", "ftp://127.0.0.1", "http://", "http://user@127.0.0.1:8017"])
-def test_an_address_that_is_none_is_named(url: str) -> None:
-    """Before anything is asked."""
-    with pytest.raises(ConfigError, match="is no address of a service"):
-        execution_environment(config_of(url))
+_DOWN = "127.0.0.1:9: it does not answer .*: start it with `bigcodeflow serve`"
+_NO_SERVICE = r"names a service of bigcodeflow 0\.2\.0 or newer"
 
 
 @pytest.mark.parametrize(
-    ("info", "message"),
+    ("url", "error", "message"),
     [
-        (
-            {"code_version": "0.0.1, harness 1"},
-            "has bigcodeflow 0.0.1, harness 1, and this machine .*: install the same",
-        ),
-        (
-            {"environment": {"name": "other", "environment_sha": "1", "missing_data": [], "lock_sha256": ""}},
-            "--environment starter",
-        ),
+        *((url, ConfigError, "is no address of a service") for url in ("127.0.0.1:8017", "ftp://127.0.0.1", "http://")),
+        ("http://user@127.0.0.1:8017", ConfigError, "is no address of a service"),
+        ("http://127.0.0.1:9", SandboxUnavailableError, _DOWN),
+        ("{url}/elsewhere", SandboxUnavailableError, _NO_SERVICE),
     ],
 )
-def test_another_version_or_environment_is_refused(proxy: FaultyProxy, info: dict, message: str) -> None:
+def test_an_address_that_is_no_services_is_named(
+    service: Served, url: str, error: type[Exception], message: str
+) -> None:
+    """Of another form, of nobody, and of another page: before anything runs, and with what to do."""
+    with pytest.raises(error, match=message):
+        execution_environment(config_of(url.format(url=service.url)))
+
+
+_OTHER = {"name": "other", "environment_sha": "1", "missing_data": [], "lock_sha256": ""}
+
+
+@pytest.mark.parametrize(
+    ("info", "error", "message"),
+    [
+        ({"code_version": "0.0.1"}, EnvironmentUnusableError, "has bigcodeflow 0.0.1, and this .*: install the same"),
+        ({"environment": _OTHER}, EnvironmentUnusableError, "--environment starter"),
+        (
+            {"limits": LIMITS.model_dump() | {"memory_mib": 100}},
+            SandboxUnavailableError,
+            "allows memory_mib 100, and the run wants 700: .* --memory-mib 700",
+        ),
+        ({"capabilities": {"isolated": False, "layers": [], "warm": False}}, SandboxUnavailableError, "not isolate"),
+        ({"capabilities": 1}, SandboxUnavailableError, "what answers there is another program"),
+    ],
+)
+def test_a_service_that_is_other_than_the_run_wants_is_refused(
+    proxy: FaultyProxy, connect: Connect, info: dict, error: type[Exception], message: str
+) -> None:
     """Words that mean something else there would give verdicts that mean something else."""
     proxy.info = info
-    with pytest.raises(EnvironmentUnusableError, match=message):
+
+    def begin() -> None:
         execution_environment(config_of(proxy.url))
-
-
-@pytest.mark.parametrize(
-    ("info", "message"),
-    [
-        ({"limits": {"memory_mib": 100}}, r"allows memory_mib 100, and the run wants 700: .* --memory-mib 700"),
-        ({"capabilities": {"isolated": False, "layers": [], "warm": False}}, "does not isolate samples"),
-        ({"capabilities": 1}, "what answers there is another program"),
-    ],
-)
-def test_a_service_that_promises_too_little_is_refused(
-    proxy: FaultyProxy, connect: Connect, info: dict, message: str
-) -> None:
-    """At the start, with what to do."""
-    limits = LIMITS.model_dump()
-    proxy.info = {name: limits | value if name == "limits" else value for name, value in info.items()}
-    with pytest.raises(SandboxUnavailableError, match=message):
         connect(proxy.url).check()
+
+    with pytest.raises(error, match=message):
+        begin()
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Execution on workers that share nothing with the driver: verdicts come home, unfit workers refuse, kills cost little."""
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+import yaml
 from distributed import Client
 from distributed.security import Security
 
@@ -17,8 +19,10 @@ from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.worker_plugin import environment_here
 from bigcodeflow.judge.environments import InstalledEnvironment
-from bigcodeflow.judge.items import WorkItem, code_version, require_code
+from bigcodeflow.judge.items import WorkItem
+from tests.conftest import ROOT
 from tests.scaleout.hosts import DaskHosts
+from tests.serving.services import TEST
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -26,11 +30,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # dask_jobqueue leaves the pipes of its jobs open
 ]
 
-TEST = """import unittest
-class TestCases(unittest.TestCase):
-    def test_answer(self):
-        self.assertEqual(task_func(), 42)
-"""
 PROGRAM = "import time\ndef task_func():\n    time.sleep({seconds})\n    return 42\n# {number}"
 CONFIG = ExecutionConfig(limits=LimitsConfig(time_seconds=20), workers=1, slots_per_worker=2)
 #: Only the sandbox and the environment are the machine's own; nothing here has a folder in common with the driver.
@@ -110,13 +109,6 @@ def test_the_environment_is_found_by_its_sha(starter_environment: InstalledEnvir
         environment_here(replace(starter_environment, environment_sha="f" * 64))
 
 
-def test_work_of_another_version_is_refused() -> None:
-    """Both versions are named, and which side to change."""
-    require_code(code_version())
-    with pytest.raises(EnvironmentUnusableError, match=r"and the run 9\.9, harness 1: install the same version there"):
-        require_code("9.9, harness 1")
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -173,3 +165,19 @@ def _listening_ports() -> set[int]:
         for connection in process.net_connections("tcp")
         if connection.status == psutil.CONN_LISTEN
     }
+
+
+PAGE = (ROOT / "docs/clusters.md").read_text()
+
+
+def test_the_documented_clusters_are_valid_settings() -> None:
+    """Every YAML example is accepted as it stands."""
+    blocks = re.findall(r"(?:^    .*\n)+", PAGE, re.MULTILINE)
+    examples = [yaml.safe_load(block) for block in blocks if block.lstrip().startswith("execution:")]
+    types = [load_settings(example, "docs").execution.cluster.type for example in examples]
+    assert types == ["dask_jobqueue.SLURMCluster", "dask_kubernetes.operator.KubeCluster"]
+
+
+def test_every_cluster_setting_is_documented() -> None:
+    """A new setting needs a word there."""
+    assert all(f"{name}:" in PAGE for name in ClusterConfig.model_fields)

@@ -18,26 +18,18 @@ class SpaceProcess:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / f"space-{self.port}.log"
-        self._command = [sys.executable, "-m", "bigcodeflow.serving.space", "--environment", "starter"]
-        self._command += ["--port", str(self.port), "--store", str(folder / "store"), *options]
+        command = [sys.executable, "-m", "bigcodeflow.serving.space", "--environment", "starter"]
+        command += ["--port", str(self.port), "--store", str(folder / "store"), *options]
         own = {"BIGCODEFLOW_SERVICE_KEY": key, "GRADIO_TEMP_DIR": str(folder / "uploads")}
-        self._variables = os.environ | own | variables
-        self.start()
-
-    def start(self) -> None:
         with self.log.open("ab") as log:
             options = {"stdout": log, "stderr": log, "stdin": subprocess.DEVNULL, "cwd": self.log.parent}
-            self.process = subprocess.Popen(self._command, env=self._variables, **options)
+            self.process = subprocess.Popen(command, env=os.environ | own | variables, **options)
         assert until(lambda: self.process.poll() is not None or answers(self.url)), self.log.read_text()
         assert self.process.poll() is None, self.log.read_text()
 
     def offspring(self) -> list[psutil.Process]:
         """Everything that it started and that still lives, sandboxes included."""
         return psutil.Process(self.process.pid).children(recursive=True)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
 
     def stop(self) -> int:
         """As an administrator stops it; the exit code."""
@@ -46,5 +38,6 @@ class SpaceProcess:
             try:
                 self.process.wait(120)
             except subprocess.TimeoutExpired:
-                self.kill()
+                self.process.kill()
+                self.process.wait()
         return self.process.returncode

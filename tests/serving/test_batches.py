@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.serving.conftest import Serve
-from tests.serving.services import RIGHT, TEST, Served, item, sleeper, until
+from tests.serving.services import RIGHT, Served, item, sleeper, until
 
 pytestmark = pytest.mark.sandbox
 
@@ -82,13 +82,6 @@ def test_a_pass_is_checked_where_the_item_brings_a_solution(shared_service: Serv
         "believed": ("pass", "not checked"),
     }
     assert "test_answer" in found["lies"]["tampering"][0]
-
-
-def test_outcomes_can_be_had_instead_of_verdicts(shared_service: Served) -> None:
-    """A client that judges itself gets all that was observed."""
-    found = results(shared_service, [item("a")], detail="outcome")
-    assert [frame["event"] for frame in found["a"]["outcome"]["frames"]][-1] == "end"
-    assert "verdict" not in found["a"]
 
 
 def test_a_lone_surrogate_fails_its_program_and_nothing_else(shared_service: Served) -> None:
@@ -219,13 +212,6 @@ def test_a_full_queue_says_when_to_come_back(serve_here: Serve) -> None:
             assert refused.json()["detail"] == ["2 items wait or run, and 2 may: send the 1 again later"]
             assert len(lines_of(first.read().decode())) == 2
         assert results(served, [item("c")])["c"]["verdict"]["status"] == "pass"
-
-
-def test_the_plan_of_a_start_is_given(shared_service: Served) -> None:
-    """What a program and its test import first is what it preloads."""
-    programs = [{"program": text, "test": 0} for text in ("import json\n" + RIGHT, RIGHT)]
-    plan = shared_service.client.post("/v1/prepare", json={"tests": [TEST], "programs": programs}).json()
-    assert [start["preload"] for start in plan["starts"]] == [["json", "unittest"], ["unittest"]]
 
 
 @pytest.mark.slow

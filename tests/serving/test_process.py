@@ -141,22 +141,6 @@ def test_a_service_that_comes_back_is_used_again(service_process: Start, with_ke
     assert executions(second) <= 40 - before + 8
 
 
-def test_a_run_has_its_verdicts_from_a_service(
-    service_process: Start, with_key: None, tmp_path: Path, starter_environment: InstalledEnvironment
-) -> None:
-    """The whole way: Dask's workers ask, the service executes, the ledger holds every verdict."""
-    service = service_process()
-    config = config_of(service)
-    items = [program(f"run {index}") for index in range(12)]
-    execute_items(items, config=config, environment=execution_environment(config), ledger_folder=tmp_path)
-    written = list(Ledger(tmp_path).read())
-    assert {line["verdict_key"] for line in written} == {item.verdict_key for item in items}
-    assert {(line["status"], line["backend"], line["environment_sha"]) for line in written} == {
-        ("pass", "http", starter_environment.environment_sha)
-    }
-    assert executions(service) == 12
-
-
 def test_the_fallback_finishes_what_a_killed_service_cannot_start(
     service_process: Start,
     with_key: None,

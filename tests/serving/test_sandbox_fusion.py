@@ -1,6 +1,5 @@
 """The routes of SandboxFusion, asked by its own client and by hand."""
 
-import asyncio
 import base64
 import json
 import threading
@@ -15,7 +14,7 @@ import sandbox_fusion as fusion
 from bigcodeflow.judge.host.base import NOT_STARTED, Outcome
 from bigcodeflow.judge.items import WorkItem
 from tests.serving.conftest import Serve
-from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, sleeper, until
+from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, until
 
 pytestmark = pytest.mark.sandbox
 
@@ -221,22 +220,6 @@ def test_a_fault_of_the_machine_is_no_verdict(serve_here: Serve, monkeypatch: py
 
 
 @pytest.mark.slow
-def test_a_full_queue_is_told_and_survived(serve_here: Serve) -> None:
-    """429 with Retry-After; the asynchronous client's repetitions end when there is room, in their order."""
-    with serve_here(max_queue=2, slots_per_core=2) as served:
-        batch = {"items": [sleeper("a", 2), sleeper("b", 2)]}
-        with served.client.stream("POST", "/v1/batches", json=batch):
-            refusal = served.client.post("/submit", json=submission(RIGHT).dict())
-            assert (refusal.status_code, refusal.headers["retry-after"]) == (429, "2")
-
-            async def ask() -> list[fusion.RunCodeResponse]:
-                scripts = [fusion.RunCodeRequest(code=f"print({n})", language="python") for n in range(4)]
-                return await asyncio.gather(*(fusion.run_code_async(one, endpoint(served), 9) for one in scripts))
-
-            assert [one.run_result.stdout for one in asyncio.run(ask())] == ["0\n", "1\n", "2\n", "3\n"]
-
-
-@pytest.mark.slow
 def test_what_a_client_left_is_not_executed(serve_here: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that does not wait for its turn gives its place back, and those after it have theirs."""
     with serve_here(slots_per_core=1) as served, client_of(served.url) as impatient:
@@ -261,13 +244,3 @@ def test_what_a_client_left_is_not_executed(serve_here: Serve, monkeypatch: pyte
         assert served.client.post("/submit", json=submission(RIGHT.replace("42", "3 * 14")).dict()).json()["accepted"]
         assert len(begun) == 2
         assert "3 * 14" in begun[1]
-
-
-def test_batches_tell_the_share_too(shared_service: Served) -> None:
-    """And take the same wish for an early end."""
-    wrong = "def task_func():\n    return 39\n"
-    items = [item("share", wrong, TWO_TESTS), item("fast", wrong, TWO_TESTS, fail_fast=True)]
-    lines = shared_service.client.post("/v1/batches", json={"items": items}).text.splitlines()
-    found = {one["id"]: one["verdict"] for one in map(json.loads, filter(None, lines))}
-    assert {name: one["pass_share"] for name, one in found.items()} == {"share": 0.5, "fast": None}
-    assert found["fast"]["exit"] == "killed: tests"

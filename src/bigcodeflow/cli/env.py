@@ -19,8 +19,8 @@ from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SandboxUnavai
 from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Cell, Table
 from bigcodeflow.judge import environments
+from bigcodeflow.judge.environments import environment_folder, remove_environment
 from bigcodeflow.judge.environments.build import build_environment
-from bigcodeflow.judge.environments.definition import environment_folder, remove_environment
 
 if TYPE_CHECKING:
     from bigcodeflow.judge.integrity.checks import Coverage

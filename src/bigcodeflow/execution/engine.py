@@ -143,11 +143,11 @@ class Engine:
         Raises:
             ExecutionError: the cluster could not be reached, or was lost for good; finished verdicts are in the ledger.
         """
-        source, rounds_left, losses = self._arriving(chunks), _FURTHER_ROUNDS, 0
         todo, again, workers = dict[str, WorkItem](), list[WorkItem](), self._workers
+        source, rounds_left, losses = self._arriving(chunks, todo), _FURTHER_ROUNDS, 0
         while True:
             try:
-                for verdict in self._round(source, todo, policy, workers):
+                for verdict in self._round(chain([list(todo.values())], source), policy, workers):
                     item = todo.pop(verdict["verdict_key"])
                     if rounds_left and worth_another_round(verdict):
                         again.append(item)
@@ -160,16 +160,18 @@ class Engine:
                 if mistyped or losses == _CONNECTIONS:
                     raise
                 logger.warning("%s; connecting again", error)
-                source = chain([list(todo.values())], source)
                 continue
             if not again:
                 return
-            rounds_left, source, again = rounds_left - 1, iter([again]), []
+            todo |= {item.verdict_key: item for item in again}
+            rounds_left, again = rounds_left - 1, []
             workers = self._held.enter_context(Workers(self._config, self._environment))
             self._all_workers.append(workers)
 
-    def _arriving(self, chunks: Iterable[Collection[WorkItem] | None]) -> Iterator[list[WorkItem] | None]:
-        """Yield the chunks without the items of earlier chunks, and count the new items."""
+    def _arriving(
+        self, chunks: Iterable[Collection[WorkItem] | None], todo: dict[str, WorkItem]
+    ) -> Iterator[list[WorkItem] | None]:
+        """Yield the chunks without the items of earlier chunks; count the new items and add them to ``todo``."""
         seen: set[str] = set()
         for chunk in chunks:
             if chunk is None:
@@ -178,6 +180,7 @@ class Engine:
                 continue
             new = {item.verdict_key: item for item in chunk if item.verdict_key not in seen}
             seen |= new.keys()
+            todo |= new
             with self._lock:
                 self._expected.add(new)
             self._count(total=len(new))
@@ -204,10 +207,10 @@ class Engine:
         return verdict
 
     def _round(
-        self, source: Iterator[list[WorkItem] | None], todo: dict[str, WorkItem], policy: RerunPolicy, workers: Workers
+        self, source: Iterator[list[WorkItem] | None], policy: RerunPolicy, workers: Workers
     ) -> Iterator[Verdict]:
-        """Execute items once, and yield their verdicts; add each item taken from the source to ``todo``."""
-        for ended in workers.execute(_noted(source, todo), policy, self._ledger_folder):
+        """Execute the source's items once, and yield their verdicts."""
+        for ended in workers.execute(source, policy, self._ledger_folder):
             self._check()
             if ended is None:
                 self._report()
@@ -270,13 +273,6 @@ class _Expected:
             return None
         # If no items wait, the running items are mostly endless loops, which end at their limits.
         return max(left, default=0.0) if left and len(left) == len(self.open) else eta_seconds
-
-
-def _noted(source: Iterator[list[WorkItem] | None], items: dict[str, WorkItem]) -> Iterator[list[WorkItem] | None]:
-    """Yield the chunks of a source, and add their items to ``items`` as they are taken."""
-    for chunk in source:
-        items.update((item.verdict_key, item) for item in chunk or ())
-        yield chunk
 
 
 def execute_items(

@@ -10,7 +10,7 @@ import pkgutil
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -22,12 +22,12 @@ from bigcodeflow.core.errors import BigCodeFlowError, EnvironmentUnusableError
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.reruns import RerunPolicy
 from bigcodeflow.judge.environments import InstalledEnvironment, installed_environments
-from bigcodeflow.judge.host.base import Backend
 from bigcodeflow.judge.items import WorkItem, code_version, require_code
 from bigcodeflow.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
     from bigcodeflow.execution.workers import Executor
+    from bigcodeflow.judge.host.base import Backend
 
 _LIBRARY = logging.getLogger("bigcodeflow")
 #: Most warnings of one worker that are kept between two verdicts; the latest are kept.
@@ -66,17 +66,9 @@ class BackendPlugin(WorkerPlugin):
 
     idempotent = True
 
-    def __init__(
-        self, name: str, executor: "Executor", make: Callable[[int], Backend], *, own_processes: bool = False
-    ) -> None:
-        """Make nothing yet.
-
-        Args:
-            make: makes the backend for a worker with the given number of slots.
-            own_processes: True if the run has started the worker processes and ends them.
-        """
-        self._own_processes = own_processes
-        self.name, self._executor, self._make = name, executor, make
+    def __init__(self, name: str, executor: "Executor") -> None:
+        """Make nothing yet."""
+        self.name, self._executor = name, executor
         self._code_version = code_version()
         self._backend: Backend | None = None
         self._ledgers: dict[Path, Ledger] = {}
@@ -89,13 +81,13 @@ class BackendPlugin(WorkerPlugin):
         Dask reports an error to the caller that registers the plugin, but not to callers that send work to a worker
         that joined later: for these, ``execute`` raises it.
         """
-        if self._own_processes:
+        if self._executor.writes_ledger:  # the run has started this process, and ends it
             _leave_interrupts_to_the_run()
         self._relay = WorkerLogRelay()
         _LIBRARY.addHandler(self._relay)
         try:
             require_code(self._code_version)
-            self._backend = self._make(worker.state.nthreads)
+            self._backend = self._executor.backend_of_worker(worker.state.nthreads)
         except BigCodeFlowError as error:
             self._refusal = error
             raise

@@ -3,7 +3,7 @@
 import threading
 import time
 from asyncio import CancelledError
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -62,13 +62,15 @@ class Executor:
         cores = max(1.0, slots / self.config.slots_per_worker)
         return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated, on_long=_leave_slot)
 
-    def backend_elsewhere(self, slots: int) -> Backend:
-        """Make the backend of a worker on another machine, with the environment and isolation available there."""
+    def backend_of_worker(self, slots: int) -> Backend:
+        """Make a worker's backend; on another machine, with the environment and isolation available there."""
         from bigcodeflow.execution.worker_plugin import environment_here
 
-        if not isinstance(self.environment, InstalledEnvironment):
-            return self.backend(slots)  # the environment is at the backend, for every machine
-        return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
+        if self.writes_ledger or not isinstance(self.environment, InstalledEnvironment):
+            return self.backend(slots)  # on this machine, or with an environment at the backend, for every machine
+        own = replace(self, environment=environment_here(self.environment))
+        with closing(own.backend()) as backend:
+            return _adapted(own, backend).backend(slots)
 
     def judge(self, backend: Backend, item: WorkItem, policy: RerunPolicy) -> Verdict:
         """Return the verdict of one item, after as many executions as the policy asks for."""
@@ -128,7 +130,7 @@ class Workers:
                 try:
                     wait_for_worker(client, patience_seconds)
                     require_package(client)
-                    self._cluster.equip(self._equipment(client))
+                    self._cluster.equip(self._equipped(client))
                     work = partial(execute_item, self._cluster.name, ledger_folder, policy)
                     yield from fan_out(client, work, items, patience_seconds=patience_seconds)
                 except CommClosedError as error:
@@ -136,15 +138,39 @@ class Workers:
                     raise ClusterLostError(f"{problem}: run the same again") from error
 
     @contextmanager
-    def _equipment(self, client: "Client") -> Iterator[None]:
-        """Keep the workers equipped during the block, and ask them regularly what they execute."""
-        name = self._cluster.name
-        with _backends_kept(client, name, self.executor), _poll_running_items(client, name, self._note):
-            yield
+    def _equipped(self, client: "Client") -> Iterator[None]:
+        """Give every worker a backend, also workers that join later, and note what they execute, during the block."""
+        from distributed.comm.core import CommClosedError
 
-    def _note(self, seconds: Mapping[str, float]) -> None:
-        now = time.monotonic()
-        self.under_way = {key: now - since for key, since in seconds.items()}
+        from bigcodeflow.execution.worker_plugin import BackendPlugin, close_backend, replay
+
+        name, executor, ended = self._cluster.name, self.executor, threading.Event()
+        asking = threading.Thread(target=self._ask, args=(client, ended), name="ask", daemon=True)
+        try:
+            client.register_plugin(BackendPlugin(name, executor))
+            asking.start()
+            yield
+        finally:
+            ended.set()
+            if asking.ident:
+                asking.join(_LAST_LOOK_SECONDS)
+            self.under_way = {}
+            # A lost cluster and a worker whose setup failed keep nothing; the caller must see the original error.
+            with suppress(CommClosedError, KeyError):
+                for warnings in client.run(close_backend, name, on_error="ignore").values():
+                    replay(warnings)
+                client.unregister_worker_plugin(name)
+
+    def _ask(self, client: "Client", ended: threading.Event) -> None:
+        """Ask the workers regularly what they execute, apart from all else, so that a silent worker delays nothing."""
+        from bigcodeflow.execution.worker_plugin import under_way_here
+
+        while not ended.wait(_SECONDS_BETWEEN_LOOKS):
+            # Other code handles errors of connection, scheduler and workers: this is for display only.
+            with suppress(Exception, CancelledError):
+                found = client.run(under_way_here, self._cluster.name, on_error="ignore")
+                now = time.monotonic()
+                self.under_way = {key: now - since for one in found.values() for key, since in one.items()}
 
     def _prepare_arriving(self, chunks: Iterator[list[WorkItem] | None]) -> Iterator[WorkItem | None]:
         for chunk in chunks:
@@ -182,62 +208,11 @@ def _first_of(chunks: Iterator[list[WorkItem] | None]) -> list[WorkItem]:
     return []
 
 
-def checked(executor: Executor) -> Executor:
-    """Return the executor with the isolation and the kind of start that are available here."""
-    with closing(executor.backend()) as backend:
-        return _adapted(executor, backend)
-
-
 def _adapted(executor: Executor, backend: Backend) -> Executor:
+    """Return the executor with the isolation and the kind of start that are available here."""
     capabilities = backend.check(allow_unisolated=executor.config.allow_unisolated)
     if executor.config.backend != "local":
         return executor  # its hosts check this themselves
     start = executor.config.start if capabilities.warm else "cold"
     config = executor.config.model_copy(update={"start": start})
     return replace(executor, isolated=capabilities.isolated, config=config)
-
-
-@contextmanager
-def _backends_kept(client: "Client", name: str, executor: Executor) -> Iterator[None]:
-    """Give every worker a backend, also workers that join later; remove it from all workers at the end."""
-    from distributed.comm.core import CommClosedError
-
-    from bigcodeflow.execution.worker_plugin import BackendPlugin, close_backend, replay
-
-    make = executor.backend if executor.writes_ledger else executor.backend_elsewhere
-    try:
-        client.register_plugin(BackendPlugin(name, executor, make, own_processes=executor.writes_ledger))
-        yield
-    finally:
-        # A lost cluster and a worker whose setup failed keep nothing; the caller must see the original error.
-        with suppress(CommClosedError, KeyError):
-            for warnings in client.run(close_backend, name, on_error="ignore").values():
-                replay(warnings)
-            client.unregister_worker_plugin(name)
-
-
-@contextmanager
-def _poll_running_items(client: "Client", name: str, note: Callable[[Mapping[str, float]], None]) -> Iterator[None]:
-    """Call ``note`` regularly with the seconds since each running execution began, by verdict key.
-
-    A separate thread asks the workers, so that a worker that does not answer delays nothing else.
-    """
-    from bigcodeflow.execution.worker_plugin import under_way_here
-
-    ended = threading.Event()
-
-    def ask() -> None:
-        while not ended.wait(_SECONDS_BETWEEN_LOOKS):
-            # Other code handles errors of connection, scheduler and workers: this is for display only.
-            with suppress(Exception, CancelledError):
-                found = client.run(under_way_here, name, on_error="ignore")
-                note({key: seconds for one in found.values() for key, seconds in one.items()})
-
-    thread = threading.Thread(target=ask, name="ask", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join(_LAST_LOOK_SECONDS)
-        note({})

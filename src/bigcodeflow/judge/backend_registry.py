@@ -125,7 +125,8 @@ def _local_backend(
     isolated: bool,  # noqa: FBT001 -- the signature of every spec
     on_long: OnLong | None,
 ) -> "Backend":
-    from bigcodeflow.judge.host.local import Admission, LocalBackend
+    from bigcodeflow.judge.host.admission import Admission
+    from bigcodeflow.judge.host.local import LocalBackend
 
     installed = cast("InstalledEnvironment", environment)
     warm = isolated and config.start == "warm"

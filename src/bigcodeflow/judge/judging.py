@@ -17,8 +17,9 @@ from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.machine import usable_cores
 from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 from bigcodeflow.judge.expected_tests import expected_test_ids
+from bigcodeflow.judge.host.admission import Admission
 from bigcodeflow.judge.host.base import Backend
-from bigcodeflow.judge.host.local import Admission, LocalBackend
+from bigcodeflow.judge.host.local import LocalBackend
 from bigcodeflow.judge.integrity.checks import Pass, applied, check_passes
 from bigcodeflow.judge.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.judge.items import WorkItem, work_item

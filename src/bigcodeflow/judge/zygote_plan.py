@@ -186,13 +186,6 @@ _MUCH_MORE = 2
 _EXECUTIONS_PER_ITEM = 2
 
 
-def starts_of(
-    texts: Sequence[tuple[str, str]], environment: InstalledEnvironment, surveyor: Backend
-) -> list[tuple[Modules, Modules]]:
-    """Return modules to preload and zygote modules for each (program, test); ``surveyor`` measures imports."""
-    return ZygotePlanner(environment, surveyor).starts_of(texts)
-
-
 class ZygotePlanner:
     """Plans how items start; reuses the plan for later items, unless these are many more.
 

@@ -19,7 +19,7 @@ from typing import IO
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.files import file_sha256, locked, write_atomically
-from bigcodeflow.judge.environments.definition import (
+from bigcodeflow.judge.environments import (
     LOCK,
     MANIFEST,
     DataFile,

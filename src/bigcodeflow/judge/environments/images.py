@@ -22,8 +22,7 @@ import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError, EnvironmentUnusableError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import cache_folder, shipped
-from bigcodeflow.judge.environments.build import OnLine
-from bigcodeflow.judge.environments.definition import (
+from bigcodeflow.judge.environments import (
     LOCK,
     MANIFEST,
     EnvironmentDefinition,
@@ -31,6 +30,7 @@ from bigcodeflow.judge.environments.definition import (
     environment_folder,
     load_definition,
 )
+from bigcodeflow.judge.environments.build import OnLine
 from bigcodeflow.judge.guest.protocol import HARNESS_VERSION
 
 if TYPE_CHECKING:
@@ -224,13 +224,8 @@ def _output(client: Sequence[str], *arguments: str) -> bytes:
 class TemplateRecord:
     """Description of one build of a template, from its host; a build never changes."""
 
-    template_id: str
     build_id: str
-    environment: str
-    environment_sha: str
-    """Identity of the libraries, interpreter and data in the template."""
-    lock_sha256: str
-    missing_data: tuple[str, ...]
+    environment: RemoteEnvironment
     cores: int
     """Cores of each sandbox; `memory_mib` is per sandbox too."""
     memory_mib: int
@@ -250,7 +245,6 @@ def build_template(
     memory_mib: int = 8192,
     data_folder: Path | None = None,
     rebuild: bool = False,
-    context: Path | None = None,
 ) -> "BuildInfo":
     """Let E2B build the template of an environment, and wait for it; unchanged steps come from E2B's cache.
 
@@ -262,9 +256,8 @@ def build_template(
         memory_mib: memory of each sandbox, a multiple of 2; the default fits a sample of the original's 4 GiB and more.
         data_folder: folder with data files, which are then not downloaded.
         rebuild: do not use the cache.
-        context: folder that contains the Dockerfile and that it copies from; None takes the checkout.
     """
-    context = context or build_context()
+    context = build_context()
     try:
         import httpx
         from e2b import AuthenticationException, BuildException, SandboxException, ServiceBusyException, Template

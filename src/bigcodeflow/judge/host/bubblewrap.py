@@ -104,7 +104,6 @@ def command(
     uid: int,
     data_fds: Mapping[str, int],
     as_root: bool,
-    harness_folder: Path = HOST_HARNESS_FOLDER,
     seccomp_fd: int | None = None,
     group_entries: Sequence[str] = (),
 ) -> list[str]:
@@ -127,7 +126,7 @@ def command(
         arguments += ["--seccomp", str(seccomp_fd)]
     masks = [word for path in (*_MASKED_MEMORY, *masked_files()) for word in ("--ro-bind", "/dev/null", path)]
     masks += ["--remount-ro", "/proc"]  # also keeps processes inside from lowering their oom_score_adj
-    arguments += [*_visible(environment, harness_folder, limits, data_fds, masks=masks), "--"]
+    arguments += [*_visible(environment, limits, data_fds, masks=masks), "--"]
     if as_root:
         arguments += ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
         arguments += ["--inh-caps=-all", "--bounding-set=-all"]
@@ -149,7 +148,7 @@ def supervisor_command(
     """
     arguments = [find_bubblewrap(), *([] if as_root else ["--unshare-user"]), *_NAMESPACES, "--cap-add", "ALL"]
     # With masked files in this /proc, the kernel would forbid samples to mount /proc: samples mask files themselves.
-    arguments += _visible(environment, HOST_HARNESS_FOLDER, limits, data_fds, masks=())
+    arguments += _visible(environment, limits, data_fds, masks=())
     return [*arguments, "--", str(environment.python), "-I", f"{HARNESS_FOLDER}/supervisor.py", settings]
 
 
@@ -196,12 +195,7 @@ def masked_files() -> Sequence[str]:
 
 
 def _visible(
-    environment: InstalledEnvironment,
-    harness_folder: Path,
-    limits: LimitsConfig,
-    data_fds: Mapping[str, int],
-    *,
-    masks: Sequence[str],
+    environment: InstalledEnvironment, limits: LimitsConfig, data_fds: Mapping[str, int], *, masks: Sequence[str]
 ) -> list[str]:
     """Return the options for the files, devices and variables that a program sees inside."""
     disk_bytes = str(limits.disk_mib << 20)
@@ -209,12 +203,12 @@ def _visible(
     arguments += [*_system_mounts(), "--proc", "/proc", *masks, "--dev", "/dev"]
     for folder in _WRITABLE_FOLDERS:
         arguments += ["--size", disk_bytes, "--perms", "1777", "--tmpfs", folder]
-    for path in (harness_folder, *environment.mounts):
-        inside = Path(HARNESS_FOLDER) if path == harness_folder else path
+    mounts = [(_readable_folder(HOST_HARNESS_FOLDER), Path(HARNESS_FOLDER))]
+    for path, inside in (*mounts, *((path, path) for path in environment.mounts)):
         for parent in reversed(inside.parents[:-1]):
             # bwrap makes missing parents accessible to root only; the sandbox's user must pass through them.
             arguments += ["--perms", "0755", "--dir", str(parent)]
-        arguments += ["--ro-bind", str(_readable_folder(path) if path == harness_folder else path), str(inside)]
+        arguments += ["--ro-bind", str(path), str(inside)]
     for name, descriptor in data_fds.items():
         arguments += ["--perms", "0444", "--ro-bind-data", str(descriptor), name]
     for name, value in variables(environment).items():

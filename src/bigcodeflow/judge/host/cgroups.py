@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.machine import pid_namespace, start_of
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,6 @@ _SLACK_MIB = 64  # memory of the kernel itself for a sample: pipes, page tables,
 _SLACK_PROCESSES = 8  # processes of the sandbox itself
 _SECONDS_TO_END = 5.0
 _STEP_SECONDS = 0.002
-_START_TIME_FIELD = 19  # of /proc/PID/stat after the command's name: starttime, proc(5) field 22
 _V1_CONTROLLERS = ("memory", "pids", "cpuacct")
 _COUNTERS = {
     1: (("cpuacct", "cpuacct.usage", "", 1e-9), ("memory", "memory.oom_control", "oom_kill", 1)),
@@ -98,14 +98,14 @@ class SlotGroup:
         if parent is None:
             return None
         # Ids are unique within a PID namespace, but reused: the start time identifies the owner.
-        mine = f"{_PREFIX}-{Path('/proc/self/ns/pid').stat().st_ino}-"
+        mine = f"{_PREFIX}-{pid_namespace()}-"
         for folder in dict.fromkeys(parent.folders.values()):
             for group in folder.glob(f"{mine}*"):
                 pid, _, rest = group.name.removeprefix(mine).partition("-")
-                if pid.isdecimal() and _start_time(int(pid)) != rest.partition("-")[0]:
+                if pid.isdecimal() and start_of(int(pid)) != rest.partition("-")[0]:
                     _remove(group)  # its sandboxes ended with their owner, so it is empty
         try:
-            return cls(parent, f"{mine}{os.getpid()}-{_start_time(os.getpid())}-{slot}", limits)
+            return cls(parent, f"{mine}{os.getpid()}-{start_of(os.getpid())}-{slot}", limits)
         except OSError as error:
             logger.warning("no control group for slot %s (%s): its samples run without one", slot, error)
             return None
@@ -274,14 +274,6 @@ def _is_delegated(folder: Path) -> bool:
             if os.getxattr(folder, name) == b"1":
                 return True
     return False
-
-
-def _start_time(pid: int) -> str:
-    """Return the start time of a process, in clock ticks since boot; empty if the process has ended."""
-    with suppress(OSError, IndexError):
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        return status.rpartition(")")[2].split()[_START_TIME_FIELD]
-    return ""
 
 
 def _remove(group: Path) -> bool:

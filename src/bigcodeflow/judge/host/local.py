@@ -1,8 +1,4 @@
-"""Local backend: runs every sample in a separate sandbox on this machine, started cold or forked warm.
-
-More samples run than there are cores: a test that sleeps uses no core, while a test that computes in four processes
-uses four. The expected memory of a sample is reserved until the sample has allocated it.
-"""
+"""Local backend: runs every sample in a separate sandbox on this machine, started cold or forked warm."""
 
 import logging
 import os
@@ -11,20 +7,18 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
-from pathlib import Path
-
-import psutil
 
 from bigcodeflow.config import LimitsConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.guest import kernel
 from bigcodeflow.judge.host import bubblewrap, cgroups
+from bigcodeflow.judge.host.admission import Admission
 from bigcodeflow.judge.host.base import NOT_STARTED, READ_FROM_DISK, Capabilities, Outcome, Turn, UnderWay
-from bigcodeflow.judge.host.observation import SIGKILL_EXITS, ResourceLimits, SandboxedProcess, observe
+from bigcodeflow.judge.host.observation import SIGKILL_EXITS, SandboxedProcess, observe
 from bigcodeflow.judge.host.warm import WarmSandbox, WarmStartError
 from bigcodeflow.judge.items import WorkItem, untested_item
 from bigcodeflow.judge.zygote_plan import SURVEY_LIMITS, ZygotePlanner
@@ -36,175 +30,6 @@ _STARTS = 3
 _SECONDS_BETWEEN_STARTS = 0.2
 #: Executions of an item that may only use files in memory; the first ones read what it needs.
 _READING_EXECUTIONS = 4
-#: Load allowed above the number of cores: while one sample starts or ends, another computes.
-_SURPLUS_CORES = 0.5
-#: Share of the machine's memory that is never reserved for samples.
-_RESERVE = 0.06
-_POLL_SECONDS = 0.5
-#: Most samples that one worker process runs at once, also sleeping and paused samples: each holds descriptors.
-MOST_IN_FLIGHT = 128
-#: Seconds that a core must be free before a paused sample takes it: the next item may arrive soon.
-_IDLE_SECONDS = 0.5
-_POLL_PAUSED_SECONDS = 0.1
-#: Wall time after which a sample leaves its slot, so that its worker takes another item.
-_SECONDS_IN_SLOT = 2.0
-#: Files with limit, use and statistics of the root group in a container: versions 2 and 1 of control groups.
-_BOUNDS = (
-    tuple(f"/sys/fs/cgroup/memory.{name}" for name in ("max", "current", "stat")),
-    tuple(f"/sys/fs/cgroup/memory/memory.{name}" for name in ("limit_in_bytes", "usage_in_bytes", "stat")),
-)
-
-
-class Admission:
-    """Lets samples of one worker start while cores and memory are free for them; used by all its threads.
-
-    Long samples, such as endless loops, give way to waiting samples: together they keep one of several cores, so that
-    cores do not idle at the end for the last long samples. If no sample waits, they may use all cores.
-    """
-
-    def __init__(
-        self,
-        cores: float,
-        on_long: Callable[[], None] | None = None,
-        memory: Callable[[], tuple[float, float]] | None = None,
-    ) -> None:
-        """Make an admission without samples.
-
-        Args:
-            cores: cores that samples share.
-            on_long: called once in the thread of each sample that takes longer than two seconds or must pause.
-            memory: reads free and total memory, in MiB; None: that of this machine.
-        """
-        self._cores, self._on_long, self._memory = cores, on_long, memory or machine_memory_mib
-        self._long_cores = 1 if cores >= 2 else 0  # noqa: PLR2004
-        self._waiting: dict[_AdmittedTurn, None] = {}
-        self._running: dict[_AdmittedTurn, None] = {}
-        self._paused: dict[_AdmittedTurn, None] = {}
-        self._idle_since: float | None = None
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def admitted(self, expected_memory_mib: float) -> Iterator[Turn]:
-        """Wait until there is room for a sample, and hold the room during the block."""
-        turn = _AdmittedTurn(self, expected_memory_mib)
-        with self._lock:
-            self._waiting[turn] = None
-            self._dispatch()
-        while not turn.go.wait(_POLL_SECONDS):
-            with self._lock:
-                self._dispatch()  # other programs free memory without a notice
-        try:
-            yield turn
-        finally:
-            with self._lock:
-                del self._running[turn]
-                self._dispatch()
-
-    def update(self, turn: "_AdmittedTurn", cores: float, memory_mib: float, *, is_long: bool) -> bool:
-        """Record what a sample uses; return True if it must pause."""
-        with self._lock:
-            turn.cores, turn.is_long = cores, is_long
-            turn.owed_mib = max(0.0, turn.expected_mib - memory_mib)
-            self._dispatch()
-            surplus = self._long_running() > self._long_cores
-            must_pause = is_long and surplus and bool(self._waiting) and not self._has_core()
-        if self._on_long and not turn.left_slot and (must_pause or turn.age_seconds() > _SECONDS_IN_SLOT):
-            turn.left_slot = True
-            self._on_long()
-        return must_pause
-
-    def pause(self, turn: "_AdmittedTurn") -> None:
-        """Release the turn's core, and return when a core is free for it again."""
-        turn.go.clear()
-        with self._lock:
-            del self._running[turn]
-            self._paused[turn] = None
-            self._dispatch()
-        while not turn.go.wait(_POLL_PAUSED_SECONDS):
-            with self._lock:
-                self._dispatch()
-
-    def _dispatch(self) -> None:
-        """Start samples while there is room: a paused sample in the long share, then waiting, then paused samples."""
-        if self._paused and self._has_core() and self._long_running() < self._long_cores:
-            self._start(self._paused)
-        for turn in list(self._waiting):
-            if not self._has_core():
-                break
-            if self._has_memory(turn):
-                self._start(self._waiting, turn)
-        # If waiting samples lack memory and nothing runs, only the end of a paused sample frees memory.
-        is_idle = self._paused and self._has_core() and not (self._waiting and self._running)
-        if not is_idle:
-            self._idle_since = None
-        elif self._idle_since is None:
-            self._idle_since = time.monotonic()
-        elif time.monotonic() - self._idle_since > _IDLE_SECONDS:
-            self._start(self._paused)
-            self._idle_since = None
-
-    def _start(self, queue: "dict[_AdmittedTurn, None]", turn: "_AdmittedTurn | None" = None) -> None:
-        turn = turn or next(iter(queue))
-        del queue[turn]
-        turn.cores = 1.0
-        self._running[turn] = None
-        turn.go.set()
-
-    def _long_running(self) -> int:
-        return sum(turn.is_long for turn in self._running)
-
-    def _has_core(self) -> bool:
-        cores = sum(turn.cores for turn in self._running)
-        in_flight = len(self._running) + len(self._paused)
-        is_full = in_flight >= MOST_IN_FLIGHT and bool(self._running)
-        return not self._running or (cores + 1.0 <= self._cores + _SURPLUS_CORES and not is_full)
-
-    def _has_memory(self, turn: "_AdmittedTurn") -> bool:
-        if not self._running and not self._paused:
-            return True  # whatever it needs, waiting would not help
-        owed_mib = sum(other.owed_mib for other in self._running)
-        free_mib, total_mib = self._memory()
-        return free_mib - owed_mib - turn.expected_mib > _RESERVE * total_mib
-
-
-class _AdmittedTurn(Turn):
-    def __init__(self, admission: Admission, expected_mib: float) -> None:
-        self._admission, self._began = admission, time.monotonic()
-        self.expected_mib = self.owed_mib = expected_mib
-        self.cores, self.is_long, self.left_slot = 1.0, False, False
-        self.go = threading.Event()
-
-    def age_seconds(self) -> float:
-        return time.monotonic() - self._began
-
-    def used(self, cores: float, memory_mib: float, *, is_long: bool) -> bool:
-        return self._admission.update(self, cores, memory_mib, is_long=is_long)
-
-    def wait(self) -> None:
-        self._admission.pause(self)
-
-
-def machine_memory_mib() -> tuple[float, float]:
-    """Return memory available without swapping, and total memory, in MiB; in a container, those of the container."""
-    machine = psutil.virtual_memory()
-    free, total = machine.available / 2**20, machine.total / 2**20
-    for files in _BOUNDS:
-        with suppress(OSError, ValueError):  # no such file outside of groups, or 'max', which means no limit
-            bound, used = (int(Path(name).read_text(encoding="utf-8")) / 2**20 for name in files[:2])
-            counts = dict(line.split() for line in Path(files[2]).read_text(encoding="utf-8").splitlines())
-            cached = int(counts.get("total_inactive_file", counts["inactive_file"])) / 2**20  # given back when needed
-            free, total = min(free, bound - used + cached), min(total, bound)
-    return free, total
-
-
-def _open_channels(counts_reads: bool) -> tuple[str, ...]:  # noqa: FBT001 -- its only argument
-    """Return what the samples of this machine share in spite of their namespaces."""
-    return (
-        "files that are read first" + (", except in checks" if counts_reads else ""),
-        "load, free memory and caches",
-        *(["a user's kernel quotas, while both run"] if os.getuid() else []),
-        *([] if kernel.seccomp_available() else ["pages of files that are evicted", "keyrings"]),
-    )
 
 
 class LocalBackend:
@@ -266,7 +91,13 @@ class LocalBackend:
             "CPU and memory of the process tree",
             *(["warm start"] if warm else []),
         )
-        return Capabilities(isolated=True, layers=layers, warm=warm, open_channels=_open_channels(self._counts_reads))
+        channels = (  # what samples share in spite of their namespaces
+            "files that are read first" + (", except in checks" if self._counts_reads else ""),
+            "load, free memory and caches",
+            *(["a user's kernel quotas, while both run"] if os.getuid() else []),
+            *([] if kernel.seccomp_available() else ["pages of files that are evicted", "keyrings"]),
+        )
+        return Capabilities(isolated=True, layers=layers, warm=warm, open_channels=channels)
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """Return the items with the modules that they preload; unchanged without isolation."""
@@ -296,20 +127,11 @@ class LocalBackend:
 
     def _executed_once(self, item: WorkItem, turn: Turn) -> tuple[Outcome, bool]:
         """Execute the item; return also if it read from the disk, where that has to be known."""
-        limits = ResourceLimits(
-            seconds=item.time_seconds,
-            rss_mib=self._limits.memory_mib,
-            output_bytes=self._limits.output_kib << 10,
-            tests=item.stop_after,
-            long_after_seconds=item.long_after_seconds,
-            fail_fast=item.fail_fast,
-        )
         problem = ""
         for attempts_left in reversed(range(_STARTS)):
             try:
                 with self._process(item) as (process, work_folder):
-                    job = self._job(item, work_folder)
-                    outcome = observe(process, job, limits, turn)
+                    outcome = observe(process, self._job(item, work_folder), item, self._limits, turn)
                     return outcome, item.from_memory and process.disk_blocks() != 0
             except WarmStartError as error:
                 logger.info("a sample could not be started warm (%s); %d more tries", error, attempts_left)

@@ -2,7 +2,6 @@
 
 import hmac
 import json
-import math
 import os
 import selectors
 import signal
@@ -11,14 +10,15 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import psutil
 
+from bigcodeflow.config import LimitsConfig
 from bigcodeflow.judge.guest.protocol import FRAME_BYTES, LAST_EVENTS, mac, split_job
 from bigcodeflow.judge.host.base import Outcome, Turn
 from bigcodeflow.judge.host.cgroups import SlotGroup
+from bigcodeflow.judge.items import WorkItem
 
 _READ_BYTES = 1 << 16
 _MAX_REPORT_BYTES = 32 << 20
@@ -37,22 +37,6 @@ _RSS_FIELD = 21
 
 SIGKILL_EXITS = (f"exit {128 + signal.SIGKILL}", f"signal {int(signal.SIGKILL)}")
 """Values of ``exit`` after a SIGKILL of the program or of the sandbox itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceLimits:
-    """Resources that the process may use before it is killed."""
-
-    seconds: float
-    """Limit of the CPU time, and of the wall time minus the time that its threads waited for cores that others used."""
-    rss_mib: float
-    output_bytes: int
-    long_after_seconds: float = math.inf
-    """CPU time after which it is paused when others wait for its core."""
-    tests: int = 0
-    """Number of reported tests after which it is ended; 0: it runs all tests."""
-    fail_fast: bool = False
-    """True if it is ended after the first test that failed."""
 
 
 class ProcessEnd(NamedTuple):
@@ -98,21 +82,23 @@ class SandboxedProcess(ABC):
     def signal_all(self, number: int) -> None:
         """Send a signal to every process in the sandbox, also to processes that are forked in the meantime."""
         sent: set[int] = set()
-        while (
-            new := {pid for pid in usage_of(self.roots()).pids if pid > 1} - sent
-        ):  # -1, an ended one, means everybody
+        # -1, an ended one, would mean everybody.
+        while new := {pid for pid in usage_of(self.roots()).pids if pid > 1} - sent:
             for pid in new:
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
             sent |= new
 
 
-def observe(process: SandboxedProcess, job: dict[str, Any], limits: ResourceLimits, turn: Turn) -> Outcome:
-    """Send a waiting process its job, and collect its report and output until it has ended.
+def observe(
+    process: SandboxedProcess, job: dict[str, Any], item: WorkItem, limits: LimitsConfig, turn: Turn
+) -> Outcome:
+    """Send a waiting process its job, and collect its report and output until it has ended or exceeds a limit.
 
-    The test text is sent only after the program was imported.
+    The test text is sent only after the program was imported. ``item.time_seconds`` bounds the CPU time, and the wall
+    time minus the time that threads waited for cores that others used.
     """
-    with closing(_Observation(process, job, limits, turn)) as observation:
+    with closing(_Observation(process, job, item, limits, turn)) as observation:
         observation.watch()
     return observation.outcome
 
@@ -257,12 +243,14 @@ def _proportional_mib(pids: Sequence[int]) -> float:
 
 
 class _Observation:
-    def __init__(self, process: SandboxedProcess, job: dict[str, Any], limits: ResourceLimits, turn: Turn) -> None:
-        self._process, self._limits, self._turn = process, limits, turn
+    def __init__(
+        self, process: SandboxedProcess, job: dict[str, Any], item: WorkItem, limits: LimitsConfig, turn: Turn
+    ) -> None:
+        self._process, self._item, self._most_mib, self._turn = process, item, limits.memory_mib, turn
         first, self._test = split_job(job)
         self._outgoing = memoryview(first)
         self._frames = FrameReader(job["nonce"].encode())
-        self._stdout, self._stderr = OutputTail(limits.output_bytes), OutputTail(limits.output_bytes)
+        self._stdout, self._stderr = OutputTail(limits.output_kib << 10), OutputTail(limits.output_kib << 10)
         self.outcome = Outcome()
         self._began = self._checked = time.monotonic()
         self._threads: dict[int, ThreadTimes] = {}
@@ -271,7 +259,6 @@ class _Observation:
         sources = ((process.stdout, self._stdout), (process.stderr, self._stderr), (process.channel, self._frames))
         for stream, sink in sources:
             self._selector.register(stream, selectors.EVENT_READ, sink)
-        self._open = len(sources)
         process.channel.settimeout(0)
         self._send()
         self._selector.register(process.ended, selectors.EVENT_READ, None)
@@ -299,7 +286,7 @@ class _Observation:
         self._selector.unregister(self._process.ended)
         self._process.kill()  # processes that the program left behind; after that the pipes are finite
         give_up_at = time.monotonic() + _SECONDS_TO_LEAVE
-        while self._open and time.monotonic() < give_up_at:
+        while self._selector.get_map() and time.monotonic() < give_up_at:
             for key, _ in self._selector.select(0.1):
                 self._receive(key)
         self._note_end()
@@ -309,8 +296,8 @@ class _Observation:
         self._selector.close()
 
     def _has_seen_enough(self) -> bool:
-        limits, frames = self._limits, self._frames
-        return 0 < limits.tests <= frames.count("test") or (limits.fail_fast and bool(frames.until_failure()))
+        item, frames = self._item, self._frames
+        return 0 < item.stop_after <= frames.count("test") or (item.fail_fast and bool(frames.until_failure()))
 
     def _pump(self, timeout_seconds: float) -> bool:
         ended = False
@@ -339,20 +326,16 @@ class _Observation:
             self._selector.modify(channel, selectors.EVENT_READ | waiting, self._frames)
 
     def _receive(self, key: selectors.SelectorKey) -> None:
-        try:
-            data = os.read(key.fd, _READ_BYTES)
-        except ConnectionError:
-            data = b""
-        if data:
-            key.data.feed(data)
-        else:
-            self._selector.unregister(key.fileobj)
-            self._open -= 1
+        with suppress(ConnectionError):
+            if data := os.read(key.fd, _READ_BYTES):
+                key.data.feed(data)
+                return
+        self._selector.unregister(key.fileobj)
 
     def _enforce(self, now: float) -> None:
         usage = usage_of(self._process.roots())
-        limits, outcome = self._limits, self.outcome
-        if usage.rss_mib > limits.rss_mib:  # forks share most of what each of them holds
+        limit_seconds, outcome = self._item.time_seconds, self.outcome
+        if usage.rss_mib > self._most_mib:  # forks share most of what each of them holds
             usage = usage._replace(rss_mib=_proportional_mib(usage.pids))
         if self._checked > self._began:  # restrain() may take tens of milliseconds, longer than most samples run
             self._process.restrain(usage.pids)
@@ -361,7 +344,7 @@ class _Observation:
         new = [times.since(before.get(number, ThreadTimes())) for number, times in usage.threads.items()]
         wanted = usage.cpu_seconds - outcome.cpu_seconds + sum(one.waited_seconds for one in new)
         cores = max(0.0, wanted) / max(now - self._checked, 1e-3)
-        is_long = usage.cpu_seconds > limits.long_after_seconds
+        is_long = usage.cpu_seconds > self._item.long_after_seconds
         must_pause = self._turn.used(cores, usage.rss_mib, is_long=is_long)
         self._waited_seconds += waited_for_others(new, now - self._checked)
         self._checked = now
@@ -369,11 +352,11 @@ class _Observation:
         outcome.max_rss_mib = max(outcome.max_rss_mib, usage.rss_mib)
         wall = now - self._began
         # Check memory first: a program that waits for a child killed for its memory also exceeds the time limit.
-        if usage.rss_mib > limits.rss_mib or self._oom_kills():
+        if usage.rss_mib > self._most_mib or self._oom_kills():
             self._kill("memory")
-        elif usage.cpu_seconds > limits.seconds:
+        elif usage.cpu_seconds > limit_seconds:
             self._kill("cpu time")
-        elif wall > limits.seconds + min(self._waited_seconds, (_BACKSTOP - 1) * limits.seconds):
+        elif wall > limit_seconds + min(self._waited_seconds, (_BACKSTOP - 1) * limit_seconds):
             self._kill("wall time")
         elif must_pause and not self._frames.ended:
             self._pause()
@@ -410,7 +393,7 @@ class _Observation:
         outcome.cpu_seconds = max(outcome.cpu_seconds, end.cpu_seconds, float(last["cpu_seconds"]))
         outcome.max_rss_mib = max(outcome.max_rss_mib, end.max_rss_mib, float(last["max_rss_mib"]))
         outcome.frames, outcome.violations = frames.frames, frames.violations
-        if self._limits.fail_fast and (upto_failure := frames.until_failure()):
+        if self._item.fail_fast and (upto_failure := frames.until_failure()):
             # Drop frames that came before the kill took effect: the outcome must not depend on timing.
             outcome.frames, outcome.killed_for = upto_failure, "tests"
         outcome.stdout, outcome.stdout_truncated = self._stdout.text(), self._stdout.truncated

@@ -74,46 +74,24 @@ class ZygoteClient:
             self._descriptor = -1
 
 
-class Holder:
-    """The process that holds the namespaces of one sample, and inherits its orphans."""
-
-    def __init__(self, control: socket.socket) -> None:
-        """Ask the supervisor for it."""
-        self._control, self._reply = control, _open_request(control, "namespaces")
-        self._reply.settimeout(_REPLY_SECONDS)
-        try:
-            _, self.namespaces = _reply_with_descriptor(self._reply)
-        except WarmStartError:
-            self._reply.close()
-            raise
-
-    def disk_blocks(self) -> int | None:
-        """Return the blocks that orphans read from the disk, after the process has ended; None if that is unknown."""
-        with suppress(WarmStartError):
-            _send(self._control, "reap")
-            return int(_reply(self._reply))
-        return None
-
-    def close(self) -> None:
-        self._reply.close()
-
-
 class WarmProcess(SandboxedProcess):
-    """A sample forked from a zygote."""
+    """A sample forked from a zygote, in namespaces that another process holds, which inherits the sample's orphans."""
 
-    def __init__(self, zygote: ZygoteClient, holder: "Holder", groups: SlotGroupPool) -> None:
+    def __init__(self, zygote: ZygoteClient, control: socket.socket, groups: SlotGroupPool) -> None:
         """Fork it from ``zygote``.
 
         Args:
-            holder: holds the sample's namespaces; both end with the sample.
+            control: the supervisor's, which starts the holder of the namespaces; both end with the sample.
             groups: lends a control group to a sample that runs longer.
         """
-        self._holder, self._groups = holder, groups
-        self._namespaces = namespaces = holder.namespaces
+        self._control, self._groups = control, groups
         self._blocks = 0
         self._roots: Sequence[int] = ()
         with ExitStack() as mine, ExitStack() as theirs:
-            mine.callback(os.close, namespaces)
+            self._holder = mine.enter_context(_open_request(control, "namespaces"))
+            self._holder.settimeout(_REPLY_SECONDS)
+            _, self._namespaces = _reply_with_descriptor(self._holder)
+            mine.callback(os.close, self._namespaces)
             mine.callback(self.kill)
             self._reply, reply = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self.channel, channel = socket.socketpair()
@@ -124,7 +102,7 @@ class WarmProcess(SandboxedProcess):
             for stack, pipes in ((mine, (self.stdout, self.stderr)), (theirs, (stdout, stderr))):
                 for descriptor in pipes:
                     stack.callback(os.close, descriptor)
-            zygote.start_sample([reply.fileno(), channel.fileno(), stdout, stderr, namespaces])
+            zygote.start_sample([reply.fileno(), channel.fileno(), stdout, stderr, self._namespaces])
             theirs.close()
             self._reply.settimeout(_START_SECONDS)
             _, descriptors = _receive(self._reply)
@@ -157,8 +135,10 @@ class WarmProcess(SandboxedProcess):
         return ProcessEnd(f"exit {code if code >= 0 else 128 - code}", float(cpu_seconds), int(max_rss_kib) / 1024)
 
     def disk_blocks(self) -> int | None:
-        orphans = self._holder.disk_blocks()
-        return None if orphans is None else self._blocks + orphans
+        with suppress(WarmStartError):
+            _send(self._control, "reap")
+            return self._blocks + int(_reply(self._holder))  # the holder reports what orphans read
+        return None
 
     def restrain(self, pids: Iterable[int]) -> None:
         """Move a sample that does not end at once into a control group: this takes longer than most samples run."""
@@ -233,8 +213,7 @@ class WarmSandbox:
         wanted = frozenset(modules)
         with (
             self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote,
-            closing(Holder(self._control)) as holder,
-            closing(WarmProcess(zygote, holder, self._groups)) as process,
+            closing(WarmProcess(zygote, self._control, self._groups)) as process,
         ):
             yield process
 

@@ -139,6 +139,16 @@ class PlannedBackend:
         self._config = config
         self._under_way = UnderWay()
 
+    def check(self, *, allow_unisolated: bool = False) -> Capabilities:
+        """Return what the far end promises; raise SandboxUnavailableError if that is less than the run wants."""
+        found = self._promised()
+        if not (found.isolated or allow_unisolated):
+            raise SandboxUnavailableError(
+                f"backend {self.name} does not isolate samples from one another: pass --allow-unisolated if that is "
+                "meant"
+            )
+        return found
+
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         """Return the items with the far end's plan for their warm starts; unchanged if it cannot plan."""
         if self._config.start == "cold" or not items:
@@ -160,6 +170,9 @@ class PlannedBackend:
     def under_way(self) -> Mapping[str, float]:
         """Return the seconds since each item was sent, time in the far end's queue included, by verdict key."""
         return self._under_way.seconds()
+
+    def _promised(self) -> Capabilities:
+        raise NotImplementedError
 
     def _planned(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         raise NotImplementedError
@@ -193,25 +206,19 @@ class RemoteBackend(PlannedBackend):
         self._outage = Outage(away_seconds=0.0)  # a host that could not be started is not tried again at once
         self._closed = False
 
-    def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Remove hosts that killed runs left, start one host with an empty sandbox, and return its capabilities."""
-        try:
-            self._remove_orphans()
-            found = self._connected(self._hosts[0]).info.capabilities
-        except (HostLostError, HostRefusedError) as error:
-            raise SandboxUnavailableError(f"backend {self.name}: {error}") from error
-        if not (found.isolated or allow_unisolated):
-            raise SandboxUnavailableError(
-                f"backend {self.name}: its hosts do not isolate samples from one another: pass --allow-unisolated if "
-                "that is meant"
-            )
-        return found
-
     def close(self) -> None:
         """End all hosts, many at a time, because a service may take long to end a host."""
         self._closed = True
         with ThreadPoolExecutor(min(_ENDED_AT_ONCE, len(self._hosts)), "end") as pool:
             list(pool.map(_HostSlot.drop, self._hosts))
+
+    def _promised(self) -> Capabilities:
+        """Remove hosts that killed runs left, start one host with an empty sandbox, and return its capabilities."""
+        try:
+            self._remove_orphans()
+            return self._connected(self._hosts[0]).info.capabilities
+        except (HostLostError, HostRefusedError) as error:
+            raise SandboxUnavailableError(f"backend {self.name}: {error}") from error
 
     def _planned(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
         return protocol.with_starts(items, self._connected(self._hosts[0]).prepare)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple, Self, cast
+from typing import Any, BinaryIO, Self, cast
 
 import docker  # type: ignore[import-untyped]
 import requests
@@ -44,13 +44,6 @@ _STDOUT, _STDERR = 1, 2
 _HEADER = struct.Struct(">BxxxL")
 #: A host sends ``alive`` every 5 s; a host that sends or accepts nothing for this long is lost.
 _SILENCE_SECONDS = 120.0
-
-
-class Share(NamedTuple):
-    """Cores and memory of each container."""
-
-    cores: float
-    memory_mib: int
 
 
 class DockerEngine:
@@ -153,8 +146,8 @@ def engine_errors(action: str) -> Iterator[None]:
         raise HostLostError(f"the engine could not {action}: {_brief(error)}") from error
 
 
-def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> Share:
-    """Return each container's share of ``cores`` cores and of the memory of the engine's machine."""
+def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> tuple[float, int]:
+    """Return each container's share of ``cores`` cores, and of the memory of the engine's machine in MiB."""
     containers = config.docker.containers
     memory_mib = config.docker.memory_mib or int(info["MemTotal"] / 2**20 * _MEMORY_SHARE / containers)
     divided = config.docker.memory_mib or containers > 1  # else the machine itself is small
@@ -163,7 +156,7 @@ def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> 
             f"a container would have {memory_mib} MiB, and one sample may use {config.limits.memory_mib}: raise "
             "execution.docker.memory_mib, or lower execution.docker.containers or execution.limits.memory_mib"
         )
-    return Share(max(1.0, min(cores, info["NCPU"]) / containers), memory_mib)
+    return max(1.0, min(cores, info["NCPU"]) / containers), memory_mib
 
 
 def container_settings(
@@ -171,7 +164,7 @@ def container_settings(
 ) -> dict[str, Any]:
     """Return the settings for a host's container, in the form that Docker's API takes."""
     info = engine.info(runtime=config.docker.runtime)
-    share = share_of(config, cores, info)
+    share_cores, memory_mib = share_of(config, cores, info)
     host = ["python", "-m", "bigcodeflow.judge.remote.host", "--environment", environment]
     profile = shipped("deployments/server/seccomp.json")
     if any("Podman" in part.get("Name", "") for part in engine.version.get("Components") or ()):
@@ -183,7 +176,7 @@ def container_settings(
     runtime = {"Runtime": config.docker.runtime} if config.docker.runtime else {}
     return {
         "Image": image,
-        "Cmd": [*host, "--cores", str(int(share.cores)), "--slots-per-core", str(config.slots_per_worker)],
+        "Cmd": [*host, "--cores", str(int(share_cores)), "--slots-per-core", str(config.slots_per_worker)],
         "User": "1000:1000",
         "Labels": {_LABEL: f"{machine_id()}/{process_id()}"},
         "AttachStdin": True,
@@ -198,11 +191,11 @@ def container_settings(
             "NetworkMode": "none",
             "IpcMode": "private",
             "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=1024m"},  # noqa: S108
-            "Memory": share.memory_mib * 2**20,
-            "MemorySwap": share.memory_mib * 2**20,
+            "Memory": memory_mib * 2**20,
+            "MemorySwap": memory_mib * 2**20,
             "PidsLimit": config.docker.processes,
             "Ulimits": [{"Name": name, "Soft": most, "Hard": most} for name, most in _ULIMITS.items()],
-            "NanoCpus": int(share.cores * 1e9),
+            "NanoCpus": int(share_cores * 1e9),
             "CapDrop": ["ALL"],
             "SecurityOpt": security,
             # The kernel lets a sandbox mount its own /proc only if the container's /proc has no masks. Without

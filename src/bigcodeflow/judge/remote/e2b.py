@@ -11,6 +11,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -247,7 +248,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
     try:
         reference = _pinned(template)
         record = read_record(_build_id(reference))
-        if record is None or record.environment != config.environment:
+        if record is None or record.environment.name != config.environment:
             record = _describe_build(config, reference)
     except TemplateAbsentError as error:
         raise EnvironmentUnusableError(f"backend e2b: {error}") from error
@@ -258,15 +259,10 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
             f"backend e2b: sandboxes of {template} have {record.memory_mib} MiB, and a sample may use "
             f"execution.limits.memory_mib {config.limits.memory_mib}: build the template with more, or allow less"
         )
-    identity = json.dumps([record.environment_sha, record.build_id])
-    return RemoteEnvironment(
-        name=record.environment,
-        # Two builds of one lock may differ outside the libraries, so they share no verdicts.
-        environment_sha=hashlib.sha256(identity.encode()).hexdigest(),
-        missing_data=record.missing_data,
-        lock_sha256=record.lock_sha256,
-        reference=reference,
-    )
+    # Two builds of one lock may differ outside the libraries, so they share no verdicts.
+    identity = json.dumps([record.environment.environment_sha, record.build_id])
+    sha = hashlib.sha256(identity.encode()).hexdigest()
+    return replace(record.environment, environment_sha=sha, reference=reference)
 
 
 def _pinned(template: str) -> str:
@@ -299,16 +295,7 @@ def _describe_build(config: ExecutionConfig, reference: str) -> TemplateRecord:
         found = Connection(transport, config.limits, config.start).info.environment
     finally:
         transport.close()
-    record = TemplateRecord(
-        template_id=size.template_id,
-        build_id=_build_id(reference),
-        environment=found.name,
-        environment_sha=found.environment_sha,
-        lock_sha256=found.lock_sha256,
-        missing_data=found.missing_data,
-        cores=size.cpu_count,
-        memory_mib=size.memory_mb,
-    )
+    record = TemplateRecord(_build_id(reference), found, cores=size.cpu_count, memory_mib=size.memory_mb)
     write_record(record)
     return record
 

@@ -12,10 +12,11 @@ from bigcodeflow.config import LimitsConfig, Start
 from bigcodeflow.core.machine import usable_cores
 from bigcodeflow.judge.backend_registry import OnLong
 from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.admission import MOST_IN_FLIGHT, Admission
 from bigcodeflow.judge.host.base import Backend, Capabilities, Outcome
-from bigcodeflow.judge.host.local import MOST_IN_FLIGHT, Admission, LocalBackend
+from bigcodeflow.judge.host.local import LocalBackend
 from bigcodeflow.judge.items import WorkItem, code_version
-from bigcodeflow.judge.zygote_plan import SURVEY_LIMITS, starts_of
+from bigcodeflow.judge.zygote_plan import SURVEY_LIMITS, ZygotePlanner
 
 #: Most backends, of different limits and starts, that are kept ready at the same time.
 _MAX_BACKENDS = 4
@@ -66,7 +67,8 @@ class ExecutorPool:
     def prepare(self, texts: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
         """Return for each (program, test) how it starts, with the fields of ``protocol.PlannedStart``."""
         with self._preparing:  # one at a time, so that no import is measured twice
-            starts = starts_of(texts, self.environment, LocalBackend(self.environment, SURVEY_LIMITS))
+            surveyor = LocalBackend(self.environment, SURVEY_LIMITS)
+            starts = ZygotePlanner(self.environment, surveyor).starts_of(texts)
         return [{"preload": preload, "zygote": zygote} for preload, zygote in starts]
 
     def submit(self, item: WorkItem, mode: ExecutionMode, on_long: OnLong | None = None) -> "Future[Outcome]":

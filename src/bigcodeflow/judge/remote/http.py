@@ -52,7 +52,7 @@ class HttpBackend(PlannedBackend):
         self._outage = Outage(_AWAY_SECONDS)
         self._late: dict[str, float] = {}
 
-    def check(self, *, allow_unisolated: bool = False) -> Capabilities:
+    def _promised(self) -> Capabilities:
         """Return the service's capabilities; raise SandboxUnavailableError if it allows less than the run wants."""
         info = self._client.info()
         allowed = info.limits.model_dump()
@@ -64,12 +64,7 @@ class HttpBackend(PlannedBackend):
                     f"lower execution.limits.{name}, or start the service with {prefix}{name.replace('_', '-')} "
                     f"{wanted}"
                 )
-        found = info.capabilities
-        if not (found.isolated or allow_unisolated):
-            raise SandboxUnavailableError(
-                f"the service at {self._client.url} does not isolate samples: pass --allow-unisolated if that is meant"
-            )
-        return found
+        return info.capabilities
 
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item; if a response is lost, request it again, without a second execution."""

@@ -204,8 +204,8 @@ async def batches(request: Request, service: _Own) -> Response:
     """Execute items; what is equal to an item that runs, or ended within some minutes, is not executed again."""
     with ExitStack() as held:
         batch = await service.read(await _read(request, service, held), parse_batch)
-        reservation = held.enter_context(service.jobs.reserved(len(batch.items), batch.mode))
-        return LineStream(service.lines(reservation, batch), held.pop_all().close)
+        reserved = held.enter_context(service.jobs.reserved(len(batch.items), batch.mode))
+        return LineStream(service.lines(reserved, batch), held.pop_all().close)
 
 
 @_fusion_router.post(
@@ -216,8 +216,8 @@ async def batches(request: Request, service: _Own) -> Response:
 async def run_code(request: Request, service: _Own) -> Response:
     """Run a Python script for what it prints."""
     with ExitStack() as held:
-        run = await service.read(await _read(request, service, held), sandbox_fusion.parse_run)
-        return _json(run.response(await service.verdict_of(run.batch, request.is_disconnected)))
+        batch = await service.read(await _read(request, service, held), sandbox_fusion.parse_run)
+        return _json(sandbox_fusion.response_to_run(await service.verdict_of(batch, request.is_disconnected)))
 
 
 @_fusion_router.post(

@@ -208,23 +208,6 @@ class EvalResult(ApiModel):
     """Pass, pass share and verdict."""
 
 
-class Run(NamedTuple):
-    """A script as a batch of one item."""
-
-    batch: ParsedBatch
-
-    def response(self, verdict: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the response's fields; raise RequestRefusedError if the verdict tells nothing about the program."""
-        timed_out = verdict["status"] == "timeout"
-        launched = verdict["status"] == "crash" and verdict["exit"].startswith("exit ")
-        if not (launched or timed_out or verdict["status"] in ("out_of_memory", "tampered")):
-            raise not_judged(verdict["module_trace"] or verdict["exit"])
-        code = None if timed_out else int(verdict["exit"].split()[1]) if launched else 137
-        messages = ["" if launched else f"ended for {verdict['failure_kind']}"]
-        messages += [f"{name} was longer: this is its tail" for name in _STREAMS if verdict[f"{name}_truncated"]]
-        return _run_response(code, verdict["wall_seconds"], verdict, "; ".join(filter(None, messages)))
-
-
 class Submission(NamedTuple):
     """A completion as a batch of one item."""
 
@@ -252,7 +235,7 @@ class Submission(NamedTuple):
 _STREAMS = ("stdout", "stderr")
 
 
-def parse_run(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> Run:
+def parse_run(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> ParsedBatch:
     """Convert a body of /run_code to a batch; raise RequestRefusedError with a line for each error."""
     request = validated(body, RunCodeRequest)
     if wrong := list(_wrong_files(request.files)):
@@ -268,7 +251,19 @@ def parse_run(body: bytes, settings: ServingSettings, environment: InstalledEnvi
         task_modules=[],
         preload=[],
     )
-    return Run(parsed_batch(_batch(item, request.memory_limit_MB), settings, environment))
+    return parsed_batch(_batch(item, request.memory_limit_MB), settings, environment)
+
+
+def response_to_run(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the response's fields; raise RequestRefusedError if the verdict tells nothing about the script."""
+    timed_out = verdict["status"] == "timeout"
+    launched = verdict["status"] == "crash" and verdict["exit"].startswith("exit ")
+    if not (launched or timed_out or verdict["status"] in ("out_of_memory", "tampered")):
+        raise not_judged(verdict["module_trace"] or verdict["exit"])
+    code = None if timed_out else int(verdict["exit"].split()[1]) if launched else 137
+    messages = ["" if launched else f"ended for {verdict['failure_kind']}"]
+    messages += [f"{name} was longer: this is its tail" for name in _STREAMS if verdict[f"{name}_truncated"]]
+    return _run_response(code, verdict["wall_seconds"], verdict, "; ".join(filter(None, messages)))
 
 
 def parse_submission(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> Submission:

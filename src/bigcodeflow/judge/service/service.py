@@ -9,10 +9,10 @@ import hashlib
 import json
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -85,14 +85,6 @@ class Job:
         self.size_bytes = 0
 
 
-@dataclass(eq=False)
-class Reservation:
-    """Places in the queue that one request holds."""
-
-    mode: ExecutionMode
-    jobs: Sequence[Job] = ()
-
-
 class JobQueue:
     """Queue of all executions of a service."""
 
@@ -110,10 +102,11 @@ class JobQueue:
         self.stopping = False
 
     @contextmanager
-    def reserved(self, count: int, mode: ExecutionMode) -> Iterator[Reservation]:
+    def reserved(self, count: int, mode: ExecutionMode) -> Iterator[list[Job]]:
         """Hold places for ``count`` items during the block; refuse the request if too few are left.
 
-        At its end, executions that have not begun and for which no other batch waits are withdrawn.
+        Yields a list for the executions of these items. At the end of the block, those that have not begun and for
+        which no other batch waits are withdrawn.
         """
         if self.stopping:
             raise stopping()
@@ -123,35 +116,33 @@ class JobQueue:
             raise busy(f"items under {_MAX_MODES} different limits wait or run already: send these again later")
         self.open_items += count
         self._modes[mode] += 1
-        reservation = Reservation(mode)
+        jobs: list[Job] = []
         try:
-            yield reservation
+            yield jobs
         finally:
             self.open_items -= count
             self._modes -= Counter([mode])
-            for job in reservation.jobs:
+            for job in jobs:
                 job.waiting -= 1
                 if not (job.waiting or job.task):
                     self._withdraw(job)
 
-    def begin(self, reservation: Reservation, items: Sequence[WorkItem], max_attempts: int) -> Sequence[Job]:
-        """Queue the new items of a batch, and return the execution of each; equal verdict keys share one."""
+    def begin(self, reserved: list[Job], items: Iterable[WorkItem], mode: ExecutionMode, max_attempts: int) -> None:
+        """Queue the new items of a batch, and reserve the execution of each; equal verdict keys share one."""
         self._drop_old()
-        jobs, new = [], deque[Job]()
+        new = deque[Job]()
         for item in items:
             job = self._jobs.get(item.verdict_key)
             if job is None:
-                job = self._jobs[item.verdict_key] = Job(item, reservation.mode, max_attempts)
+                job = self._jobs[item.verdict_key] = Job(item, mode, max_attempts)
                 new.append(job)
             job.waiting += 1
-            jobs.append(job)
-        reservation.jobs = jobs
+            reserved.append(job)
         if new:
             self._queues.append(new)
         if self.stopping:
             self.drain()
         self._begin_waiting()
-        return jobs
 
     def drain(self) -> None:
         """Start no further executions, withdraw the waiting ones, and let running ones end."""
@@ -267,7 +258,7 @@ class Service:
         texts = await loop.run_in_executor(self._reading, parse_programs, body)
         return {"starts": await loop.run_in_executor(self._planning, self.pool.prepare, texts)}
 
-    async def lines(self, reservation: Reservation, batch: ParsedBatch) -> AsyncGenerator[bytes, None]:
+    async def lines(self, reserved: list[Job], batch: ParsedBatch) -> AsyncGenerator[bytes, None]:
         """Yield the results of a batch as lines when they arrive; a blank line is a sign of life."""
         planning = asyncio.ensure_future(self._planned(batch))
         while not (await asyncio.wait([planning], timeout=protocol.ALIVE_SECONDS))[0]:
@@ -275,11 +266,11 @@ class Service:
         items = planning.result()
         # A client that judges outcomes itself also repeats disturbed executions itself.
         max_attempts = _ATTEMPTS if batch.request.detail == "verdict" else 1
-        jobs = self.jobs.begin(reservation, [one.work for one in items.values()], max_attempts)
+        self.jobs.begin(reserved, (one.work for one in items.values()), batch.mode, max_attempts)
         ended: asyncio.Queue[asyncio.Task[bytes]] = asyncio.Queue()
         tasks = {
             asyncio.create_task(self._line(name, one, job, batch))
-            for (name, one), job in zip(items.items(), jobs, strict=True)
+            for (name, one), job in zip(items.items(), reserved, strict=True)
         }
         for task in tasks:
             task.add_done_callback(ended.put_nowait)
@@ -300,8 +291,8 @@ class Service:
 
     async def verdict_of(self, batch: ParsedBatch, is_gone: Callable[[], Awaitable[bool]]) -> dict[str, Any]:
         """Return the verdict of a batch's item; RequestRefusedError if ``is_gone`` (polled) or if the service stops."""
-        with self.jobs.reserved(1, batch.mode) as reservation:
-            async with aclosing(self.lines(reservation, batch)) as lines:
+        with self.jobs.reserved(1, batch.mode) as reserved:
+            async with aclosing(self.lines(reserved, batch)) as lines:
                 async for line in lines:
                     if line.strip():
                         found: dict[str, Any] = json.loads(line)["verdict"]

@@ -12,8 +12,7 @@ from bigcodeflow.core.calibration import calibrate, executed_program
 from bigcodeflow.core.errors import ArtifactError, ExecutionError
 from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.generation.controls import oracle
-from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
-from bigcodeflow.judge.environments.definition import MANIFEST
+from bigcodeflow.judge.environments import MANIFEST, InstalledEnvironment, find_environment
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import perform_up_to, planned_run
 from bigcodeflow.pipeline.stages import Listener
