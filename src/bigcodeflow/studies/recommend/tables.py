@@ -4,14 +4,14 @@ from typing import Any
 
 from bigcodeflow.core.table import Cell, Column, Headings, Table
 from bigcodeflow.results.formatting import numbers, percent, percent_range, plain
-from bigcodeflow.studies.recommend.libraries import Stack, shortened
-from bigcodeflow.studies.recommend.ranking import RankedModel, Recommendation, probability
+from bigcodeflow.studies.recommend.ranking import Recommendation, probability
+from bigcodeflow.studies.recommend.stack import shortened
 
 #: Columns of a model's cost and time, with the attributes of its run.
 _USAGE = {"USD a task": "cost_usd", "seconds a task": "latency_seconds"}
 
 
-def tables(found: Recommendation, stack: Stack) -> list[Table]:
+def tables(found: Recommendation) -> list[Table]:
     """Return the ranking, and the libraries with their numbers of tasks."""
     runs = [one.run for one in found.models]
     # Leave out columns that no run has recorded.
@@ -28,42 +28,34 @@ def tables(found: Recommendation, stack: Stack) -> list[Table]:
     )
     rows = [
         (
-            *(rank(one, place), Cell(one.run.model, "strong" if one.rank_low == 1 else "")),
+            *(one.ranks, Cell(one.run.model, "strong" if one.rank_low == 1 else "")),
             *(one.rate, one.interval, one.best, one.n_tasks, one.observed),
             *(getattr(one.run, _USAGE[name]) for name in usage),
         )
-        for place, one in enumerate(found.models, start=1)
+        for one in found.models
     ]
     ranking = Table.of(
         columns,
         rows,
         title=f"Models on {found.n_tasks:,} tasks that use {shortened(found.libraries)}",
-        notes=(found.sentence, *notes(found, stack)),
+        notes=(found.sentence, *found.notes),
     )
     counts = sorted(found.n_tasks_of.items(), key=lambda one: (-one[1], one[0]))
     return [ranking, Table.of(["library", *numbers("tasks")], counts, title="Libraries of the stack")]
 
 
-def notes(found: Recommendation, stack: Stack) -> list[str]:
-    """Return the notes that belong to the ranking."""
-    texts = [*found.notes, *stack.notes]
-    if stack.without_tasks:
-        texts.append(f"No recorded task uses {shortened(stack.without_tasks)}.")
-    return texts
-
-
-def as_json(found: Recommendation, stack: Stack) -> dict[str, Any]:
+def as_json(found: Recommendation) -> dict[str, Any]:
     """Return everything for JSON, with shares in 0..1 and null for unknown values."""
     return {
         "libraries": found.n_tasks_of,
-        "libraries_without_tasks": list(stack.without_tasks),
+        "libraries_without_tasks": list(found.libraries_without_tasks),
         "split": found.split,
         "n_tasks": found.n_tasks,
         "summary": found.sentence,
-        "notes": notes(found, stack),
+        "notes": list(found.notes),
         "models": [
             {
-                "rank": place,
+                "rank": one.rank,
                 "rank_low": one.rank_low,
                 "rank_high": one.rank_high,
                 "model": one.run.model,
@@ -77,12 +69,7 @@ def as_json(found: Recommendation, stack: Stack) -> dict[str, Any]:
                 "cost_usd_per_task": one.run.cost_usd,
                 "seconds_per_task": one.run.latency_seconds,
             }
-            for place, one in enumerate(found.models, start=1)
+            for one in found.models
         ],
         "weights_of_all_tasks": plain(found.weights),
     }
-
-
-def rank(one: RankedModel, place: int) -> str:
-    """Format the place, with the 95 % interval of the rank if it has several ranks, such as '2 (1 to 4)'."""
-    return f"{place}" if one.rank_low == one.rank_high else f"{place} ({one.rank_low} to {one.rank_high})"
