@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -33,7 +34,7 @@ from bigcodeflow.studies.audit.recording import (
     recorded_program,
     recordings,
 )
-from bigcodeflow.studies.audit.study import Reproduction, mutation_findings
+from bigcodeflow.studies.audit.study import mutation_findings
 from bigcodeflow.studies.audit.tables import OneTask, shown, tables
 from tests.conftest import Command
 from tests.report.conftest import RecordedStore, failing_test
@@ -180,7 +181,7 @@ def counted_rows(statuses: Sequence[str], recorded: Sequence[Recording | None] =
 
 def rows_of(outcomes: Sequence[tuple[Mutant, str]], recorded: Sequence[Recording | None] = ()) -> list[dict[str, Any]]:
     made = Mutants(tuple(one for one, _ in outcomes), 3, 40)
-    command = Reproduction("starter", AuditConfig()).of("a")
+    command = AuditConfig().command("starter", "a")
     return [one._asdict() for one in mutation_findings("a", made, outcomes, recorded, command)]
 
 
@@ -293,17 +294,17 @@ def test_a_dispute_is_shown_again_by_its_command(tmp_path: Path) -> None:
         recorded.record(tables, model=model, run=model)
     runs = named_runs(str(tmp_path), ["one", "other"])
     config = AuditConfig(environment="bigcodebench", overrides=("dataset.view=verified",))
-    reproduction = Reproduction("mine.parquet", config)
+    command = partial(config.command, "mine.parquet")
     tasks = pq.read_table(runs[0].path("dataset")).to_pylist()
-    assert findings(runs, [{**task, "test": "another"} for task in tasks], reproduction.of) == []
-    [found] = findings(runs, tasks, reproduction.of)
+    assert findings(runs, [{**task, "test": "another"} for task in tasks], command) == []
+    [found] = findings(runs, tasks, command)
     assert "fail test_a alike: AssertionError: 1 != 2" in found.text
     assert "--environment bigcodebench --dataset mine.parquet --ids Demo/0" in found.command
     assert " --set dataset.view=verified" in found.command
     assert [f"--run {run.record}" in found.command for run in runs] == [True, True]
     with pytest.raises(ConfigError, match="name two runs or more"):
         named_runs(str(tmp_path), ["one", "one"])
-    assert findings([], tasks, reproduction.of) == []
+    assert findings([], tasks, command) == []
 
 
 def own_task(number: int, test: str) -> dict[str, str]:

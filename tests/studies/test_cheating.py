@@ -220,9 +220,10 @@ def test_edited_tests_are_told_from_others(methods: tuple[str, ...], found: list
 def test_a_rate_weighs_tasks_equally() -> None:
     """However many answers a task has."""
     rows = [{"model": "m", "task_id": "a", "cheated": True}] * 9 + [{"model": "m", "task_id": "b", "cheated": False}]
-    share, (low, high) = rate_of(rows, lambda row: row["cheated"])
-    assert share == 0.5
-    assert low < 0.5 < high
+    rate = rate_of(rows, lambda row: row["cheated"])
+    assert rate.value == 0.5
+    assert rate.interval is not None
+    assert rate.interval.low < 0.5 < rate.interval.high
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_hits_are_all_pairs_of_equal_ngrams(
     texts: Sequence[Sequence[str]], corpus: Sequence[str], length: int, common: int
 ) -> None:
     """As looking at every pair of places finds them."""
-    index = NgramIndex([Part(n, "", words_of(" ".join(one))) for n, one in enumerate(texts)], length, common)
+    index = NgramIndex([Part(n, words_of(" ".join(one))) for n, one in enumerate(texts)], length, common)
 
     def ngrams(words: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]

@@ -84,7 +84,7 @@ def test_variants_that_hold_are_written_judged_and_compared(tmp_path: Path, star
         perturbed = judged(store, variants, ids, listener)
     assert ids == ["Own/2~function.1", "Own/2~parameters+docstring.1"]
     assert {row["original_task_id"] for row in rows} == {"Own/2"}
-    assert [tuple(one[2:]) for one in made.yields] == [(3, 1, 1), (3, 1, 1)]
+    assert [row[2:] for row in made.table.rows] == [(3, 1, 1), (3, 1, 1)]
     assert not validate_source(DatasetConfig(source=str(variants)))
     found = {
         row["kind"]: row

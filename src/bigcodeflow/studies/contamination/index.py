@@ -40,7 +40,6 @@ class Part(NamedTuple):
 
     task: int
     """0-based index of the task."""
-    name: str
     words: Words
 
 
@@ -56,7 +55,7 @@ class Hits(NamedTuple):
 
 def parts_of(tasks: Sequence[Mapping[str, Any]]) -> list[Part]:
     """Return the texts of rows of TASKS as parts."""
-    return [Part(number, name, words_of(str(task[name]))) for number, task in enumerate(tasks) for name in PARTS]
+    return [Part(number, words_of(str(task[name]))) for number, task in enumerate(tasks) for name in PARTS]
 
 
 class NgramIndex:

@@ -64,13 +64,9 @@ def _renamed_line(
         elif is_distinctive(name) and name not in literals:  # a message names it, which a docstring quotes
             parts = _QUOTED.split(line)
             line = "".join(re.sub(word(name), new_name, part) if not n % 2 else part for n, part in enumerate(parts))
-        line = _replaced(line, "|".join(clear), name, new_name)
+        pieces = re.split(f"({'|'.join(clear)})", line)
+        line = "".join(one.replace(name, new_name) if place % 2 else one for place, one in enumerate(pieces))
     return line
-
-
-def _replaced(line: str, places: str, name: str, new_name: str) -> str:
-    """Replace a name in the parts of a line that match the pattern `places`."""
-    return re.sub(places, lambda match: match[0].replace(name, new_name), line)
 
 
 def _renamed_examples(lines: list[str], code: Renamed) -> list[str]:
