@@ -10,11 +10,12 @@ import pytest
 from bigcodeflow.config import DatasetConfig, RunConfig, load_config
 from bigcodeflow.datasets import validate_source
 from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.recording import perform_and_record
+from bigcodeflow.results.runs import RecordedRun, recorded_run
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.perturbation import PerturbationConfig
-from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs
+from bigcodeflow.studies.perturbation.comparing import compare_runs
 from bigcodeflow.studies.perturbation.writing import make_variants, write_dataset
 from tests.conftest import Command
 
@@ -56,17 +57,18 @@ def own_tasks(folder: Path) -> Path:
     return path
 
 
-def judged(store: Path, dataset: Path, task_ids: Iterable[str], listener: Listener) -> JudgedRun:
+def judged(store: Path, dataset: Path, task_ids: Iterable[str], listener: Listener) -> RecordedRun:
     """A run of a model that has learnt the original program by heart, and gives it for every task."""
     samples = dataset.with_suffix(".samples.jsonl")
     learnt = "def task_func(amount_paid):\n    return 2 * amount_paid\n"
     samples.write_text("".join(json.dumps({"task_id": one, "solution": learnt}) + "\n" for one in task_ids))
-    refs = perform_up_to("execution", settings(store, dataset, str(samples)), listener)
-    return JudgedRun(dataset.name, "learnt", refs["execution"])
+    finished = perform_and_record(settings(store, dataset, str(samples)), listener)
+    return recorded_run(finished.store, finished.outputs.record)
 
 
 def settings(store: Path, dataset: Path, samples: str) -> RunConfig:
     given = {"dataset.source": str(dataset), "samples.source": samples, "sanitizing.mode": "none", "store": str(store)}
+    given["out"] = str(store.with_name(dataset.stem))
     return load_config(None, (), {**given, "execution.workers": 1, "execution.integrity": "off"})
 
 
