@@ -17,8 +17,15 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import AUDIT, table_of
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.audit import AuditConfig
-from bigcodeflow.studies.audit.disputed import findings, named_runs, shared_failures
-from bigcodeflow.studies.audit.findings import COUNTED, TOO_WEAK, UNDECIDED, UNDERSPECIFIED
+from bigcodeflow.studies.audit.findings import (
+    COUNTED,
+    TOO_WEAK,
+    UNDECIDED,
+    UNDERSPECIFIED,
+    dispute_findings,
+    named_runs,
+    shared_failures,
+)
 from bigcodeflow.studies.audit.mutation import Mutant, Mutants
 from bigcodeflow.studies.audit.recording import (
     NO_EFFECT,
@@ -279,7 +286,7 @@ def test_a_task_is_underspecified_where_no_text_names_what_the_test_asks_for(
         recorded.record(tables, model=model, run=model)
     runs = named_runs(str(tmp_path), ["one", "other"])
     [task] = pq.read_table(runs[0].path("dataset")).to_pylist()
-    found = findings(runs, [task | {"complete_prompt": text, "instruct_prompt": text}], str)[0]
+    found = dispute_findings(runs, [task | {"complete_prompt": text, "instruct_prompt": text}], str)[0]
     assert found.kind == (UNDERSPECIFIED if name else UNDECIDED)
     assert not name or found.text.endswith(f"; no text of the task names {name}")
 
@@ -296,15 +303,15 @@ def test_a_dispute_is_shown_again_by_its_command(tmp_path: Path) -> None:
     config = AuditConfig(environment="bigcodebench", overrides=("dataset.view=verified",))
     command = partial(config.command, "mine.parquet")
     tasks = pq.read_table(runs[0].path("dataset")).to_pylist()
-    assert findings(runs, [{**task, "test": "another"} for task in tasks], command) == []
-    [found] = findings(runs, tasks, command)
+    assert dispute_findings(runs, [{**task, "test": "another"} for task in tasks], command) == []
+    [found] = dispute_findings(runs, tasks, command)
     assert "fail test_a alike: AssertionError: 1 != 2" in found.text
     assert "--environment bigcodebench --dataset mine.parquet --ids Demo/0" in found.command
     assert " --set dataset.view=verified" in found.command
     assert [f"--run {run.record}" in found.command for run in runs] == [True, True]
     with pytest.raises(ConfigError, match="name two runs or more"):
         named_runs(str(tmp_path), ["one", "one"])
-    assert findings([], tasks, command) == []
+    assert dispute_findings([], tasks, command) == []
 
 
 def own_task(number: int, test: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import study_schemas, table_of
 from bigcodeflow.report.overview import Section
 from bigcodeflow.results.catalog.building import rebuild_catalog
@@ -64,6 +65,15 @@ def publish_study(
     ref = store.publish(study, key, table, settings=described_by, inputs=inputs)
     rebuild_catalog(store.location)
     return ref
+
+
+def rows_on_tasks(
+    run: RecordedRun, tests: Mapping[str, str], artifact: str, columns: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return rows of a run's artifact about the tasks, given with their tests, that it answered with the same test."""
+    asked = read_artifact(run.path("dataset"), ["task_id", "test"]).to_pylist()
+    alike = {row["task_id"] for row in asked if tests.get(row["task_id"]) == row["test"]}
+    return [row for row in read_artifact(run.path(artifact), columns).to_pylist() if row["task_id"] in alike]
 
 
 def recorded_studies(store: Store) -> list[StudyRecord]:

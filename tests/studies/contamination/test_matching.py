@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.studies.contamination.index import NgramIndex, Part, ngram_hashes, parts_of, words_of
-from bigcodeflow.studies.contamination.matching import Matches, similarity
+from bigcodeflow.studies.contamination.matching import (
+    Matches,
+    NgramIndex,
+    Part,
+    ngram_hashes,
+    parts_of,
+    similarity,
+    words_of,
+)
 
 TASKS = [
     {

@@ -13,7 +13,7 @@ from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, artifact_key, open_store
-from bigcodeflow.studies.audit import VERSION, AuditConfig, disputed
+from bigcodeflow.studies.audit import VERSION, AuditConfig
 from bigcodeflow.studies.audit.findings import (
     COUNTED,
     MUTATION,
@@ -21,8 +21,10 @@ from bigcodeflow.studies.audit.findings import (
     UNDECIDED,
     Finding,
     contradiction_findings,
+    dispute_findings,
     errata_findings,
     execution_findings,
+    named_runs,
 )
 from bigcodeflow.studies.audit.mutation import NONE, Mutant, Mutants, mutants_of
 from bigcodeflow.studies.audit.recording import (
@@ -73,7 +75,7 @@ class _Audit:
         self._config, self._listener, self._store = config, listener, open_store(config.store)
         self._settings = _run_settings(config)
         self._command = partial(config.command, self._settings.dataset.source)
-        self._runs = disputed.named_runs(config.store, config.runs)  # fail before anything is executed
+        self._runs = named_runs(config.store, config.runs)  # fail before anything is executed
         self._inputs: list[ArtifactRef] = []
         refs = self._perform(self._settings, "ground_truth")
         self._dataset = refs["dataset"]
@@ -86,7 +88,7 @@ class _Audit:
         findings = [
             *self._mutation(),
             *execution_findings(self._tasks, self._truths, run, command),
-            *disputed.findings(self._runs, self._tasks, command),
+            *dispute_findings(self._runs, self._tasks, command),
             *errata_findings(self._tasks),
         ]
         if self._config.contradictions:

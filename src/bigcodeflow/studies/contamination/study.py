@@ -13,8 +13,7 @@ from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, artifact_key, open_store
 from bigcodeflow.studies.contamination import ContaminationConfig
 from bigcodeflow.studies.contamination.corpus import Corpus, open_corpus, texts_of
-from bigcodeflow.studies.contamination.index import PARTS, parts_of, words_of
-from bigcodeflow.studies.contamination.matching import NOTHING, Best, Matches
+from bigcodeflow.studies.contamination.matching import NOTHING, PARTS, Best, Matches, parts_of, words_of
 from bigcodeflow.studies.records import publish_study
 
 logger = logging.getLogger(__name__)
