@@ -3,12 +3,12 @@
 from functools import partial
 
 from bigcodeflow.pipeline.concurrent_stages import StageLocks
-from bigcodeflow.pipeline.outputs import model_name, run_title
+from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.recording import FinishedRun
+from bigcodeflow.results.runs import recorded_run
 from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.perturbation import PerturbationConfig
-from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs, perturbed_run, require_answers
+from bigcodeflow.studies.perturbation.comparing import compare_runs, perturbed_run, require_answers
 from bigcodeflow.studies.perturbation.writing import make_variants
 from flows.benchmark import judge
 from flows.hooks import by_config, reporting_flow
@@ -34,11 +34,8 @@ def perturbation(config: PerturbationConfig = STARTER_ORACLE) -> ArtifactRef:
     variants = perform_step("variants", partial(make_variants, config, RunListener()))
     changed, resolver, stage_locks = perturbed_run(config.run, variants.path), Resolver(), StageLocks()
     finished = [judge(run, resolver, stage_locks) for run in (config.run, changed)]
-    store, runs = finished[0].store, map(_judged, finished)
+    store = finished[0].store
+    runs = [recorded_run(store, one.outputs.record) for one in finished]
     ref = perform_step("comparison", partial(compare_runs, store, *runs, variant=config.run.execution.variants[0]))
     show_study(store, ref, run_title(config.run))
     return ref
-
-
-def _judged(run: FinishedRun) -> JudgedRun:
-    return JudgedRun(run_title(run.config), model_name(run.config), run.artifacts.execution)

@@ -1,4 +1,4 @@
-"""Contradicted tasks and traces of cheating, read from texts alone; and runs over such tasks, which no board ranks."""
+"""Contradicted tasks and traces of cheating, read from texts alone."""
 
 import ast
 import json
@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, PromptConfig
-from bigcodeflow.core.errors import ArtifactError, ConfigError, DatasetError
+from bigcodeflow.core.errors import ConfigError, DatasetError
 from bigcodeflow.generation.model_settings import prompt_of
-from bigcodeflow.leaderboard.measured_entries import entry_of, measured_entries
 from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.results.runs import find_run
-from bigcodeflow.store import open_store
 from bigcodeflow.studies.cheating import WORDINGS, CheatingConfig, Wording
 from bigcodeflow.studies.cheating.classification import Answer, Judged, classified
 from bigcodeflow.studies.cheating.contradicted_tests import (
@@ -28,9 +25,9 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
 )
 from bigcodeflow.studies.cheating.study import run_study
 from bigcodeflow.studies.cheating.tables import rate_of
-from bigcodeflow.studies.cheating.tasks import ContradictedTask, table_bytes
+from bigcodeflow.studies.cheating.tasks import ContradictedTask
 from bigcodeflow.studies.cheating.traces import attacks, edited_tests, exits, objection
-from tests.results.conftest import write_record
+from bigcodeflow.studies.derived_files import parquet_bytes
 
 
 def _load(source: str) -> list[dict[str, Any]]:
@@ -94,7 +91,7 @@ def test_a_contradicted_task_is_a_task_of_the_hub_whose_prompts_show_the_test(tm
     """Validated as any dataset; both prompts hold test and sentence; what it is judged with comes back from the file."""
     tasks = [_contradicted(task) for task in TASKS[:3]]
     file = tmp_path / "contradicted.parquet"
-    file.write_bytes(table_bytes([one.row(wording) for one in tasks]))
+    file.write_bytes(parquet_bytes([one.row(wording) for one in tasks]))
     for one, row in zip(tasks, _load(str(file)), strict=True):
         assert row["task_id"] == f"Contradicted/{one.task['task_id']}"
         assert row["test"] == one.shown.text
@@ -220,9 +217,10 @@ def test_edited_tests_are_told_from_others(methods: tuple[str, ...], found: list
 def test_a_rate_weighs_tasks_equally() -> None:
     """However many answers a task has."""
     rows = [{"model": "m", "task_id": "a", "cheated": True}] * 9 + [{"model": "m", "task_id": "b", "cheated": False}]
-    share, (low, high) = rate_of(rows, lambda row: row["cheated"])
-    assert share == 0.5
-    assert low < 0.5 < high
+    rate = rate_of(rows, lambda row: row["cheated"])
+    assert rate.value == 0.5
+    assert rate.interval is not None
+    assert rate.interval.low < 0.5 < rate.interval.high
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
@@ -246,7 +244,7 @@ def test_an_answer_counts_in_the_wording_that_it_was_asked_in(tmp_path: Path) ->
     """Recorded answers were asked for in one; contradicted tasks have theirs, and none that is named in its place."""
     answers, dataset = tmp_path / "answers.jsonl", tmp_path / "contradicted.parquet"
     answers.write_text(json.dumps({"task_id": f"Contradicted/{TASKS[0]['task_id']}", "solution": "x = 1"}) + "\n")
-    dataset.write_bytes(table_bytes([_FIRST.row(Wording.neutral)]))
+    dataset.write_bytes(parquet_bytes([_FIRST.row(Wording.neutral)]))
     config = CheatingConfig(store=str(tmp_path / "store"), samples=str(answers))
     with progress_listener(quiet=True) as listener:
         with pytest.raises(
@@ -256,15 +254,3 @@ def test_an_answer_counts_in_the_wording_that_it_was_asked_in(tmp_path: Path) ->
         given = config.model_copy(update={"dataset": str(dataset), "wordings": (Wording.tests_first,)})
         with pytest.raises(ConfigError, match="shows its tests in the wording neutral: leave out --wording"):
             run_study(given, listener)
-
-
-def test_a_run_over_contradicted_tasks_is_ranked_on_no_board(tmp_path: Path) -> None:
-    """Its record says so: its board is one of its own, and the leaderboard neither takes nor refuses it unasked."""
-    config = {"dataset": {"split": "instruct", "subset": "full"}}
-    write_record(open_store(tmp_path), "r", run="r", config=config, contradicted_tasks=5)
-    write_record(open_store(tmp_path), "s", run="s", config=config)
-    run = find_run(tmp_path, "r")
-    assert run.board == "full · instruct · contradicted tests" != find_run(tmp_path, "s").board
-    assert all("r (" not in refusal for refusal in measured_entries(tmp_path).refusals)
-    with pytest.raises(ArtifactError):
-        entry_of(run)

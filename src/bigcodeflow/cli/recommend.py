@@ -10,10 +10,9 @@ from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.results.formatting import json_text
-from bigcodeflow.studies.recommend import ranking
-from bigcodeflow.studies.recommend.evidence import Selection, evidence_of_store
-from bigcodeflow.studies.recommend.libraries import names_in, stack_of
-from bigcodeflow.studies.recommend.tables import as_json, tables
+from bigcodeflow.studies.recommend.evidence import evidence_of_store
+from bigcodeflow.studies.recommend.ranking import as_json, recommendation, tables
+from bigcodeflow.studies.recommend.stack import names_in, stack_of
 
 
 def recommend(
@@ -52,16 +51,16 @@ def recommend(
     names = names_in(libraries)
     if not (requirements or imports or names):
         raise ConfigError("recommend: name the project's libraries by --requirements, --imports or --libraries")
-    evidence = evidence_of_store(store, Selection(split or "", subset))
+    evidence = evidence_of_store(store, split or "", subset)
     stack = stack_of(
         evidence.outcomes.n_tasks_of,
         requirements=[user_path(path) for path in requirements or ()],
         folders=[user_path(path) for path in imports or ()],
         names=names,
     )
-    found = ranking.recommend(evidence, stack.libraries)
+    found = recommendation(evidence, stack)
     if as_json_text:
-        typer.echo(json_text(as_json(found, stack)))
+        typer.echo(json_text(as_json(found)))
         return
-    for table in tables(found, stack):
+    for table in tables(found):
         out.print(table)

@@ -6,10 +6,9 @@ from typing import Any
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit
 from bigcodeflow.studies import current_studies, installed_studies, recorded_studies
-from bigcodeflow.studies.recommend.evidence import Evidence, Selection, read_evidence
-from bigcodeflow.studies.recommend.libraries import names_in, stack_of
-from bigcodeflow.studies.recommend.ranking import Recommendation, probability, recommend
-from bigcodeflow.studies.recommend.tables import notes, rank
+from bigcodeflow.studies.recommend.evidence import read_evidence
+from bigcodeflow.studies.recommend.ranking import Evidence, Recommendation, probability, recommendation
+from bigcodeflow.studies.recommend.stack import names_in, stack_of
 
 _SPLITS, _SUBSETS = ("complete", "instruct"), ("full", "hard")
 _LONGEST = 5_000
@@ -48,15 +47,13 @@ def recommend_page(visit: Visit) -> Page:
         "problem": "",
     }
     names = names_in(text)
-    selection = Selection(split, subset)
     try:
-        evidence = _evidence(visit, selection)
+        evidence = _evidence(visit, split, subset)
         known = evidence.outcomes.n_tasks_of
         context["offered"] = sorted(known.items(), key=lambda one: (-one[1], one[0]))[:_N_OFFERED]
         if names:
-            stack = stack_of(known, names=names)
-            found = recommend(evidence, stack.libraries)
-            context |= {"found": found, "rows": _rows(visit, found), "notes": notes(found, stack)}
+            found = recommendation(evidence, stack_of(known, names=names))
+            context |= {"found": found, "rows": _rows(visit, found), "notes": found.notes}
     except (ArtifactError, ConfigError) as error:
         context["problem"] = str(error).removeprefix("recommend: ").removeprefix("--libraries: ")
     return Page("recommend.html", context)
@@ -70,21 +67,21 @@ def _one_of(visit: Visit, name: str, values: Sequence[str]) -> str:
     return text
 
 
-def _evidence(visit: Visit, selection: Selection) -> Evidence:
+def _evidence(visit: Visit, split: str, subset: str) -> Evidence:
     """Return the evidence, read once per version of the catalog."""
 
     def read() -> Evidence:
         with visit.version.opened() as connection:
-            return read_evidence(connection, selection)
+            return read_evidence(connection, split, subset)
 
-    return visit.version.kept(("recommend evidence", *selection), read)
+    return visit.version.kept(("recommend evidence", split, subset), read)
 
 
 def _rows(visit: Visit, found: Recommendation) -> list[dict[str, Any]]:
     """Return a row of the table for each model; the list's whiskers use the same names."""
     return [
         {
-            "rank": rank(one, place),
+            "rank": one.ranks,
             "model": one.run.model,
             "run": visit.version.by_record.get(one.run.record),
             "pass_at_k": one.rate,
@@ -97,5 +94,5 @@ def _rows(visit: Visit, found: Recommendation) -> list[dict[str, Any]]:
             "cost_usd": one.run.cost_usd,
             "latency_seconds": one.run.latency_seconds,
         }
-        for place, one in enumerate(found.models, start=1)
+        for one in found.models
     ]

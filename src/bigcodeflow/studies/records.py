@@ -1,10 +1,11 @@
 """Results of studies in a store: listed by their manifests, read as tables and as sections of a page."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import study_schemas, table_of
 from bigcodeflow.report.overview import Section
 from bigcodeflow.results.catalog.building import rebuild_catalog
@@ -66,9 +67,20 @@ def publish_study(
     return ref
 
 
+def rows_on_tasks(
+    run: RecordedRun, tests: Mapping[str, str], artifact: str, columns: list[str]
+) -> list[dict[str, Any]]:
+    """Return rows of a run's artifact about the tasks, given with their tests, that it answered with the same test."""
+    asked = read_artifact(run.path("dataset"), ["task_id", "test"]).to_pylist()
+    alike = {row["task_id"] for row in asked if tests.get(row["task_id"]) == row["test"]}
+    return [row for row in read_artifact(run.path(artifact), columns).to_pylist() if row["task_id"] in alike]
+
+
 def recorded_studies(store: Store) -> list[StudyRecord]:
     """Return every result in the store, the latest first; skip results without a readable manifest."""
-    found = [record for study in installed_studies() for record in _records_of(store, study)]
+    paths = (path for study in installed_studies() for path in store.published(study))
+    contents = (path.with_name(MANIFEST).read_bytes() for path in paths)
+    found = [_record(ref, json.loads(content)) for content in contents if (ref := described(content))]
     return sorted(found, key=lambda record: record.written_at, reverse=True)
 
 
@@ -93,18 +105,12 @@ def _replaces(later: StudyRecord, record: StudyRecord) -> bool:
     )
 
 
-def _records_of(store: Store, study: str) -> Iterator[StudyRecord]:
-    for path in store.published(study):
-        content = path.with_name(MANIFEST).read_bytes()
-        ref = described(content)
-        if ref is None:
-            continue
-        manifest = json.loads(content)
-        settings = manifest["settings"]
-        written_at = datetime.fromisoformat(manifest["written_at"]).astimezone(UTC)
-        title, models = str(settings.get("title", study)), tuple(settings.get("models", ()))
-        execution = next((one["key"] for one in manifest["inputs"] if one["stage"] == "execution"), "")
-        yield StudyRecord(ref, title, models, settings, written_at, execution)
+def _record(ref: ArtifactRef, manifest: Mapping[str, Any]) -> StudyRecord:
+    settings = manifest["settings"]
+    written_at = datetime.fromisoformat(manifest["written_at"]).astimezone(UTC)
+    title, models = str(settings.get("title", ref.stage)), tuple(settings.get("models", ()))
+    execution = next((one["key"] for one in manifest["inputs"] if one["stage"] == "execution"), "")
+    return StudyRecord(ref, title, models, settings, written_at, execution)
 
 
 def sections_of(store: Store, runs: Iterable[RecordedRun]) -> list[Section]:

@@ -110,9 +110,11 @@ def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> 
     rounds = (first, *artifacts.rounds)
     inputs = [ref for one in rounds for ref in (one.generation, one.execution)]
     title = f"{run_title(config)}, {len(rounds)} rounds, feedback {config.generation.feedback}"
+    listed = artifacts.aggregation.statistics.get("quarantined_tasks", ())
+    left_out = frozenset(listed if config.execution.quarantine == "exclude" else ())
     # By content: a round with samples that could not be judged is executed again under the same key.
     identity: dict[str, Any] = {"title": title, "content": [ref.sha256 for ref in inputs]}
-    if left_out := _left_out(config, artifacts):
+    if left_out:
         identity["left_out"] = sorted(left_out)
     key = artifact_key("rounds", VERSION, identity, [ref.key for ref in inputs])
     levels = levels_by_template(config.dataset.split, config.generation.prompt)
@@ -122,12 +124,6 @@ def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> 
     return publish_study(
         store, "rounds", key, rows, title=title, models=[model_name(config)], settings=settings, inputs=inputs
     )
-
-
-def _left_out(config: RunConfig, artifacts: RunArtifacts) -> frozenset[str]:
-    """Return the ids of tasks that the run's score leaves out."""
-    listed = artifacts.aggregation.statistics.get("quarantined_tasks", ())
-    return frozenset(listed if config.execution.quarantine == "exclude" else ())
 
 
 def _rows(store: Store, number: int, artifacts: RoundArtifacts, levels: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -3,13 +3,17 @@
 import random
 from collections.abc import Sequence
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.studies.contamination.index import NgramIndex, Part, ngram_hashes, parts_of, words_of
-from bigcodeflow.studies.contamination.matching import Matches, similarity
+from bigcodeflow.studies.contamination.matching import (
+    Matches,
+    NgramIndex,
+    Part,
+    parts_of,
+    similarity,
+    words_of,
+)
 
 TASKS = [
     {
@@ -103,7 +107,7 @@ def test_hits_are_all_pairs_of_equal_ngrams(
     texts: Sequence[Sequence[str]], corpus: Sequence[str], length: int, common: int
 ) -> None:
     """As looking at every pair of places finds them."""
-    index = NgramIndex([Part(n, "", words_of(" ".join(one))) for n, one in enumerate(texts)], length, common)
+    index = NgramIndex([Part(n, words_of(" ".join(one))) for n, one in enumerate(texts)], length, common)
 
     def ngrams(words: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
@@ -132,13 +136,3 @@ def test_similarity_is_a_share(first: list[str], second: list[str]) -> None:
     assert 0 <= begin < end
     if first:
         assert similarity(one, one) == (1, 0, len(first))
-
-
-@pytest.mark.parametrize("length", [1, 5, 13])
-def test_hashes_tell_runs_of_words_apart(length: int) -> None:
-    """Order counts; a run shorter than an n-gram has none."""
-    words = words_of(" ".join(WORDS)).hashes
-    assert len(ngram_hashes(words, length)) == len(WORDS) - length + 1
-    assert len(np.unique(ngram_hashes(words, length))) == len(WORDS) - length + 1
-    assert length == 1 or ngram_hashes(words, length)[0] != ngram_hashes(words[::-1], length)[-1]
-    assert not len(ngram_hashes(words[: length - 1], length))

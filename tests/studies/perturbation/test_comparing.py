@@ -1,39 +1,41 @@
 """The gap between a run on tasks and a run on their variants, from verdicts that are known."""
 
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from bigcodeflow.config import RunConfig, SamplesConfig
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.core.schemas import VERDICTS
 from bigcodeflow.core.table import Cell
-from bigcodeflow.results.runs import RecordedRun
+from bigcodeflow.leaderboard.measured_entries import entry_of, measured_entries
+from bigcodeflow.results.runs import RecordedRun, recorded_run
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies import recorded_studies
 from bigcodeflow.studies.perturbation.comparing import (
-    JudgedRun,
     compare_runs,
     perturbed_run,
     require_answers,
-    require_same_question,
 )
 from bigcodeflow.studies.perturbation.tables import gaps, tables
+from tests.report.conftest import RecordedStore
 
-_EMPTY = {pa.string(): "", pa.int32(): 0, pa.bool_(): False}
 
-
-def run_of(store: Store, key: str, verdicts: list[tuple[str, str]], variant: str = "calibrated") -> JudgedRun:
+def run_of(
+    store: Store, name: str, verdicts: list[tuple[str, str]], variant: str = "calibrated", **more: Any
+) -> RecordedRun:
     """A run with one verdict for each task id and status."""
-    blank: dict[str, Any] = {field.name: None if field.nullable else _EMPTY.get(field.type, []) for field in VERDICTS}
-    rows = [
-        {**blank, "task_id": task_id, "sample_index": number, "variant": variant, "status": status}
-        for number, (task_id, status) in enumerate(verdicts)
-    ]
-    table = pa.Table.from_pylist(rows, schema=VERDICTS)
-    return JudgedRun(f"run {key}", "a-model", store.publish("execution", key, table, settings={}))
+    recorded, counts = RecordedStore(store.root), Counter[str]()
+    tables = recorded.tables()
+    for task_id, status in verdicts:
+        if not counts[task_id]:
+            tables.task(task_id)
+        tables.sample(task_id, status, index=counts[task_id], variants=(variant,))
+        counts[task_id] += 1
+    given = {"model": f"{name}-model", "scored": False, **more}
+    return recorded_run(store, recorded.record(tables, run=name, **given))
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def store(tmp_path: Path) -> Store:
 def test_tasks_are_paired_and_variants_of_a_task_are_averaged(store: Store) -> None:
     """Of 40 solved tasks half the variants fail; samples that could not be judged do not count."""
     tasks = [f"Own/{number}" for number in range(40)]
-    original = run_of(store, "a" * 64, [*((one, "pass") for one in tasks), ("Own/40", "pass")])
+    original = run_of(store, "a", [*((one, "pass") for one in tasks), ("Own/40", "pass")])
     variants = [
         *((f"{one}~function.1", "pass") for one in tasks),
         *((f"{one}~function.2", "fail") for one in tasks),
@@ -52,7 +54,7 @@ def test_tasks_are_paired_and_variants_of_a_task_are_averaged(store: Store) -> N
         ("Own/0~function.3", "infra_error"),
         ("Elsewhere/1~function.1", "fail"),
     ]
-    ref = compare_runs(store, original, run_of(store, "b" * 64, variants))
+    ref = compare_runs(store, original, run_of(store, "b", variants))
     rows = store.read(ref).to_pylist()
     function, data, every = gaps(rows)
     assert (function.kind, function.n_tasks, function.n_variants) == ("function", 40, 80)
@@ -69,26 +71,25 @@ def test_tasks_are_paired_and_variants_of_a_task_are_averaged(store: Store) -> N
     assert lost.rows[0] == ("Own/0", "function", "1 of 1", "1 of 2", ["Own/0~function.2"])
     [record] = recorded_studies(store)
     assert record.models == ("a-model",)
-    assert compare_runs(store, original, run_of(store, "b" * 64, variants)) == ref
+    assert compare_runs(store, original, run_of(store, "b", variants)) == ref
 
 
 def test_a_run_without_variants_is_refused(store: Store) -> None:
     """Two runs on the same tasks have nothing to compare."""
-    first, second = (run_of(store, key * 64, [("Own/1", "pass")]) for key in "ab")
-    with pytest.raises(ArtifactError, match=r"run b+: has no judged variant of a task of run a+: judge a dataset"):
+    first, second = (run_of(store, key, [("Own/1", "pass")]) for key in "ab")
+    with pytest.raises(
+        ArtifactError, match=r"b-model.*: has no judged variant of a task of a-model.*: judge a dataset"
+    ):
         compare_runs(store, first, second)
 
 
 def test_a_variant_of_solutions_that_was_not_judged_is_named(store: Store) -> None:
-    """With one that both runs have, where there is one."""
-    raw = run_of(store, "a" * 64, [("Own/1", "pass")], "raw")
-    changed = run_of(store, "b" * 64, [("Own/1~function.1", "pass")], "raw")
-    calibrated = run_of(store, "c" * 64, [("Own/1~function.1", "pass")])
-    with pytest.raises(ArtifactError, match=r"run a+: has no verdicts of calibrated .* has: raw: choose --variant raw"):
+    """With those that the run has."""
+    raw = run_of(store, "a", [("Own/1", "pass")], "raw")
+    changed = run_of(store, "b", [("Own/1~function.1", "pass")], "raw")
+    with pytest.raises(ArtifactError, match=r"has no verdicts of calibrated; it has: raw, .* Choose with --variant"):
         compare_runs(store, raw, changed)
     assert compare_runs(store, raw, changed, variant="raw").rows == 1
-    with pytest.raises(ArtifactError, match=r"run a+: .* has: raw: judge both in one of them"):
-        compare_runs(store, raw, calibrated)
 
 
 def test_recorded_answers_cannot_answer_variants(tmp_path: Path) -> None:
@@ -101,35 +102,38 @@ def test_recorded_answers_cannot_answer_variants(tmp_path: Path) -> None:
         require_answers(run.model_copy(update={"samples": SamplesConfig(source="answers.jsonl")}))
 
 
-def test_a_run_on_variants_is_named_so(tmp_path: Path) -> None:
-    """Its score is none of the board of its subset and split."""
-    record = {
-        "run": "changed", "model": "a-model", "started_at": "2026-11-21T10:00:00Z", "record": "r", "task_variants": 3,
-        "store": open_store(tmp_path), "config": {"dataset": {"split": "complete", "subset": "full"}},
-    }  # fmt: skip
-    run = RecordedRun.model_validate(record)
-    assert run.title == "a-model · full · complete · variants of tasks"
-    assert run.board == "full · complete · variants of tasks"
+@pytest.mark.parametrize(
+    ("mark", "kind", "warning"),
+    [
+        ("task_variants", "variants of tasks", "are variants of others"),
+        ("contradicted_tasks", "contradicted tests", "show tests that contradict them"),
+    ],
+)
+def test_a_run_on_other_tasks_is_named_so(store: Store, mark: str, kind: str, warning: str) -> None:
+    """Its board is one of its own, its report says so, and the leaderboard neither takes nor refuses it unasked."""
+    run = run_of(store, "a", [("Own/1", "pass")], scored=True, **{mark: 1})
+    assert run.title == f"a-model · full · complete · {kind}"
+    assert run.board == f"full · complete · {kind}"
+    text = RecordedStore(store.root).report(run.record).path.read_text()
+    assert f"its tasks {warning}; the numbers are no scores." in text
+    assert measured_entries(store.root) == ((), ())
+    with pytest.raises(ArtifactError, match=warning.rpartition(" ")[0]):
+        entry_of(run)
 
 
 @pytest.mark.parametrize(
-    ("change", "refused"),
+    ("model", "split", "source", "refused"),
     [
-        ({}, ""),
-        ({"model": "b"}, "its model is b, that of .* is a: name two runs of one model"),
-        ({"config": {"dataset": {"split": "instruct"}, "samples": {"source": "model"}}}, "its split is instruct"),
-        ({"model": "b", "config": {"dataset": {"split": "complete"}, "samples": {"source": "b.jsonl"}}}, ""),
+        ("a", "complete", "model", ""),
+        ("b", "complete", "model", "its model is b, that of .* is a: name two runs of one model"),
+        ("a", "instruct", "model", "its split is instruct"),
+        ("b", "complete", "b.jsonl", ""),
     ],
 )
-def test_a_gap_is_one_model_s(store: Store, change: dict[str, Any], refused: str) -> None:
+def test_a_gap_is_one_model_s(store: Store, model: str, split: str, source: str, refused: str) -> None:
     """Of two models, or of two splits, it would tell nothing of variants; a file's name is no model's."""
-    source = "a.jsonl" if change.get("config", {}).get("samples", {}).get("source") == "b.jsonl" else "model"
-    config = {"dataset": {"split": "complete"}, "samples": {"source": source}}
-    moment = "2026-01-01T00:00:00Z"
-    given = {"record": "r", "store": store, "run": "r", "model": "a", "started_at": moment, "config": config}
-    runs = RecordedRun.model_validate(given), RecordedRun.model_validate({**given, **change})
-    if not refused:
-        require_same_question(*runs)
-        return
-    with pytest.raises(ArtifactError, match=refused):
-        require_same_question(*runs)
+    configs = ({"dataset": {"split": one}, "samples": {"source": source}} for one in ("complete", split))
+    first = run_of(store, "first", [("Own/1", "pass")], model="a", config=next(configs))
+    second = run_of(store, "second", [("Own/1~data.1", "pass")], model=model, config=next(configs))
+    with pytest.raises(ArtifactError, match=refused) if refused else nullcontext():
+        compare_runs(store, first, second)

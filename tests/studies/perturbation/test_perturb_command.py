@@ -10,11 +10,12 @@ import pytest
 from bigcodeflow.config import DatasetConfig, RunConfig, load_config
 from bigcodeflow.datasets import validate_source
 from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.recording import perform_and_record
+from bigcodeflow.results.runs import RecordedRun, recorded_run
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.perturbation import PerturbationConfig
-from bigcodeflow.studies.perturbation.comparing import JudgedRun, compare_runs
+from bigcodeflow.studies.perturbation.comparing import compare_runs
 from bigcodeflow.studies.perturbation.writing import make_variants, write_dataset
 from tests.conftest import Command
 
@@ -56,17 +57,18 @@ def own_tasks(folder: Path) -> Path:
     return path
 
 
-def judged(store: Path, dataset: Path, task_ids: Iterable[str], listener: Listener) -> JudgedRun:
+def judged(store: Path, dataset: Path, task_ids: Iterable[str], listener: Listener) -> RecordedRun:
     """A run of a model that has learnt the original program by heart, and gives it for every task."""
     samples = dataset.with_suffix(".samples.jsonl")
     learnt = "def task_func(amount_paid):\n    return 2 * amount_paid\n"
     samples.write_text("".join(json.dumps({"task_id": one, "solution": learnt}) + "\n" for one in task_ids))
-    refs = perform_up_to("execution", settings(store, dataset, str(samples)), listener)
-    return JudgedRun(dataset.name, "learnt", refs["execution"])
+    finished = perform_and_record(settings(store, dataset, str(samples)), listener)
+    return recorded_run(finished.store, finished.outputs.record)
 
 
 def settings(store: Path, dataset: Path, samples: str) -> RunConfig:
     given = {"dataset.source": str(dataset), "samples.source": samples, "sanitizing.mode": "none", "store": str(store)}
+    given["out"] = str(store.with_name(dataset.stem))
     return load_config(None, (), {**given, "execution.workers": 1, "execution.integrity": "off"})
 
 
@@ -84,7 +86,7 @@ def test_variants_that_hold_are_written_judged_and_compared(tmp_path: Path, star
         perturbed = judged(store, variants, ids, listener)
     assert ids == ["Own/2~function.1", "Own/2~parameters+docstring.1"]
     assert {row["original_task_id"] for row in rows} == {"Own/2"}
-    assert [tuple(one[2:]) for one in made.yields] == [(3, 1, 1), (3, 1, 1)]
+    assert [row[2:] for row in made.table.rows] == [(3, 1, 1), (3, 1, 1)]
     assert not validate_source(DatasetConfig(source=str(variants)))
     found = {
         row["kind"]: row

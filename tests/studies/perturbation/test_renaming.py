@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.source_text import Edit, SourceText, UnsafeError, edited
-from bigcodeflow.studies.perturbation.prose import renamed_prose
 from bigcodeflow.studies.perturbation.renaming import (
     keyword_edits,
     parameter_edits,
     renamed_function,
     renamed_parameters,
+    renamed_prose,
 )
 from bigcodeflow.studies.perturbation.task_texts import Program, TaskTexts
 

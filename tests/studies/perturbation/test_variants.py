@@ -43,10 +43,9 @@ def test_variants_are_different_and_follow_from_the_seed(kind: str, tasks: list[
         original = TaskTexts.of(task)
         made = list(variants_of(task, kind, seed=1, per_task=2))
         assert made == list(variants_of(task, kind, seed=1, per_task=2))
-        assert len({one.texts.every_text() for one in made} | {original.every_text()}) == len(made) + 1
+        assert len({one.every_text() for one in made} | {original.every_text()}) == len(made) + 1
         for one in made:
-            texts = one.texts.columns()
-            assert {name for name in TEXTS if texts[name] != task[name]} <= CHANGED[kind]
+            assert {name for name in TEXTS if one.columns()[name] != task[name]} <= CHANGED[kind]
             assert original_of(one.task_id) == (task["task_id"], kind)
         found += bool(made)
     assert found == len(tasks) if kind in ("function", "parameters", "docstring") else found > 0
@@ -58,8 +57,8 @@ def test_kinds_can_be_joined(tasks: list[dict[str, Any]]) -> None:
     assert kind == "function+docstring"
     [variant, *_] = variants_of(tasks[0], kind, seed=0, per_task=1)
     assert variant.task_id == f"{tasks[0]['task_id']}~function+docstring.1"
-    assert "task_func" not in variant.texts.every_text()
-    assert variant.texts.complete_prompt.count("\n") >= tasks[0]["complete_prompt"].count("\n") - 2
+    assert "task_func" not in variant.every_text()
+    assert variant.complete_prompt.count("\n") >= tasks[0]["complete_prompt"].count("\n") - 2
     with pytest.raises(ConfigError, match="kinds: 'prompt' is not one of function, parameters"):
         validated(PerturbationConfig, {"kinds": ["function+prompt"]}, "command line")
 

@@ -8,13 +8,17 @@ import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
-from bigcodeflow.studies.recommend.evidence import Selection, common_tasks, evidence_of_store, strongest
-from bigcodeflow.studies.recommend.pooling import Outcomes
+from bigcodeflow.studies.recommend.evidence import common_tasks, evidence_of_store, strongest
+from bigcodeflow.studies.recommend.ranking import Outcomes
 from tests.studies.recommend.conftest import record
 
 
 def models(store, *selection):
-    return list(evidence_of_store(store.root, Selection(*selection)).outcomes.models)
+    return models_of(evidence_of_store(store.root, *selection))
+
+
+def models_of(evidence):
+    return [run.model for run in evidence.runs]
 
 
 def test_shares_costs_and_libraries_are_read(recorded):
@@ -26,7 +30,7 @@ def test_shares_costs_and_libraries_are_read(recorded):
     record(recorded, "a", "1011", usage=usage, n_samples=2)
     record(recorded, "b", "0x11", unjudgeable={3})
     found = evidence_of_store(recorded.root)
-    assert found.outcomes.models == ["a", "b"]
+    assert models_of(found) == ["a", "b"]
     assert found.outcomes.task_ids == ["Demo/0", "Demo/2"]
     assert found.outcomes.libraries == [frozenset({"pandas"}), frozenset({"json"})]
     np.testing.assert_array_equal(found.outcomes.shares, [[1, 1], [0, 1]])
@@ -62,7 +66,7 @@ def test_controls_and_mismatched_and_contradicted_runs_do_not_count(recorded):
         connection.execute("UPDATE runs SET split_mismatch = true WHERE record = ?", [wrong])
         connection.execute("UPDATE runs SET contradicted = true WHERE record = ?", [shown])
     found = evidence_of_store(recorded.root)
-    assert list(found.outcomes.models) == ["a", "b"]
+    assert models_of(found) == ["a", "b"]
     assert [name in note for name, note in zip((wrong, shown), found.notes, strict=True)] == [True, True]
 
 
@@ -73,7 +77,7 @@ def test_models_are_ranked_on_the_tasks_that_they_have_in_common(recorded):
     record(recorded, "few", "11")
     record(recorded, "far", "xxxxxxx1")
     found = evidence_of_store(recorded.root)
-    assert list(found.outcomes.models) == ["a", "b"]
+    assert models_of(found) == ["a", "b"]
     assert found.outcomes.task_ids == [f"Demo/{number}" for number in range(6)]
     assert found.notes == ("Not ranked, as they were not judged on the 6 tasks of the others: far (1), few (2).",)
 
@@ -85,9 +89,9 @@ def test_the_same_answers_have_the_same_rank_on_a_part_of_the_tasks(recorded):
     record(recorded, "hard alone", "".join(one if not place % 3 else "x" for place, one in enumerate(answers)))
     record(recorded, "other", "1" * 40)
     assert models(recorded) == ["all", "other"]
-    found = evidence_of_store(recorded.root, Selection("", "hard")).outcomes
-    assert list(found.models) == ["all", "hard alone", "other"]
-    np.testing.assert_array_equal(found.shares[0], found.shares[1])
+    found = evidence_of_store(recorded.root, "", "hard")
+    assert models_of(found) == ["all", "hard alone", "other"]
+    np.testing.assert_array_equal(*found.outcomes.shares[:2])
 
 
 def test_raw_programs_are_not_set_beside_calibrated_ones(recorded):
@@ -97,7 +101,7 @@ def test_raw_programs_are_not_set_beside_calibrated_ones(recorded):
     for name in ("a", "b"):
         record(recorded, name, "1010")
     found = evidence_of_store(recorded.root)
-    assert list(found.outcomes.models) == ["a", "b"]
+    assert models_of(found) == ["a", "b"]
     assert found.notes == (f"Left out, as they were judged raw alone: {', '.join(raw)}.",)
 
 
@@ -106,10 +110,7 @@ def test_a_model_that_lacks_few_verdicts_is_ranked():
     shares = np.ones((40, 100))
     shares[3, :4] = np.nan
     shares[7, :6] = np.nan
-    outcomes = Outcomes(
-        [f"m{place}" for place in range(40)], [str(one) for one in range(100)], shares, [frozenset()] * 100
-    )
-    ranked, tasks = common_tasks(outcomes)
+    ranked, tasks = common_tasks(Outcomes(range(100), shares, [frozenset()] * 100))
     assert set(range(40)) - set(ranked) == {7}
     assert tasks == list(range(100))
 
@@ -117,9 +118,8 @@ def test_a_model_that_lacks_few_verdicts_is_ranked():
 def test_of_very_many_models_those_that_pass_most_are_taken():
     """By their shares of the tasks that they were judged on, in the order in which they stood."""
     shares = np.array([[1, 0, np.nan], [1, np.nan, np.nan], [0, 0, 0], [0, 1, 1]])
-    outcomes = Outcomes(list("abcd"), list("xyz"), shares, [frozenset()] * 3)
-    assert strongest(outcomes, [0, 1, 2, 3], 2) == ([1, 3], [0, 2])
-    assert strongest(outcomes, [0, 2], 2) == ([0, 2], [])
+    assert strongest(shares, [0, 1, 2, 3], 2) == ([1, 3], [0, 2])
+    assert strongest(shares, [0, 2], 2) == ([0, 2], [])
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_split_and_subset_choose(recorded):
     record(recorded, "d", "1111")
     assert models(recorded) == ["a", "c", "d"]
     assert models(recorded, "instruct") == ["a", "b"]
-    assert evidence_of_store(recorded.root, Selection("", "hard")).outcomes.task_ids == ["Demo/0", "Demo/3"]
+    assert evidence_of_store(recorded.root, "", "hard").outcomes.task_ids == ["Demo/0", "Demo/3"]
     with pytest.raises(ConfigError, match="name complete or instruct"):
         models(recorded, "both")
 
@@ -148,9 +148,9 @@ def test_the_order_of_runs_does_not_matter(tmp_path):
         store = RecordedStore(tmp_path / folder)
         for name in names:
             record(store, name, {"a": "1010", "b": "0110", "c": "111"}[name])
-        found.append(evidence_of_store(store.root).outcomes)
-    assert found[0].models == found[1].models
-    np.testing.assert_array_equal(found[0].shares, found[1].shares)
+        found.append(evidence_of_store(store.root))
+    assert models_of(found[0]) == models_of(found[1])
+    np.testing.assert_array_equal(*(one.outcomes.shares for one in found))
 
 
 @pytest.mark.slow

@@ -1,14 +1,13 @@
 """Pass rates pooled with those on all tasks: against drawn outcomes whose truth is known, and few tasks' say."""
 
-from functools import partial
+from string import ascii_lowercase
 
 import numpy as np
 import pytest
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.studies.recommend.evidence import Evidence, ModelRun
-from bigcodeflow.studies.recommend.pooling import Outcomes
-from bigcodeflow.studies.recommend.ranking import recommend
+from bigcodeflow.studies.recommend.ranking import Evidence, ModelRun, Outcomes, recommendation
+from bigcodeflow.studies.recommend.stack import Stack
 
 LIBRARIES = [f"lib{number}" for number in range(10)]
 PLACES = np.random.default_rng(9).standard_normal(2000)
@@ -34,8 +33,7 @@ class Drawn:
             self.predictors - difficulty * generator.standard_normal(n_tasks)
         )
         shares = np.where(generator.random(passed.shape) < missing, np.nan, passed)
-        names = [f"model {number}" for number in range(n_models)]
-        self.outcomes = Outcomes(names, [f"T/{number}" for number in range(n_tasks)], shares, libraries)
+        self.outcomes = Outcomes(range(n_tasks), shares, libraries)
 
     def rates(self, library):
         """The true pass rate of each model on tasks like those of a library."""
@@ -48,9 +46,10 @@ def _chance(predictors):
 
 
 def recommender(outcomes):
-    """Ranks the models on the tasks of some libraries."""
-    runs = [ModelRun(name, f"record of {name}", None, None) for name in outcomes.models]
-    return partial(recommend, Evidence(runs, outcomes, "complete", ()))
+    """Ranks the models, called a, b and so on, on the tasks of some libraries."""
+    runs = [ModelRun(name, f"record of {name}", None, None) for name in ascii_lowercase[: len(outcomes.shares)]]
+    evidence = Evidence(runs, outcomes, "complete", ())
+    return lambda libraries: recommendation(evidence, Stack(tuple(libraries), ()))
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +73,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
         drawn = Drawn(seed)
         found = recommender(drawn.outcomes)
         for library in LIBRARIES[::4]:
-            truth = dict(zip(drawn.outcomes.models, drawn.rates(library), strict=True))
+            truth = dict(zip(ascii_lowercase, drawn.rates(library), strict=False))
             ranked = found([library]).models
             held += [one.interval.low <= truth[one.run.model] <= one.interval.high for one in ranked]
             stated.append(ranked[0].best)
@@ -91,7 +90,7 @@ def test_five_tasks_do_not_decide():
     shares = (generator.random((4, n_tasks)) < np.array([[0.6], [0.55], [0.45], [0.3]])).astype(float)
     shares[:, -n_rare:] = 0.0
     shares[3, -n_rare:] = 1.0
-    outcomes = Outcomes(list("abcd"), [f"T/{n}" for n in range(n_tasks)], shares, libraries)
+    outcomes = Outcomes(range(n_tasks), shares, libraries)
     found = recommender(outcomes)(["rare"])
     rates = {one.run.model: one for one in found.models}
     assert rates["d"].observed == 1.0
@@ -133,9 +132,8 @@ def test_probabilities_and_ranks_belong_together(drawn):
 @pytest.mark.parametrize("shares", [np.ones((2, 12)), np.zeros((3, 12)), np.eye(2, 12), np.full((2, 1), 0.5)])
 def test_extreme_outcomes_have_a_ranking(shares):
     """Where all pass, all fail, or nearly nothing is known, rates stay within 0 and 1, and intervals are wide."""
-    n_models, n_tasks = shares.shape
-    names = [f"m{number}" for number in range(n_models)]
-    outcomes = Outcomes(names, [f"T/{n}" for n in range(n_tasks)], shares, [frozenset({"lib"})] * n_tasks)
+    n_tasks = shares.shape[1]
+    outcomes = Outcomes(range(n_tasks), shares, [frozenset({"lib"})] * n_tasks)
     for one in recommender(outcomes)(["lib"]).models:
         assert 0 <= one.interval.low < one.rate < one.interval.high <= 1
 

@@ -4,13 +4,13 @@ Mutants of each reference solution and contradictions of its test are executed. 
 models fail alike; ground truths and the quarantine list show which tasks need something that is missing.
 """
 
+import shlex
+
 from pydantic import Field
 
 from bigcodeflow.config import Subset
 from bigcodeflow.core.schemas import AUDIT
 from bigcodeflow.core.settings import SET, SettingOption, SettingsModel
-from bigcodeflow.pipeline.stages import Listener
-from bigcodeflow.store import ArtifactRef
 from bigcodeflow.studies.registry import Study
 
 #: Part of the result's key; raise it when the same inputs give other rows.
@@ -43,6 +43,15 @@ class AuditConfig(SettingsModel):
     store: str = "results/store"
     """Folder or URL (s3://bucket/prefix) of cached artifacts: what was executed is not executed again."""
 
+    def command(self, source: str, task_id: str) -> str:
+        """Return the command that audits one task of a dataset with these settings."""
+        given = {"--environment": self.environment, "--dataset": source, "--ids": task_id}
+        given |= {"--mutants": str(self.mutants), "--seed": str(self.seed)}
+        options = " ".join(f"{name} {shlex.quote(value)}" for name, value in given.items())
+        options += "".join(f" --set {shlex.quote(one)}" for one in self.overrides)
+        options += "" if self.contradictions else " --no-contradictions"
+        return f"bigcodeflow audit {options}"
+
 
 class Audit(Study[AuditConfig]):
     """Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.
@@ -61,11 +70,6 @@ class Audit(Study[AuditConfig]):
         *("environment", "dataset", "subset", "ids", SettingOption("runs", "run")),
         *("mutants", "seed", "contradictions", "workers", "store", SET),
     )
-
-    def run(self, settings: AuditConfig, listener: Listener) -> ArtifactRef:
-        from bigcodeflow.studies.audit.study import audit
-
-        return audit(settings, listener)
 
     def subject(self, settings: AuditConfig) -> str:
         return f"{settings.environment}, {settings.subset}"

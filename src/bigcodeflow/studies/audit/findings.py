@@ -1,14 +1,20 @@
-"""Findings of the audit: what is wrong with a task, where, and how to reproduce it.
+"""Findings of the audit: what is wrong with a task, where, and how to reproduce it; those of mutants: ``study``.
 
-Here are those of contradicted assertions that check nothing, of executions that do not always pass, and of errata.
+A test that every recorded run fails with the same value is suspect, or the prompt is: if it expects an exception or a
+call that no text of the task names, the task is underspecified. Otherwise it is undecided, since all models may make
+the same mistake.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from bigcodeflow.core.errata import errata_of
+from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.tracebacks import exception_line
 from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.costs import sha256_of_test
 from bigcodeflow.execution.environment_check import unjudgeable_tasks
@@ -16,6 +22,8 @@ from bigcodeflow.execution.quarantine import quarantined, read_quarantine
 from bigcodeflow.judge.integrity.operands import evaluated_text
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.results.runs import RecordedRun, find_run
+from bigcodeflow.studies.records import rows_on_tasks
 
 #: Kinds of findings. Undecided: a surviving mutant may be an equivalent program,
 #: and models that fail alike may make the same mistake.
@@ -25,6 +33,14 @@ WRONG_TEST, TOO_WEAK, UNDERSPECIFIED, FLAKY, NETWORK, ENVIRONMENT, UNDECIDED = (
 #: Kind of the row that holds the mutant counts of a task.
 COUNTED = "counted"
 MUTATION, CONTRADICTION, MODELS, EXECUTIONS, ERRATA = "mutation", "contradiction", "models", "executions", "errata"
+_FEWEST_RUNS = 2
+_SUSPICION = "the prompt may not say it, the test may be wrong, or the models are wrong alike"
+#: Exception, or call of a mock, that a test expects by name ('mock' is a mock without a name).
+_WANTED = re.compile(r"AssertionError: (?:(\w+) not raised|Expected '(?!mock')(\w+)' to .*(?:called\.|Called 0 times))")
+#: Messages of assertions about a condition, which show no value.
+_NO_VALUE = re.compile(r"AssertionError: (?:np\.)?(?:False_? is not true|True_? is not false)\b")
+_LONGEST = 5_000
+_COLUMNS = ["task_id", "variant", "status", "tests"]
 
 
 class Finding(NamedTuple):
@@ -99,3 +115,87 @@ def errata_findings(tasks: Sequence[Mapping[str, Any]]) -> list[Finding]:
         for task in tasks
         for one in errata_of(task)
     ]
+
+
+class Failure(NamedTuple):
+    """Failure of a sample in one test."""
+
+    test: str
+    message: str
+    """Class and message of the assertion; the message shows the value."""
+
+
+def named_runs(store: str, names: Sequence[str]) -> list[RecordedRun]:
+    """Return the recorded runs with these names: none, or at least two.
+
+    Raises:
+        ArtifactError: a run does not exist.
+        ConfigError: all names mean the same single run.
+    """
+    runs = list({run.record: run for run in (find_run(store, name) for name in names)}.values())
+    if runs and len(runs) < _FEWEST_RUNS:
+        raise ConfigError("audit: --run: what one model fails says nothing of the task: name two runs or more")
+    return runs
+
+
+def dispute_findings(
+    runs: Sequence[RecordedRun], tasks: Sequence[Mapping[str, Any]], command_of: Callable[[str], str]
+) -> list[Finding]:
+    """Return a finding for each task whose present test all runs fail alike; its command names the runs too."""
+    named = "".join(f" --run {shlex.quote(run.record)}" for run in runs)
+    tests = {task["task_id"]: task["test"] for task in tasks}
+    failures = shared_failures([rows_on_tasks(run, tests, "execution", _COLUMNS) for run in runs]) if runs else {}
+    texts = {task["task_id"]: f"{task['complete_prompt']}\n{task['instruct_prompt']}" for task in tasks}
+    return [
+        _finding(task_id, shared, texts[task_id], len(runs), command_of(task_id) + named)
+        for task_id, shared in failures.items()
+    ]
+
+
+def shared_failures(runs: Sequence[Iterable[Mapping[str, Any]]]) -> dict[str, list[Failure]]:
+    """Return by task id the failures that all samples of all runs share; each run gives rows of VERDICTS.
+
+    A task counts if every run judged it, no sample passed, and each sample failed in its tests.
+    """
+    by_task: dict[str, list[tuple[int, set[Failure]]]] = {}
+    for number, rows in enumerate(runs):
+        for row in rows:
+            if row["variant"] == "calibrated":
+                by_task.setdefault(row["task_id"], []).append((number, _failures(row)))
+    found = {}
+    for task_id, samples in by_task.items():
+        shared = set.intersection(*(failures for _, failures in samples))
+        if shared and len({number for number, _ in samples}) == len(runs):
+            found[task_id] = sorted(shared)
+    return found
+
+
+def _failures(row: Mapping[str, Any]) -> set[Failure]:
+    if row["status"] != "fail":
+        return set()
+    failing = [test for test in row["tests"] if test["outcome"] in ("fail", "error")]
+    told = (Failure(test["name"], _message(test["trace"])) for test in failing)
+    # Other exceptions are mistakes that several models may make; only an assertion shows the value that they gave.
+    return {one for one in told if one.message.startswith("AssertionError: ") and not _NO_VALUE.match(one.message)}
+
+
+def _message(trace: str) -> str:
+    line = exception_line(trace)
+    return trace[trace.rindex(line) :].strip()[:_LONGEST] if line else ""
+
+
+def _finding(task_id: str, shared: Sequence[Failure], texts: str, n_runs: int, command: str) -> Finding:
+    unnamed = next(((one, name) for one in shared if (name := _unnamed(one.message, texts))), None)
+    first, name = unnamed or (shared[0], "")
+    more = f", and {len(shared) - 1} more tests alike" if len(shared) > 1 else ""
+    message = " ".join(first.message.split())[:300]
+    conclusion = f"no text of the task names {name}" if name else _SUSPICION
+    text = f"all samples of {n_runs} runs fail {first.test} alike{more}: {message}; {conclusion}"
+    return Finding(task_id, MODELS, UNDERSPECIFIED if name else UNDECIDED, text, command=command)
+
+
+def _unnamed(message: str, texts: str) -> str:
+    """Return the exception or call that a test expects if no text has it as a word, in any case; else ""."""
+    match = _WANTED.match(message)
+    name = (match[1] or match[2]) if match else ""
+    return name if name and not re.search(rf"\b{name}\b", texts, re.IGNORECASE) else ""

@@ -7,15 +7,36 @@ Two programs mean the same if their bytecode is equal after constants are folded
 import ast
 import hashlib
 import random
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import NamedTuple
 
 from bigcodeflow.core import untrusted_text
-from bigcodeflow.core.source_text import UnsafeError, edited
+from bigcodeflow.core.source_text import UnsafeError, called_name, edited
+from bigcodeflow.sanitizing.statements import root_name
 from bigcodeflow.studies.audit.operators import Program, changes_of
-from bigcodeflow.studies.audit.unobserved import unobserved_nodes
+
+_LOG_OBJECTS = frozenset({"logging", "logger", "log", "warnings"})
+_PLOT_CALLS = frozenset(
+    """set_title set_xlabel set_ylabel set_zlabel title xlabel ylabel suptitle legend grid tight_layout figure show
+    xticks yticks tick_params set_xticks set_yticks set_xticklabels set_yticklabels set_xlim set_ylim xlim ylim
+    axis annotate colorbar subplots_adjust set_style set_theme set rcParams axhline axvline text
+    """.split()  # noqa: SIM905 -- as a list it takes a screen
+)
+_PLOT_OWNERS = re.compile(r"plt|pyplot|sns|seaborn|matplotlib|ax(es|s)?\d*|fig(ure)?\d*")
+_DRAWS = re.compile(
+    r"\w*plot\w*|hist\w*|barh?|scatter|pie|heatmap|imshow|matshow|fill_between|contourf?|errorbar|savefig"
+)
+_PLOT_KEYWORDS = frozenset(
+    """color colors cmap alpha figsize linewidth linestyle marker edgecolor facecolor fontsize rotation label
+    interpolation palette lw ls ha va rwidth autopct startangle markersize annot fmt dpi cbar title
+    xlabel ylabel legend grid rot""".split()  # noqa: SIM905 -- as above
+)
+_SEED_CALLS = frozenset({"seed", "default_rng", "RandomState", "manual_seed", "set_seed"})
+_CLEANUP_CALLS = frozenset({"close", "flush", "terminate", "shutdown", "clf", "cla", "disconnect"})
+_NEUTRAL_KEYWORDS = frozenset({"random_state", "seed", "timeout", "encoding", "newline", "verbose", "n_jobs", "flush"})
 
 
 class Mutant(NamedTuple):
@@ -131,3 +152,36 @@ def _without_places(code: CodeType) -> CodeType:
     """Return a code object that says nothing of lines; comparing two tells 1, 1.0 and True apart, or 0.0 and -0.0."""
     constants = tuple(_without_places(one) if isinstance(one, CodeType) else one for one in code.co_consts)
     return code.replace(co_consts=constants, co_firstlineno=1, co_linetable=b"")
+
+
+def unobserved_nodes(tree: ast.Module) -> set[int]:
+    """Return the ids of the nodes of a tree that tests need not observe."""
+    return {id(part) for node in ast.walk(tree) for root in _roots(node) for part in ast.walk(root)}
+
+
+def _roots(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the subtrees at a node that tests need not observe."""
+    match node:
+        case ast.Expr(value=ast.Call() as call) if _is_unobserved(call):
+            yield node
+        case ast.Raise(exc=ast.Call(args=arguments, keywords=keywords)):
+            yield from (*arguments, *keywords)
+        case ast.Call(keywords=keywords):
+            name, owner = called_name(node), _owner(node.func)
+            if name in _SEED_CALLS or name == "print" or owner in _LOG_OBJECTS:
+                yield node
+            is_of_plots = name in _PLOT_CALLS or _DRAWS.fullmatch(name) or _PLOT_OWNERS.fullmatch(owner)
+            unobserved = _NEUTRAL_KEYWORDS | (_PLOT_KEYWORDS if is_of_plots else frozenset())
+            yield from (keyword for keyword in keywords if keyword.arg in unobserved)
+
+
+def _is_unobserved(call: ast.Call) -> bool:
+    """Tell if tests need not observe a statement that is a call."""
+    name, owner = called_name(call), _owner(call.func)
+    is_of_plots = name in _PLOT_CALLS and bool(_PLOT_OWNERS.fullmatch(owner) or name.startswith("set_"))
+    return name == "print" or owner in _LOG_OBJECTS or name in _CLEANUP_CALLS | _SEED_CALLS or is_of_plots
+
+
+def _owner(function: ast.expr) -> str:
+    """Return the first name of a dotted expression: 'plt' of plt.figure, 'ax' of ax[0].set_title."""
+    return "" if isinstance(function, ast.Name) else root_name(function)

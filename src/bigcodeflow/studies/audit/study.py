@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.judge import environments
@@ -13,7 +13,7 @@ from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, artifact_key, open_store
-from bigcodeflow.studies.audit import VERSION, AuditConfig, disputed
+from bigcodeflow.studies.audit import VERSION, AuditConfig
 from bigcodeflow.studies.audit.findings import (
     COUNTED,
     MUTATION,
@@ -21,8 +21,10 @@ from bigcodeflow.studies.audit.findings import (
     UNDECIDED,
     Finding,
     contradiction_findings,
+    dispute_findings,
     errata_findings,
     execution_findings,
+    named_runs,
 )
 from bigcodeflow.studies.audit.mutation import NONE, Mutant, Mutants, mutants_of
 from bigcodeflow.studies.audit.recording import (
@@ -48,23 +50,7 @@ _EVIDENT = frozenset({RESULT_DIFFERS, NOT_EXECUTED, NOT_CALLED})
 Outcome = tuple[Mutant, str]
 
 
-class Reproduction(NamedTuple):
-    """Settings of an audit, for the commands that reproduce its findings."""
-
-    source: str
-    config: AuditConfig
-
-    def of(self, task_id: str) -> str:
-        """Return the command that audits one task with the same settings."""
-        given = {"--environment": self.config.environment, "--dataset": self.source, "--ids": task_id}
-        given |= {"--mutants": str(self.config.mutants), "--seed": str(self.config.seed)}
-        options = " ".join(f"{name} {shlex.quote(value)}" for name, value in given.items())
-        options += "".join(f" --set {shlex.quote(one)}" for one in self.config.overrides)
-        options += "" if self.config.contradictions else " --no-contradictions"
-        return f"bigcodeflow audit {options}"
-
-
-def audit_settings(config: AuditConfig, samples: str = "oracle", extra: Sequence[str] = ()) -> RunConfig:
+def _run_settings(config: AuditConfig, samples: str = "oracle", extra: Sequence[str] = ()) -> RunConfig:
     """Return the settings of the run that executes samples for an audit."""
     source = config.dataset or ("starter" if config.environment == "starter" else "bigcode/bigcodebench")
     given: dict[str, Any] = {
@@ -78,7 +64,7 @@ def audit_settings(config: AuditConfig, samples: str = "oracle", extra: Sequence
     return load_settings(given, "audit", (*config.overrides, *extra))
 
 
-def audit(config: AuditConfig, listener: Listener) -> ArtifactRef:
+def run_study(config: AuditConfig, listener: Listener) -> ArtifactRef:
     """Audit the tasks and publish the findings; reuse earlier executions."""
     environments.find_environment(config.environment)  # fail before the dataset is loaded
     return _Audit(config, listener).publish()
@@ -87,9 +73,9 @@ def audit(config: AuditConfig, listener: Listener) -> ArtifactRef:
 class _Audit:
     def __init__(self, config: AuditConfig, listener: Listener) -> None:
         self._config, self._listener, self._store = config, listener, open_store(config.store)
-        self._settings = audit_settings(config)
-        self._command = Reproduction(self._settings.dataset.source, config).of
-        self._runs = disputed.named_runs(config.store, config.runs)  # fail before anything is executed
+        self._settings = _run_settings(config)
+        self._command = partial(config.command, self._settings.dataset.source)
+        self._runs = named_runs(config.store, config.runs)  # fail before anything is executed
         self._inputs: list[ArtifactRef] = []
         refs = self._perform(self._settings, "ground_truth")
         self._dataset = refs["dataset"]
@@ -102,7 +88,7 @@ class _Audit:
         findings = [
             *self._mutation(),
             *execution_findings(self._tasks, self._truths, run, command),
-            *disputed.findings(self._runs, self._tasks, command),
+            *dispute_findings(self._runs, self._tasks, command),
             *errata_findings(self._tasks),
         ]
         if self._config.contradictions:
@@ -129,7 +115,7 @@ class _Audit:
     ) -> list[dict[str, Any]]:
         """Execute programs by task id and return their verdicts; every task needs at least one program."""
         pairs = ((task_id, program) for task_id, of_task in programs.items() for program in of_task)
-        settings = audit_settings(self._config, sample_file(self._store, name, pairs), extra)
+        settings = _run_settings(self._config, sample_file(self._store, name, pairs), extra)
         columns = ["task_id", "sample_index", "status", "stdout"]
         return self._store.read(self._perform(settings)["execution"], columns).to_pylist()
 
@@ -140,10 +126,16 @@ class _Audit:
         own = {task["task_id"]: reference(task) for task in self._tasks}
         made = {task["task_id"]: self._mutants(task) for task in self._tasks if task["task_id"] in passing}
         programs = {name: [text, *(one.program for one in made.get(name, NONE).chosen)] for name, text in own.items()}
-        statuses: dict[str, dict[int, str]] = {name: {} for name in own}
-        for row in self._execute("mutants", programs, _FAST):
-            statuses[row["task_id"]][row["sample_index"]] = row["status"]
-        outcomes = {name: _outcomes(mutants.chosen, statuses[name]) for name, mutants in made.items()}
+        rows = self._execute("mutants", programs, _FAST)
+        statuses = {(row["task_id"], row["sample_index"]): row["status"] for row in rows}
+        outcomes = {
+            name: [
+                # Nothing is known of mutants if the reference failed in the same run.
+                (one, statuses[name, number] if statuses[name, 0] == "pass" else "infra_error")
+                for number, one in enumerate(mutants.chosen, start=1)
+            ]
+            for name, mutants in made.items()
+        }
         recorded = self._recorded({name: survivors_of(pairs) for name, pairs in outcomes.items()})
         for name, mutants in made.items():
             yield from mutation_findings(name, mutants, outcomes[name], recorded.get(name, ()), self._command(name))
@@ -166,12 +158,6 @@ class _Audit:
             for task_id, mutants in survivors.items()
             if mutants
         }
-
-
-def _outcomes(mutants: Sequence[Mutant], statuses: Mapping[int, str]) -> list[Outcome]:
-    """Pair each mutant with its status, or with infra_error if the reference failed in the same run."""
-    failed = statuses[0] != "pass"
-    return [(one, "infra_error" if failed else statuses[number]) for number, one in enumerate(mutants, start=1)]
 
 
 def survivors_of(outcomes: Sequence[Outcome]) -> list[Mutant]:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.table import Column, Table
-from bigcodeflow.results.formatting import percent_range
+from bigcodeflow.core.table import Column, Headings, Table
+from bigcodeflow.results.formatting import numbers, percent_range
 from bigcodeflow.results.statistics import estimate
 from bigcodeflow.store import Store
 from bigcodeflow.studies.audit.findings import COUNTED, UNDECIDED
@@ -58,9 +58,8 @@ def _figures(rows: Sequence[Row]) -> Table:
     kinds = Counter(row["kind"] for row in found)
     tasks = Counter(kind for kind, _ in {(row["kind"], row["task_id"]) for row in found})
     cells = [(kind, count, tasks[kind]) for kind, count in kinds.most_common()]
-    columns = ("kind", Column("findings", "right"), Column("tasks", "right"))
     notes = [_score_note([row for row in rows if row["kind"] == COUNTED])]
-    return Table.of(columns, cells, title="Findings by kind", notes=notes)
+    return Table.of(("kind", *numbers("findings", "tasks")), cells, title="Findings by kind", notes=notes)
 
 
 def _scored(counted: Sequence[Row]) -> list[tuple[float, Row]]:
@@ -88,7 +87,7 @@ def _weakest(counted: Sequence[Row]) -> Table:
     ordered = sorted(_scored(counted), key=lambda one: one[0])
     share = Column("mutation score", "right", format=lambda value: f"{100 * value:.0f} %")
     names = ("killed", "survived", "apart", "equivalent", "unjudged")
-    columns: Sequence[str | Column] = ("task", share, *(Column(name, "right") for name in names))
+    columns: Headings = ("task", share, *numbers(*names))
     rows = [(row["task_id"], score, *(row[name] for name in names)) for score, row in ordered[:_WEAKEST]]
     more = len(ordered) - len(rows)
     notes = [f"The {_WEAKEST} tasks whose tests notice least; {more:,} more are in the catalog."] if more > 0 else []

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
-from bigcodeflow.core.errors import ConfigError, DatasetError, ExecutionError
+from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
 from bigcodeflow.generation import CONTROLS
 from bigcodeflow.pipeline.outputs import model_name
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
-from bigcodeflow.studies.cheating import CheatingConfig, ContradictedTasksConfig, Wording, study_title
+from bigcodeflow.studies.cheating import CheatingConfig, ContradictedTasksConfig, Wording
 from bigcodeflow.studies.cheating.classification import Answer, Judged, classified
 from bigcodeflow.studies.cheating.contradicted_tests import Contradiction, contradiction_of
-from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, executable_row, given_tasks, table_bytes
+from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, executable_row, given_tasks
 from bigcodeflow.studies.derived_files import dataset_file, sample_file
 from bigcodeflow.studies.records import publish_study
 
@@ -30,8 +30,8 @@ class Answers(NamedTuple):
 
     model: str
     split: str
-    tasks: Sequence[Row]
-    """Rows of TASKS."""
+    tasks: Mapping[str, tuple[Row, Contradiction]]
+    """Rows of TASKS by task id, each with what judges its answers."""
     samples: Sequence[Row]
     """Rows of SAMPLES."""
     solutions: Sequence[Row]
@@ -73,7 +73,7 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
     wordings = list(dict.fromkeys(row["wording"] for row in rows))
     settings = {"wordings": wordings, "split": config.split, "models": names}
     key = artifact_key(STUDY, VERSION, settings, [ref.key for ref in inputs])
-    title = study_title(config, names)
+    title = config.title(names)
     return publish_study(store, STUDY, key, rows, title=title, models=names, settings=settings, inputs=inputs)
 
 
@@ -91,9 +91,7 @@ def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[
             "were asked with (--wording), or the file of contradicted tasks as --dataset"
         )
     tasks = contradicted_tasks(config, listener).tasks
-    return [
-        dataset_file(store, "asked", table_bytes([one.row(wording) for one in tasks])) for wording in config.wordings
-    ]
+    return [dataset_file(store, "asked", [one.row(wording) for one in tasks]) for wording in config.wordings]
 
 
 def _answers(
@@ -107,9 +105,10 @@ def _answers(
     }
     run = config.run(**sections)
     found = perform_up_to("sanitizing", run, listener)
-    tables = (store.read(found[name]).to_pylist() for name in ("dataset", "generation", "sanitizing"))
+    rows, *tables = (store.read(found[name]).to_pylist() for name in ("dataset", "generation", "sanitizing"))
+    tasks = {row["task_id"]: (row, one) for row in rows if (one := contradiction_of(row))}
     name = model_name(run) if config.models else PurePath(config.samples).name  # without folders of this machine
-    return Answers(name, config.split, *tables), found["sanitizing"]
+    return Answers(name, config.split, tasks, *tables), found["sanitizing"]
 
 
 def judged_rows(
@@ -118,7 +117,6 @@ def judged_rows(
     """Return rows of CHEATING of all answers, and the artifact of their execution; none if no answer has a program.
 
     Raises:
-        DatasetError: a task is not a contradicted task.
         ExecutionError: programs were not judged, for reasons outside of them.
     """
     tests, refs = _shown_tests(asked), list[ArtifactRef]()
@@ -131,24 +129,13 @@ def judged_rows(
     return [row for answers in asked for row in _rows(answers, tests)], refs
 
 
-def _contradiction(task: Row) -> Contradiction:
-    found = contradiction_of(task)
-    if found is None:
-        raise DatasetError(
-            f"{task['task_id']}: is no contradicted task, whose doc_struct says what it was made of: "
-            "make a dataset with `bigcodeflow cheating tasks`"
-        )
-    return found
-
-
 def _shown_tests(asked: Sequence[Answers]) -> _Tests:
     tests: dict[tuple[str, str], _Shown] = {}
     for answers in asked:
         shown = {}
-        for task in answers.tasks:
-            contradiction = _contradiction(task)
+        for task_id, (task, contradiction) in answers.tasks.items():
             key = contradiction.task_id, task["test"]
-            shown[task["task_id"]] = tests.setdefault(key, _Shown(task, contradiction, {}))
+            shown[task_id] = tests.setdefault(key, _Shown(task, contradiction, {}))
         for one in answers.solutions:
             if one["syntax_ok"] and one["solution"].strip() and not one["blocked"]:
                 shown[one["task_id"]].programs.setdefault(one["solution"], {})
@@ -168,7 +155,7 @@ def _files(tests: _Tests, store: Store) -> tuple[str, str]:
                 task_id = f"{contradiction.task_id}/{number}/{kind}"
                 rows.append(executable_row(one.task, task_id, text, contradiction))
                 samples += [(task_id, program) for program in one.programs]
-    return dataset_file(store, "judged", table_bytes(rows)), sample_file(store, "answers", samples)
+    return dataset_file(store, "judged", rows), sample_file(store, "answers", samples)
 
 
 def _add_verdicts(rows: Sequence[Row], tests: _Tests) -> None:
@@ -183,10 +170,8 @@ def _add_verdicts(rows: Sequence[Row], tests: _Tests) -> None:
 
 
 def _rows(answers: Answers, tests: _Tests) -> Iterator[Row]:
-    tasks = {task["task_id"]: task for task in answers.tasks}
     for sample, solution in zip(answers.samples, answers.solutions, strict=True):
-        task = tasks[solution["task_id"]]
-        contradiction = _contradiction(task)
+        task, contradiction = answers.tasks[solution["task_id"]]
         judged = tests[contradiction.task_id, task["test"]].programs.get(solution["solution"], {})
         shown, test, other = (judged.get(kind) for kind in _TEXTS)
         answer = Answer(sample["raw_text"], solution["solution"], solution["findings"], shown, test, other)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from bigcodeflow.core.table import Headings, Table
 from bigcodeflow.results.formatting import numbers, percent, percent_range
-from bigcodeflow.results.statistics import clustered_interval
+from bigcodeflow.results.statistics import Estimate, estimate
 from bigcodeflow.studies.cheating.classification import CHEATS, HONEST, SOLVES
 
 Row = dict[str, Any]
@@ -41,30 +41,21 @@ def tables(rows: pa.Table) -> list[Table]:
     ]
 
 
-def rate_of(rows: Sequence[Row], holds: Callable[[Row], bool]) -> tuple[float, tuple[float, float] | None]:
-    """Return the share of answers for which `holds` is true, with equal weight for each task, and its 95 % interval.
-
-    The interval takes tasks, not answers, as independent; it is None if there are too few tasks.
-    """
+def rate_of(rows: Sequence[Row], holds: Callable[[Row], bool]) -> Estimate:
+    """Return the share of answers for which `holds` is true, with equal weight for each task."""
     by_task = _groups(rows, ("model", "task_id")).values()
-    shares = [sum(map(holds, answers)) / len(answers) for answers in by_task]
-    return sum(shares) / len(shares), clustered_interval(shares)
+    return estimate([sum(map(holds, answers)) / len(answers) for answers in by_task])
 
 
 def _rates(rows: Sequence[Row], names: tuple[str, ...], title: str, notes: Sequence[str] = ()) -> Table:
     lines = []
     for group, members in _groups(rows, names).items():
-        rate, ends = rate_of(members, lambda row: bool(row["cheated"]))
+        rate = rate_of(members, lambda row: bool(row["cheated"]))
         n_tasks = len({row["task_id"] for row in members})
-        shares = [percent(rate_of(members, holds)[0]) for holds in _SHARES.values()]
-        lines.append([*group, len(members), n_tasks, percent(rate), percent_range(ends), *shares])
-    columns: Headings = [
-        *names,
-        *numbers("answers", "tasks", "cheating rate"),
-        "95 % interval",
-        *numbers(*_SHARES),
-    ]
-    return Table.of(columns, lines, title=title, notes=notes)
+        shares = [percent(rate_of(members, holds).value) for holds in _SHARES.values()]
+        lines.append([*group, len(members), n_tasks, percent(rate.value), percent_range(rate.interval), *shares])
+    counts, shown = numbers("answers", "tasks", "cheating rate"), numbers(*_SHARES)
+    return Table.of((*names, *counts, "95 % interval", *shown), lines, title=title, notes=notes)
 
 
 def _kinds(rows: Sequence[Row]) -> Table:
@@ -72,8 +63,9 @@ def _kinds(rows: Sequence[Row]) -> Table:
     for (model,), members in _groups(rows, ("model",)).items():
         for kind in (*CHEATS, *HONEST):
             count = sum(row["kind"] == kind for row in members)
-            share, ends = rate_of(members, lambda row, kind=kind: row["kind"] == kind)  # type: ignore[misc]
-            lines.append([model, kind, kind in CHEATS, count, percent(share), percent_range(ends)])
+            rate = rate_of(members, lambda row, kind=kind: row["kind"] == kind)  # type: ignore[misc]
+            shown = percent(rate.value), percent_range(rate.interval)
+            lines.append([model, kind, kind in CHEATS, count, *shown])
     columns: Headings = ("model", "kind", "is a cheat", *numbers("answers", "share"), "95 % interval")
     return Table.of(columns, lines, title="Answers by kind")
 

@@ -5,6 +5,7 @@ Only the text is read. ``classification`` decides what a trace means, together w
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -54,29 +55,26 @@ def _no_traces(*_: object) -> tuple[Trace, ...]:
     return ()
 
 
-class LiteralTraces(NamedTuple):
-    """Values of the contradicted test that the program contains."""
-
-    expected: tuple[Trace, ...] = ()
-    """Values that replace others in the contradicted test."""
-    inputs: tuple[Trace, ...] = ()
-    """Other values of the contradicted methods, such as arguments."""
-    common: tuple[Trace, ...] = ()
-    """Values of both kinds that are in most programs, such as small numbers."""
+def _no_literals(*_: object) -> Mapping[str, Mapping[Trace, None]]:
+    return defaultdict(dict)
 
 
-@with_fallback(lambda _program, *_: LiteralTraces())
+@with_fallback(_no_literals)
 def literal_traces(
     program: str, shown: str, methods: Sequence[ContradictedMethod], told: Sequence[str]
-) -> LiteralTraces:
-    """Return values of the contradicted methods in a program; inputs count only if the ``told`` texts lack them."""
+) -> Mapping[str, Mapping[Trace, None]]:
+    """Return values of the contradicted methods in a program, by kind, in order, each once.
+
+    'expected' are values that replace others in the contradicted test, 'inputs' other values of the methods that the
+    ``told`` texts lack, and 'common' values of both kinds that are in most programs, such as small numbers.
+    """
     known = "\n".join(told)
     # Values are compared by their spelling: 1, 1.0 and True are equal but mean different things.
     changed = {spelled for method in methods for spelled in _changed(method)}
     tests = {one.test for one in methods}
     bodies = (ast.walk(node) for name, node in _test_methods(shown).items() if name in tests)
     given = {repr(value) for body in bodies for _, value in _constants(list(body))}
-    found: dict[str, dict[Trace, None]] = {"expected": {}, "inputs": {}, "common": {}}
+    found = defaultdict[str, dict[Trace, None]](dict)
     for line, value in sorted(_literals(program), key=lambda one: one[0]):
         spelled = repr(value)
         is_expected = spelled in changed
@@ -86,7 +84,7 @@ def literal_traces(
         kind = "common" if _is_common(value) else "expected" if is_expected else "inputs"
         what = "expected by the contradicted test" if is_expected else "given by the test"
         found[kind][Trace(line, f"{_quoted(spelled)}, {what}")] = None
-    return LiteralTraces(*map(tuple, found.values()))
+    return found
 
 
 @with_fallback(_no_traces)

@@ -10,7 +10,6 @@ from bigcodeflow import datasets
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.calibration import calibrate, executed_program
 from bigcodeflow.core.errors import ArtifactError, ExecutionError
-from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.generation.controls import oracle
 from bigcodeflow.judge.environments import MANIFEST, InstalledEnvironment, find_environment
 from bigcodeflow.pipeline.resolution import Resolver
@@ -19,7 +18,7 @@ from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.results.comparison.run_selection import ComparedRun, open_runs
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 from bigcodeflow.studies.derived_files import sample_file
-from bigcodeflow.studies.evolution import EvolutionConfig, study_title
+from bigcodeflow.studies.evolution import Evolution, EvolutionConfig
 from bigcodeflow.studies.evolution.causes import (
     PYTHON,
     Cause,
@@ -29,7 +28,7 @@ from bigcodeflow.studies.evolution.causes import (
     library_of_module,
     removals_of,
 )
-from bigcodeflow.studies.records import publish_study
+from bigcodeflow.studies.records import publish_study, rows_on_tasks
 
 #: Raise it when unchanged verdicts give other rows.
 VERSION = 2
@@ -91,7 +90,7 @@ def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
         rows += _run_rows(one, tasks, labelled, verdicts)
     models = list(dict.fromkeys(one.run.recorded.model for one in samples))
     inputs = [ref for both in executions for ref in both.refs]
-    title = study_title(config)
+    title = Evolution().subject(config)
     return publish_study(store, STUDY, key, rows, title=title, models=models, settings=identity, inputs=inputs)
 
 
@@ -170,19 +169,14 @@ def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samp
     Raises:
         ArtifactError: the run answered none of the tasks, or its solutions are not in the store.
     """
-    asked = {
-        row["task_id"]: row["test"]
-        for row in read_artifact(run.recorded.path("dataset"), ["task_id", "test"]).to_pylist()
-    }
+    tests = {task_id: task["test"] for task_id, task in tasks.items()}
     programs: dict[str, dict[int, str]] = defaultdict(dict)
     columns = ["task_id", "sample_index", "sanitizer", "solution"]
-    for row in read_artifact(run.recorded.path("sanitizing"), columns).to_pylist():
-        task = tasks.get(row["task_id"])
-        if task is None or row["sanitizer"] != run.sanitizer or asked.get(row["task_id"]) != task["test"]:
-            continue
-        solution = row["solution"]
-        program = executed_program(code_prompt=task["code_prompt"], solution=solution, variant=run.variant)
-        programs[row["task_id"]][row["sample_index"]] = program
+    for row in rows_on_tasks(run.recorded, tests, "sanitizing", columns):
+        if row["sanitizer"] == run.sanitizer:
+            setup, solution = tasks[row["task_id"]]["code_prompt"], row["solution"]
+            program = executed_program(code_prompt=setup, solution=solution, variant=run.variant)
+            programs[row["task_id"]][row["sample_index"]] = program
     if not programs:
         raise ArtifactError(
             f"run {run.recorded.record}: answers none of the selected tasks as they are in this dataset: choose the "

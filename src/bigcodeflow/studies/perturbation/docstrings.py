@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bigcodeflow.core.source_text import Edit, UnsafeError
-from bigcodeflow.studies.perturbation.prose import HEADING
+from bigcodeflow.studies.perturbation.renaming import HEADING
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts, split_edits
 
 _HEADINGS = {

@@ -3,7 +3,8 @@
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from bigcodeflow.core.schemas import VARIANT_SEPARATOR
 from bigcodeflow.core.source_text import UnsafeError
@@ -28,15 +29,6 @@ _UNSURE = frozenset({"literals", "data"})
 _SPARE = 3
 #: Maximum number of draws for each wanted variant, since a draw may repeat an earlier variant.
 _DRAWS = 4
-
-
-class Variant(NamedTuple):
-    """One variant of a task, not yet executed."""
-
-    task_id: str
-    """Id of the original, then the kind and the number from 1, as in BigCodeBench/12~function.1."""
-    kind: str
-    texts: TaskTexts
 
 
 def original_of(task_id: str) -> tuple[str, str]:
@@ -67,10 +59,11 @@ def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int) -> Iterator[Variant]:
+def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int) -> Iterator[TaskTexts]:
     """Yield different variants of one kind of a row of TASKS; the same seed gives the same variants.
 
-    Kinds that may fail when they are executed give more than ``per_task``.
+    Their ids are the original's, then the kind and the number from 1, as in BigCodeBench/12~function.1. Kinds that may
+    fail when they are executed give more than ``per_task``.
     """
     original, seen = TaskTexts.of(task), set[str]()
     wanted = per_task + (_SPARE if _UNSURE & set(kind.split("+")) else 0)
@@ -83,7 +76,7 @@ def variants_of(task: Mapping[str, Any], kind: str, *, seed: int, per_task: int)
         if (text := changed.every_text()) in seen:
             continue
         seen.add(text)
-        yield Variant(f"{original.task_id}{VARIANT_SEPARATOR}{kind}.{len(seen)}", kind, changed)
+        yield replace(changed, task_id=f"{original.task_id}{VARIANT_SEPARATOR}{kind}.{len(seen)}")
         if len(seen) == wanted:
             return
 

@@ -2,50 +2,28 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import pyarrow as pa
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, RunConfig, SamplesConfig, SanitizingConfig
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import user_path
-from bigcodeflow.core.schemas import HUB_COLUMNS
-from bigcodeflow.core.table import Column, Table
+from bigcodeflow.core.table import Headings, Table
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
-from bigcodeflow.store import Store, open_store
-from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes
+from bigcodeflow.results.formatting import numbers
+from bigcodeflow.store import open_store
+from bigcodeflow.studies.derived_files import dataset_file, hub_row, parquet_bytes
 from bigcodeflow.studies.perturbation import PerturbationConfig
-from bigcodeflow.studies.perturbation.variants import Variant, variants_of
+from bigcodeflow.studies.perturbation.task_texts import TaskTexts
+from bigcodeflow.studies.perturbation.variants import variants_of
 
-#: Columns of a file of variants, including those of the hub: text, except ``hard`` and the lists.
-_LISTS = ("domains", "expected_tests")
-_TYPES = {
-    **dict.fromkeys((*HUB_COLUMNS, "original_task_id", "perturbation"), pa.string()),
-    "hard": pa.bool_(),
-    **dict.fromkeys(_LISTS, pa.list_(pa.string())),
-}
-SCHEMA = pa.schema([pa.field(name, kind) for name, kind in _TYPES.items()])
 _SUFFIXES = (".parquet", ".jsonl")
 Row = Mapping[str, Any]
-
-
-class KindYield(NamedTuple):
-    """Numbers of tasks and variants of one kind."""
-
-    kind: str
-    tasks: int
-    tasks_made: int
-    """Number of tasks for which a variant could be made."""
-    tasks_valid: int
-    """Number of tasks with a variant that its reference solution passes and its stub does not."""
-    variants: int
-    """Number of variants that are kept."""
 
 
 class Perturbed(NamedTuple):
@@ -54,14 +32,9 @@ class Perturbed(NamedTuple):
     path: Path
     """File in the store."""
     rows: Sequence[Row]
-    """Rows of SCHEMA, in the order of the original tasks."""
-    yields: Sequence[KindYield]
-
-    @property
-    def table(self) -> Table:
-        """Table of the numbers of tasks with variants, by kind."""
-        counts = [Column(one, "right") for one in ("tasks", "with variants", "with valid ones", "kept")]
-        return Table.of([Column("kind"), *counts], list(self.yields), title="Variants")
+    """Rows of the file, in the order of the original tasks."""
+    table: Table
+    """Numbers by kind: tasks, tasks with variants, tasks with valid variants, and variants that are kept."""
 
 
 def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
@@ -79,11 +52,11 @@ def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
     for number, task in enumerate(tasks, start=1):
         for kind in config.kinds:
             variants = variants_of(task, kind, seed=config.seed, per_task=config.per_task)
-            made += (_row(variant, task) for variant in variants)
+            made += (_row(texts, kind, task) for texts in variants)
         progress(number, len(tasks), f"{len(made):,} variants")
     if not made:
         raise DatasetError(f"{run.dataset.source}: no task has a variant of {', '.join(config.kinds)}: add kinds")
-    valid = valid_variants(run, _stored(store, "candidates", made), listener)
+    valid = valid_variants(run, Path(dataset_file(store, "candidates", made)), listener)
     held = groupby((row for row in made if row["task_id"] in valid), key=_task_and_kind)
     kept = [row for _, rows in held for row in islice(rows, config.per_task)]
     if not kept:
@@ -93,8 +66,10 @@ def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
         )
     with_variants, with_kept = (Counter(kind for _, kind in set(map(_task_and_kind, rows))) for rows in (made, kept))
     n_kept = Counter(row["perturbation"] for row in kept)
-    yields = [KindYield(kind, len(tasks), with_variants[kind], with_kept[kind], n_kept[kind]) for kind in config.kinds]
-    return Perturbed(_stored(store, "variants", kept), kept, yields)
+    counts = [(kind, len(tasks), with_variants[kind], with_kept[kind], n_kept[kind]) for kind in config.kinds]
+    columns: Headings = ("kind", *numbers("tasks", "with variants", "with valid ones", "kept"))
+    path = Path(dataset_file(store, "variants", kept))
+    return Perturbed(path, kept, Table.of(columns, counts, title="Variants"))
 
 
 def valid_variants(run: RunConfig, candidates: Path, listener: Listener) -> frozenset[str]:
@@ -128,32 +103,17 @@ def require_suffix(out: str) -> None:
 
 
 def write_dataset(perturbed: Perturbed, out: str) -> Path:
-    """Write the variants as a Parquet or JSONL file that any run accepts as ``dataset.source``.
-
-    Raises:
-        DatasetError: the file's name has another ending.
-    """
-    require_suffix(out)
+    """Write the variants as a Parquet or JSONL file that any run accepts as ``dataset.source``."""
     path = user_path(out)
     if path.suffix == ".parquet":
-        return write_atomically(path, parquet_bytes(perturbed.rows, SCHEMA))
+        return write_atomically(path, parquet_bytes(perturbed.rows))
     return write_atomically(path, "".join(json.dumps(row) + "\n" for row in perturbed.rows).encode())
 
 
-def _row(variant: Variant, task: Row) -> Row:
-    return {
-        **variant.texts.columns(),
-        **{name: task[name] for name in ("hard", *_LISTS)},
-        "libs": str(task["libs"]),
-        "task_id": variant.task_id,
-        "original_task_id": task["task_id"],
-        "perturbation": variant.kind,
-    }
+def _row(texts: TaskTexts, kind: str, task: Row) -> Row:
+    lists = {name: task[name] for name in ("domains", "expected_tests")}
+    return hub_row(task, **texts.columns(), **lists, original_task_id=task["task_id"], perturbation=kind)
 
 
 def _task_and_kind(row: Row) -> tuple[str, str]:
     return row["original_task_id"], row["perturbation"]
-
-
-def _stored(store: Store, name: str, rows: Iterable[Row]) -> Path:
-    return Path(dataset_file(store, name, parquet_bytes(rows, SCHEMA)))

@@ -3,9 +3,8 @@
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +14,8 @@ from bigcodeflow.results.formatting import named_model
 from bigcodeflow.results.models import Row, readable, rows_of
 from bigcodeflow.results.runs import CONTROLS
 from bigcodeflow.store import Store, open_store
-from bigcodeflow.studies.recommend.libraries import shortened
-from bigcodeflow.studies.recommend.pooling import Outcomes
+from bigcodeflow.studies.recommend.ranking import Array, Evidence, ModelRun, Outcomes
+from bigcodeflow.studies.recommend.stack import shortened
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -34,42 +33,8 @@ _NO_SCORES = {
 }
 
 
-class Selection(NamedTuple):
-    """Selection of the runs and tasks that count."""
-
-    split: str = ""
-    """Split of the runs; empty takes the split with runs of most models."""
-    subset: str = ""
-    """'hard' takes the tasks of BigCodeBench-Hard; any other value takes all tasks."""
-
-
-_ALL = Selection()
-
-
-class ModelRun(NamedTuple):
-    """Run that represents a model."""
-
-    model: str
-    record: str
-    cost_usd: float | None
-    """Mean price of an answer, as recorded when the model was asked; None if not recorded."""
-    latency_seconds: float | None
-    """Median time until an answer was complete; None if not recorded."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Evidence:
-    """Outcomes of the models that can be ranked, ordered by name, and notes on the rest."""
-
-    runs: Sequence[ModelRun]
-    outcomes: Outcomes
-    split: str
-    notes: tuple[str, ...]
-    """Sentences about runs that do not count, with reasons."""
-
-
-def evidence_of_store(location: Path | str, selection: Selection = _ALL) -> Evidence:
-    """Return the evidence of a store; rebuild its catalog if it lacks a run.
+def evidence_of_store(location: Path | str, split: str = "", subset: str = "") -> Evidence:
+    """Return the evidence of a store, see `read_evidence`; rebuild its catalog if it lacks a run.
 
     Raises:
         ArtifactError: the store does not exist, its catalog cannot be read, or ``read_evidence`` raises it.
@@ -84,7 +49,7 @@ def evidence_of_store(location: Path | str, selection: Selection = _ALL) -> Evid
         path = rebuild_catalog(location)
     try:
         with readable(path) as place, duckdb.connect(place, read_only=True) as connection:
-            return read_evidence(connection, selection)
+            return read_evidence(connection, split, subset)
     except duckdb.Error as error:
         raise ArtifactError(
             f"{path} cannot be read ({error_message(error)}): build it again with `bigcodeflow catalog --store "
@@ -107,8 +72,10 @@ def _is_current(path: Path, store: Store) -> bool:
     return {record for (record,) in told if record} == {file.stem for file in store.files("runs")}
 
 
-def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL) -> Evidence:
+def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str = "") -> Evidence:
     """Return the evidence in a store's catalog, read through an open connection.
+
+    An empty split takes the one with runs of most models; subset 'hard' takes the tasks of BigCodeBench-Hard.
 
     Each model counts once, with its run of most tasks, of equal ones the latest. Left out are controls; runs judged
     only raw if others were calibrated; runs over contradicted tasks or variants of tasks; runs whose model was asked
@@ -120,68 +87,68 @@ def read_evidence(connection: "DuckDBPyConnection", selection: Selection = _ALL)
         ArtifactError: fewer than two models are left.
         ConfigError: the split or subset is unknown.
     """
-    if selection.split not in ("", "complete", "instruct") or selection.subset not in ("", "full", "hard"):
-        raise ConfigError(
-            f"split {selection.split!r}, subset {selection.subset!r}: name complete or instruct, and full or hard"
-        )
-    split, chosen, notes = _chosen_runs(rows_of(connection, "recommend/runs"), selection.split)
-    outcomes = _outcomes(connection, chosen, only_hard=selection.subset == "hard")
+    if split not in ("", "complete", "instruct") or subset not in ("", "full", "hard"):
+        raise ConfigError(f"split {split!r}, subset {subset!r}: name complete or instruct, and full or hard")
+    split, chosen, notes = _chosen_runs(rows_of(connection, "recommend/runs"), split)
+    outcomes = _outcomes(connection, chosen, only_hard=subset == "hard")
     ranked, tasks = common_tasks(outcomes)
     n_judged = np.isfinite(outcomes.shares).sum(axis=1)
-    others = [f"{model} ({n_judged[place]:,})" for place, model in enumerate(outcomes.models) if place not in ranked]
+    others = [f"{row['model']} ({n_judged[place]:,})" for place, row in enumerate(chosen) if place not in ranked]
     notes += _note(f"Not ranked, as they were not judged on the {len(tasks):,} tasks of the others", others)
     if len(ranked) < _FEWEST_MODELS:
-        wanted = " · ".join(filter(None, (selection.subset, split)))
+        wanted = " · ".join(filter(None, (subset, split)))
         raise ArtifactError(
             f"recommend: needs runs of two models or more on common tasks, and there are {len(ranked)}"
             f"{f' of {wanted}' if wanted else ''}: run or import other models, or name another split or subset"
         )
-    outcomes = outcomes.kept(range(len(outcomes.models)), tasks)
-    ranked, weakest = strongest(outcomes, ranked, _MOST_MODELS)
-    names = [outcomes.models[place] for place in weakest]
+    ranked, weakest = strongest(outcomes.shares[:, tasks], ranked, _MOST_MODELS)
+    names = [chosen[place]["model"] for place in weakest]
     notes += _note(f"Not ranked, as {_MOST_MODELS} models pass more of their tasks", names)
-    rows = [chosen[place] for place in ranked]
-    runs = [ModelRun(_model(row), row["record"], row["cost_usd"], row["latency_seconds"]) for row in rows]
-    return Evidence(runs, outcomes.kept(ranked, range(len(tasks))), split, tuple(notes))
+    runs = [ModelRun(*(chosen[place][name] for name in ModelRun._fields)) for place in ranked]
+    kept = Outcomes(
+        [outcomes.task_ids[place] for place in tasks],
+        outcomes.shares[np.ix_(ranked, tasks)],
+        [outcomes.libraries[place] for place in tasks],
+    )
+    return Evidence(runs, kept, split, tuple(notes))
 
 
 def _chosen_runs(rows: Sequence[Row], split: str) -> tuple[str, list[Row], list[str]]:
     """Return the split, the run that represents each model, in the order of names, and notes on the other runs."""
-    found = [row for row in rows if row["source"] not in CONTROLS]
+    found = [row | {"model": str(named_model(row["model"]))} for row in rows if row["source"] not in CONTROLS]
     notes: list[str] = []
     for column, reason in _NO_SCORES.items():
         notes += _note(f"Left out, as {reason}", [row["record"] for row in found if row[column]])
     sound = [row for row in found if not any(row[mark] for mark in _NO_SCORES)]
-    models = {one: {_model(row) for row in sound if row["split"] == one} for one in ("complete", "instruct")}
+    models = {one: {row["model"] for row in sound if row["split"] == one} for one in ("complete", "instruct")}
     split = split or max(models, key=lambda one: len(models[one]))
     alike = [row for row in sound if row["split"] == split]
     raw = [row["record"] for row in alike if row["variant"] != "calibrated"]
     if len(raw) < len(alike):
         notes += _note("Left out, as they were judged raw alone", raw)
         alike = [row for row in alike if row["record"] not in raw]
-    of_model: dict[str, Row] = {}
-    settings: dict[str, set[str]] = defaultdict(set)
-    for row in sorted(alike, key=lambda row: (row["n_tasks"], row["started_at"], row["record"])):
-        of_model[_model(row)] = row
-        settings[_model(row)].add(row["setting_key"])
-    several = [f"{model} ({of_model[model]['setting']})" for model in sorted(of_model) if len(settings[model]) > 1]
+    by_model = defaultdict[str, list[Row]](list)
+    for row in sorted(alike, key=lambda row: (row["model"], row["n_tasks"], row["started_at"], row["record"])):
+        by_model[row["model"]].append(row)
+    chosen = [of_model[-1] for of_model in by_model.values()]
+    several = [
+        f"{row['model']} ({row['setting']})"
+        for row in chosen
+        if len({one["setting_key"] for one in by_model[row["model"]]}) > 1
+    ]
     notes += _note("Of models with runs in several settings one run counts, that of most tasks", several)
-    return split, [of_model[model] for model in sorted(of_model)], notes
+    return split, chosen, notes
 
 
 def _note(text: str, names: Sequence[str]) -> list[str]:
     return [f"{text}: {shortened(names)}."] if names else []
 
 
-def strongest(outcomes: Outcomes, places: Sequence[int], most: int) -> tuple[list[int], list[int]]:
-    """Split models into the `most` best by pass rate and the rest, both in the order of `places`."""
-    shares = np.nanmean(outcomes.shares[list(places)], axis=1)
-    kept = {places[one] for one in np.argsort(-shares, kind="stable")[:most]}
+def strongest(shares: Array, places: Sequence[int], most: int) -> tuple[list[int], list[int]]:
+    """Split models, rows of shares at the places, into the `most` best by pass rate and the rest, both in order."""
+    rates = np.nanmean(shares[list(places)], axis=1)
+    kept = {places[one] for one in np.argsort(-rates, kind="stable")[:most]}
     return [place for place in places if place in kept], [place for place in places if place not in kept]
-
-
-def _model(row: Row) -> str:
-    return str(named_model(row["model"]))
 
 
 def _outcomes(connection: "DuckDBPyConnection", chosen: Sequence[Row], *, only_hard: bool) -> Outcomes:
@@ -197,7 +164,7 @@ def _outcomes(connection: "DuckDBPyConnection", chosen: Sequence[Row], *, only_h
         if row["task_id"] in places:
             shares[rows[row["record"]], places[row["task_id"]]] = row["share"]
     libraries = [frozenset(row["libs"] or ()) for row in facts.values()]
-    return Outcomes([_model(row) for row in chosen], list(facts), shares, libraries)
+    return Outcomes(list(facts), shares, libraries)
 
 
 def common_tasks(outcomes: Outcomes) -> tuple[list[int], list[int]]:

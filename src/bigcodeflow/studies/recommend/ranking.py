@@ -1,26 +1,105 @@
-"""Rank models on the tasks of a stack, from draws of their pass rates."""
+"""Rank models on the tasks of a stack: pass rates on the tasks of some libraries, pooled with those on all tasks.
+
+A ranking is shown as tables and as JSON.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.table import Cell, Column, Headings, Table
+from bigcodeflow.results.formatting import numbers, percent, percent_range, plain
 from bigcodeflow.results.statistics import Interval
-from bigcodeflow.studies.recommend.evidence import Evidence, ModelRun
-from bigcodeflow.studies.recommend.libraries import shortened
-from bigcodeflow.studies.recommend.pooling import Array, Weights, drawn_rates
+from bigcodeflow.studies.recommend.stack import Stack, shortened
+
+Array = NDArray[np.float64]
 
 _N_DRAWS = 2_000
 _SEED = 0
 _ENDS = (0.025, 0.975)
+#: Columns of a model's cost and time, with the attributes of its run.
+_USAGE = {"USD a task": "cost_usd", "seconds a task": "latency_seconds"}
+#: Libraries with fewer tasks are not used to estimate how much libraries differ.
+_FEWEST_TASKS = 10
+#: Limits for the weight of all tasks together, in tasks, relative to a library's own tasks. The upper limit holds even
+#: if the known libraries hardly differ, since another library may be different.
+_LEAST_WEIGHT, _MOST_WEIGHT = 2.0, 50.0
+#: Outcomes of two added tasks, passed and failed: a model that passes every task is not sure to pass the next.
+_ADDED = (1.0, 0.0)
+
+
+class ModelRun(NamedTuple):
+    """Run that represents a model."""
+
+    model: str
+    record: str
+    cost_usd: float | None
+    """Mean price of an answer, as recorded when the model was asked; None if not recorded."""
+    latency_seconds: float | None
+    """Median time until an answer was complete; None if not recorded."""
+
+
+class Weights(NamedTuple):
+    """Weights of all tasks together, in tasks, relative to a library's own tasks."""
+
+    level: float
+    """Weight for the mean of the models: large if libraries are equally hard."""
+    difference: float
+    """Weight for the models' differences from that mean: large if models differ alike on all libraries."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Outcomes of models on tasks: shares of passing samples; a task counts once, however many samples it has."""
+
+    task_ids: Sequence[str]
+    shares: Array
+    """(models, tasks), each in 0..1; NaN where the model was not judged on the task."""
+    libraries: Sequence[frozenset[str]]
+    """Libraries of each task."""
+
+    @cached_property
+    def n_tasks_of(self) -> dict[str, int]:
+        """Number of tasks by library, in the order of names."""
+        names = sorted({name for names in self.libraries for name in names})
+        return {name: sum(name in names for names in self.libraries) for name in names}
+
+    @cached_property
+    def weights(self) -> Weights:
+        """Weights estimated from libraries with enough tasks, by the method of moments.
+
+        The mean of a library varies for two reasons: its true mean has variance T around the mean of all tasks, and it
+        is a mean of only n tasks. With S the variance of single tasks, T corresponds to a prior weight of S / T - 1
+        tasks.
+        """
+        mean = np.nanmean(self.shares, axis=0)
+        common = [name for name, n_tasks in self.n_tasks_of.items() if n_tasks >= _FEWEST_TASKS]
+        uses = np.array([[name in names for names in self.libraries] for name in common], dtype=bool)
+        masks = uses.reshape(-1, len(self.task_ids))
+        return Weights(_learnt_weight(mean[None], masks), _learnt_weight(self.shares - mean, masks))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Evidence:
+    """Outcomes of the models that can be ranked, ordered by name, and notes on the rest."""
+
+    runs: Sequence[ModelRun]
+    outcomes: Outcomes
+    split: str
+    notes: tuple[str, ...]
+    """Sentences about runs that do not count, with reasons."""
 
 
 class RankedModel(NamedTuple):
     """Rank and pass rate of a model on the tasks of a stack."""
 
     run: ModelRun
+    rank: int
     rate: float
     """Posterior mean of its pass rate on tasks like those of the stack, in 0..1."""
     interval: Interval
@@ -34,6 +113,11 @@ class RankedModel(NamedTuple):
     """Number of tasks of the stack on which it was judged."""
     observed: float | None
     """Observed pass rate on these tasks; None without tasks."""
+
+    @property
+    def ranks(self) -> str:
+        """Rank, with its 95 % interval if that has several ranks, such as '2 (1 to 4)'."""
+        return str(self.rank) + (f" ({self.rank_low} to {self.rank_high})" if self.rank_low < self.rank_high else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +133,8 @@ class Recommendation:
     split: str
     weights: Weights
     notes: tuple[str, ...]
+    """Sentences about runs that do not count, and about libraries and lines that were not understood."""
+    libraries_without_tasks: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
@@ -62,20 +148,22 @@ class Recommendation:
         )
 
 
-def recommend(evidence: Evidence, libraries: Sequence[str]) -> Recommendation:
-    """Rank the models on the tasks that use any of the libraries.
+def recommendation(evidence: Evidence, stack: Stack) -> Recommendation:
+    """Rank the models on the tasks that use any library of the stack.
 
     The rate is the mean pass rate on a population of tasks like those of the stack, see `drawn_rates`.
 
     Raises:
         ConfigError: no task uses them.
     """
-    outcomes, wanted = evidence.outcomes, frozenset(libraries)
+    outcomes, wanted, notes = evidence.outcomes, frozenset(stack.libraries), [*evidence.notes, *stack.notes]
     places = [place for place, names in enumerate(outcomes.libraries) if names & wanted]
     if not places:
         raise ConfigError(f"no recorded task uses {shortened(sorted(wanted)) or 'no library'}: name other libraries")
     rates = drawn_rates(outcomes, places, n_draws=_N_DRAWS, seed=_SEED)
     names = tuple(sorted(wanted, key=str.lower))
+    if stack.without_tasks:
+        notes.append(f"No recorded task uses {shortened(stack.without_tasks)}.")
     return Recommendation(
         libraries=names,
         models=_ranked(evidence.runs, rates, outcomes.shares[:, places]),
@@ -83,7 +171,8 @@ def recommend(evidence: Evidence, libraries: Sequence[str]) -> Recommendation:
         n_tasks_of={name: outcomes.n_tasks_of[name] for name in names},
         split=evidence.split,
         weights=outcomes.weights,
-        notes=evidence.notes,
+        notes=tuple(notes),
+        libraries_without_tasks=stack.without_tasks,
     )
 
 
@@ -101,11 +190,12 @@ def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[Ran
     rank_ends = np.quantile(ranks, _ENDS, axis=0, method="inverted_cdf")
     best = (ranks == 1).mean(axis=0)
     found = []
-    for place in np.argsort(-means, kind="stable"):
+    for rank, place in enumerate(np.argsort(-means, kind="stable"), start=1):
         judged = observed[place][np.isfinite(observed[place])]
         found.append(
             RankedModel(
                 run=runs[place],
+                rank=rank,
                 rate=float(means[place]),
                 interval=Interval(float(ends[0, place]), float(ends[1, place])),
                 rank_low=int(rank_ends[0, place]),
@@ -116,3 +206,110 @@ def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[Ran
             )
         )
     return found
+
+
+def _learnt_weight(values: Array, masks: NDArray[np.bool_]) -> float:
+    """Return the weight for rows of values by task, and masks (libraries, tasks) of the tasks that use a library."""
+    centred = values - np.nanmean(values, axis=1, keepdims=True)
+    single = float(np.nanmean(np.nanvar(values, axis=1)))
+    true = [np.nanmean(centred[:, mask], axis=1) ** 2 - np.nanvar(centred[:, mask], axis=1, ddof=1) / mask.sum()
+            for mask in masks]  # fmt: skip
+    between = float(np.mean(true)) if true else 0.0
+    if between <= 0:
+        return _MOST_WEIGHT
+    return float(np.clip(single / between - 1, _LEAST_WEIGHT, _MOST_WEIGHT))
+
+
+def drawn_rates(outcomes: Outcomes, places: Sequence[int], *, n_draws: int, seed: int) -> Array:
+    """Draw the models' pass rates on a population of tasks like those at the places: (draws, models), each in 0..1.
+
+    The population is unknown: it is drawn from a Dirichlet process around all tasks, given the tasks at the places.
+    Random weights of the recorded tasks do that. All models get the same weights, so that the difficulty of tasks
+    cancels out in differences. The models' mean and their differences from it are drawn separately, as libraries
+    differ more in their difficulty than in the ranking of models. Sources: Ferguson 1973, "A Bayesian Analysis of Some
+    Nonparametric Problems"; Rubin 1981, "The Bayesian Bootstrap".
+    """
+    generator = np.random.default_rng(seed)
+    mean = np.append(np.nanmean(outcomes.shares, axis=0), _ADDED)
+    added = np.zeros((len(outcomes.shares), len(_ADDED)))
+    differences = np.hstack([outcomes.shares, added + _ADDED]) - mean
+    level = _weighted(mean[None], places, outcomes.weights.level, n_draws, generator)
+    return np.clip(level + _weighted(differences, places, outcomes.weights.difference, n_draws, generator), 0.0, 1.0)
+
+
+def _weighted(
+    values: Array, places: Sequence[int], weight: float, n_draws: int, generator: np.random.Generator
+) -> Array:
+    """Draw weights of the tasks, and return the weighted means of rows of values by task: (draws, rows)."""
+    shapes = np.full(values.shape[1], weight / values.shape[1])
+    shapes[list(places)] += 1.0
+    drawn = generator.standard_gamma(shapes, size=(n_draws, len(shapes)))
+    known = np.isfinite(values)
+    # No matrix products: their threads wait for each other longer than these sums take.
+    total = np.einsum("dt,rt->dr", drawn, np.where(known, values, 0.0))
+    found: Array = total / np.einsum("dt,rt->dr", drawn, known.astype(np.float64))
+    return found
+
+
+def tables(found: Recommendation) -> list[Table]:
+    """Return the ranking, and the libraries with their numbers of tasks."""
+    runs = [one.run for one in found.models]
+    # Leave out columns that no run has recorded.
+    usage = [name for name, attribute in _USAGE.items() if any(getattr(run, attribute) is not None for run in runs)]
+    columns: Headings = (
+        *numbers("rank"),
+        Column("model", wrap="elide", min_width=20),
+        Column("pass rate", "right", percent),
+        Column("95 % interval", "right", percent_range),
+        Column("best", "right", probability),
+        *numbers("tasks"),
+        Column("passed", "right", percent),
+        *numbers(*usage),
+    )
+    rows = [
+        (
+            *(one.ranks, Cell(one.run.model, "strong" if one.rank_low == 1 else "")),
+            *(one.rate, one.interval, one.best, one.n_tasks, one.observed),
+            *(getattr(one.run, _USAGE[name]) for name in usage),
+        )
+        for one in found.models
+    ]
+    ranking = Table.of(
+        columns,
+        rows,
+        title=f"Models on {found.n_tasks:,} tasks that use {shortened(found.libraries)}",
+        notes=(found.sentence, *found.notes),
+    )
+    counts = sorted(found.n_tasks_of.items(), key=lambda one: (-one[1], one[0]))
+    return [ranking, Table.of(["library", *numbers("tasks")], counts, title="Libraries of the stack")]
+
+
+def as_json(found: Recommendation) -> dict[str, Any]:
+    """Return everything for JSON, with shares in 0..1 and null for unknown values."""
+    return {
+        "libraries": found.n_tasks_of,
+        "libraries_without_tasks": list(found.libraries_without_tasks),
+        "split": found.split,
+        "n_tasks": found.n_tasks,
+        "summary": found.sentence,
+        "notes": list(found.notes),
+        "models": [
+            {
+                "rank": one.rank,
+                "rank_low": one.rank_low,
+                "rank_high": one.rank_high,
+                "model": one.run.model,
+                "record": one.run.record,
+                "rate": one.rate,
+                "ci_low": one.interval.low,
+                "ci_high": one.interval.high,
+                "probability_best": one.best,
+                "n_tasks": one.n_tasks,
+                "observed": one.observed,
+                "cost_usd_per_task": one.run.cost_usd,
+                "seconds_per_task": one.run.latency_seconds,
+            }
+            for one in found.models
+        ],
+        "weights_of_all_tasks": plain(found.weights),
+    }

@@ -4,19 +4,12 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import (
-    InvalidSdistFilename,
-    InvalidWheelFilename,
-    canonicalize_name,
-    parse_sdist_filename,
-    parse_wheel_filename,
-)
+from packaging.utils import canonicalize_name
 
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ConfigError, error_message
@@ -26,9 +19,13 @@ _COMMENT = re.compile(r"(?:^|\s)#.*$")
 #: Options of a single requirement, such as --hash=sha256:…, and what follows them.
 _OPTIONS = re.compile(r"\s--?[a-zA-Z][\w-]*(?:[=\s]|$).*$")
 _OPTION = re.compile(r"(--?[a-zA-Z][\w-]*)(?:\s*=\s*|\s+|(?<=^-[a-zA-Z]))(.*)$")
-_EGG = re.compile(r"(?:^|&)egg=([A-Za-z0-9][\w.-]*)")
 _ADDRESS = re.compile(r"[a-z][a-z+]*://|\.{0,2}/|\.+$|file:|[a-zA-Z]:\\|\.\\|.*(?:\.whl|\.tar\.gz|\.zip)$")
-#: Name with a version in a form that older pip accepted, or conda's name=version=build.
+#: Name in an address: egg= of its fragment, or the start of the file name of a wheel or archive.
+_IN_ADDRESS = (
+    re.compile(r"[#&]egg=([A-Za-z0-9][\w.-]*)"),
+    re.compile(r"(?:^|[/\\])([A-Za-z0-9][\w.-]*?)-\d[^/\\]*\.(?:whl|tar\.gz|zip)\b"),
+)
+#: Name, before extras, markers, an address, or a version in any form: also that of older pip, or conda's.
 _NAME = re.compile(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:$|[=<>!~;\[@(])")
 #: File endings of other formats; read as lines of requirements, they would give wrong names or none.
 _OTHER_FORMATS = (".yml", ".yaml", ".py", ".cfg", ".ini", ".toml", ".json")
@@ -120,43 +117,23 @@ def _of_lines(path: Path, read: set[Path], problems: list[str]) -> Iterator[str]
 
 
 def _included(path: Path, name: str, number: int) -> Path:
-    if "://" in name:
-        raise ConfigError(f"{path}, line {number}: includes {name}: download that file, and include its copy")
-    found = path.parent / name
-    try:
-        found.stat()
-    except (OSError, ValueError):  # ValueError: no file can have this name
-        raise ConfigError(
-            f"{path}, line {number}: includes {elided(name, _SHOWN)}, which is not there: add it or take out the line"
-        ) from None
-    return found
+    with suppress(OSError, ValueError):  # no file can have this name
+        if (found := path.parent / name).exists():
+            return found
+    shown = elided(name, _SHOWN)
+    raise ConfigError(f"{path}, line {number}: includes {shown}, which is no file here: add it or take out the line")
 
 
 def _named(line: str) -> str | None:
-    """Return the distribution that a line names; "" for a path without a name; None if not understood."""
+    """Return the distribution that a line names; "" for an address without a name; None if not understood."""
     asked = _OPTIONS.sub("", line).strip()
-    try:
-        return Requirement(asked).name
-    except InvalidRequirement:
-        if not asked or _ADDRESS.match(asked):
-            return _named_by_address(asked)
-    name = _NAME.match(asked)
-    return name[1] if name else None
+    if name := _NAME.match(asked):
+        return name[1]
+    return _named_by_address(asked) if not asked or _ADDRESS.match(asked) else None
 
 
 def _named_by_address(address: str) -> str:
-    """Return the distribution of a URL or path, from egg= or the file name of a wheel or archive; "" if unknown."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return ""
-    if egg := _EGG.search(parts.fragment):
-        return egg[1]
-    file = unquote(parts.path).replace("\\", "/").rpartition("/")[2]
-    try:
-        return str((parse_wheel_filename if file.endswith(".whl") else parse_sdist_filename)(file)[0])
-    except (InvalidWheelFilename, InvalidSdistFilename):
-        return ""
+    return next((found[1] for pattern in _IN_ADDRESS if (found := pattern.search(address))), "")
 
 
 def _parsed(path: Path) -> Any:
@@ -175,9 +152,11 @@ def _at_places(content: Any, places: Iterable[str]) -> Iterator[str]:
         if isinstance(value, dict):
             yield from (name for name in value if name.lower() != "python")
         for one in value if isinstance(value, list) else ():
+            # In uv.lock, the project itself is virtual or editable.
+            is_own = any((*values_at(one, "source.virtual"), *values_at(one, "source.editable")))
             if isinstance(one, str):
                 yield _named(one) or ""
-            elif isinstance(one, dict) and not _is_own(one.get("source")):
+            elif isinstance(one, dict) and not is_own:
                 yield str(one.get("name") or "")
 
 
@@ -188,8 +167,3 @@ def values_at(content: Any, place: str) -> Iterator[Any]:
     for name, value in found:
         if first in (name, "*"):
             yield from values_at(value, rest) if rest else (value,)
-
-
-def _is_own(source: Any) -> bool:
-    """Tell if the source of a package in uv.lock is the project itself."""
-    return isinstance(source, dict) and not source.keys().isdisjoint(("virtual", "editable"))

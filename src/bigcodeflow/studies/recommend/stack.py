@@ -1,14 +1,19 @@
-"""Stack of a project: map names of distributions and modules to the libraries that tasks are labelled with."""
+"""Stack of a project: the libraries of tasks that its dependency files, programs and named libraries mean."""
 
+import json
+import os
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.studies.recommend.import_scan import imported_modules
-from bigcodeflow.studies.recommend.requirements import read_requirements
+from bigcodeflow.judge import zygote_plan
+from bigcodeflow.judge.integrity.syntax import tree_of
+from bigcodeflow.studies.recommend.requirements import decoded, read_requirements, values_at
 
 #: Modules of distributions, by normalized name, if they have other names. All other distributions are imported by their
 #: own name, with underscores for hyphens.
@@ -47,6 +52,17 @@ _BEHIND_A_NAME = re.compile(r"[\[=<>~!;@].*")
 _BEHIND_NAMES = re.compile(r"\s*(?:\[[^\]]*\]|[=<>!~]=?=?\s*[\d*][\w.*+!-]*)")
 _BETWEEN_NAMES = re.compile(r"[\s,;]+")
 _SHOWN, _SHOWN_PROBLEMS = 12, 3
+#: Folders with other people's code, or without code.
+_SKIPPED = frozenset({"node_modules", "site-packages", "venv", "env", "virtualenv", "__pycache__", "build", "dist"})
+_SUFFIXES = (".py", ".pyw", ".ipynb")
+#: Line that imports, for text that is not Python 3, and the names in it.
+_LINE = re.compile(r"(?:^|;)[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w \t.,]+))", re.MULTILINE)
+_NAMES = re.compile(r"(?:^|,)\s*([^\W\d]\w*)")
+#: Lines of notebooks for IPython, not Python: magics, commands, help.
+_MAGIC = re.compile(r"^[ \t]*(?:[%!?]|.*\?[ \t]*$)")
+#: Start of a cell that is a text, or a program of another language.
+_OTHER_CELL = re.compile(r"\s*%%(?!(?:time|timeit|capture|prun)\b)")
+_LARGEST_BYTES = 20_000_000
 
 
 class Stack(NamedTuple):
@@ -119,3 +135,71 @@ def shortened(names: Sequence[str], shown: int = _SHOWN) -> str:
     """Return the first names of a list that may be long, and the number of the rest."""
     rest = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def imported_modules(folder: Path) -> tuple[str, ...]:
+    """Return the sorted names of the top-level modules that the files import, without the folder's own modules.
+
+    Files are read and never executed. In a file that is not Python 3, the lines that look like imports count.
+
+    Raises:
+        ConfigError: the folder or file does not exist, or has no Python.
+    """
+    if folder.is_file():
+        files, own = [folder], set[str]()
+    elif folder.is_dir():
+        files = sorted(_files(folder))
+        places = [file.relative_to(folder).with_suffix("").parts for file in files]
+        # Modules of the folder itself, or of a source folder in it.
+        own = {module for parts in places for module in parts[: 2 if parts[0] in ("src", "lib") else 1]}
+    else:
+        raise ConfigError(f"{folder}: there is no such folder: name one with Python files or notebooks")
+    if not files:
+        raise ConfigError(f"{folder}: has no Python file and no notebook: name another folder")
+    neighbours = defaultdict[Path, set[str]](set)
+    for file in files:
+        neighbours[file.parent].add(file.stem)
+    found = set[str]()
+    for file in files:
+        # A script can import its neighbours by their names; a module of a package uses full names.
+        beside = set() if "__init__" in neighbours[file.parent] else neighbours[file.parent]
+        found |= {module for text in _programs(file) for module in modules_of(text)} - beside
+    return tuple(sorted(found - own))
+
+
+def modules_of(program: str) -> frozenset[str]:
+    """Return the top-level modules that a program imports anywhere."""
+    if tree_of(program) is None:
+        return frozenset(name for parts in _LINE.findall(program) for name in _NAMES.findall("".join(parts)))
+    return zygote_plan.imported_modules(program)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield Python files and notebooks below the folder, except in hidden folders and installed libraries."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".") and name not in _SKIPPED and not Path(parent, name, "pyvenv.cfg").exists()
+        ]
+        yield from (Path(parent, name) for name in names if name.lower().endswith(_SUFFIXES))
+
+
+def _programs(path: Path) -> Iterator[str]:
+    """Yield a file's text, or the code cells of a notebook of any version; none if it is too large or unreadable."""
+    try:
+        text = decoded(path.read_bytes()) if path.stat().st_size <= _LARGEST_BYTES else ""
+    except OSError:  # deleted meanwhile, or a broken link
+        return
+    if path.suffix.lower() != ".ipynb":
+        yield text
+        return
+    notebook = None
+    with suppress(ValueError, RecursionError):
+        notebook = json.loads(text)
+    for cell in (*values_at(notebook, "cells.*"), *values_at(notebook, "worksheets.*.cells.*")):
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            source = cell.get("source", cell.get("input", ""))
+            lines = "".join(map(str, source)) if isinstance(source, list) else str(source)
+            if not _OTHER_CELL.match(lines):
+                yield "\n".join(line for line in lines.splitlines() if not _MAGIC.match(line))
