@@ -121,7 +121,9 @@ def test_a_deep_link_opens_its_sample(two_models, read):
     page = read(path).open(f"#run={names[1]}&task=Demo/7&sample=0")
     detail = page.locator("#detail")
     detail.get_by_role("heading", name="Demo/7").wait_for()
-    assert "KeyError: 'column 7'" in detail.locator(".test pre").inner_text()
+    failure = detail.locator("details[open]", has=page.locator("summary", has_text="test_7: fail"))
+    assert "KeyError: 'column 7'" in failure.inner_text()
+    assert detail.locator("code .k").count() > 0
     assert "# strong 7" in detail.inner_text()
     assert page.locator("#list [aria-selected=true]").count() == 1
 

@@ -1,7 +1,6 @@
 """Rendering of pages to HTML, with templates that escape all texts, and the assets of the pages."""
 
 import hashlib
-import math
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from starlette.responses import HTMLResponse, Response
 
 import bigcodeflow
 from bigcodeflow.explorer.catalog import utc
+from bigcodeflow.report.overview import duration
 from bigcodeflow.report.writer import asset, charting_library, template_environment
 from bigcodeflow.results.formatting import percent, percent_range
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 #: Scripts of the report, whose style and elements the pages share.
 _SHARED_SCRIPTS = ("dom.js", "code.js", "charts.js", "theme.js")
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 #: Content security policy: only files of this server, nothing inline, no frames, no markup made by scripts.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -103,17 +102,6 @@ def link(path: str, given: Mapping[str, object] | None = None, /, **query: objec
     """Return an address of the explorer; ``query`` overrides ``given``; parameters without a value are left out."""
     found = {name: value for name, value in {**(given or {}), **query}.items() if value not in (None, "", False)}
     return f"{path}?{urlencode(found, doseq=True)}" if found else path
-
-
-def duration(seconds: float | None) -> str:
-    """Return a duration in words, such as '2.4 s', '7 min' or '3.5 h'; empty if it is not known."""
-    if seconds is None or not math.isfinite(seconds):
-        return ""
-    if seconds < 2 * _MINUTE:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - two digits are enough
-    if seconds < 2 * _HOUR:
-        return f"{seconds / _MINUTE:.0f} min"
-    return f"{seconds / _HOUR:.1f} h" if seconds < 2 * _DAY else f"{seconds / _DAY:.0f} days"
 
 
 def _place(href: str) -> str:

@@ -9,17 +9,10 @@ from typing import Any
 from bigcodeflow.core.difficulty import LEVELS, Difficulty, published_solve_rates
 from bigcodeflow.explorer.catalog import ListedRun
 from bigcodeflow.explorer.pages import NotThereError, Page, Visit
-from bigcodeflow.explorer.rendering import duration
 from bigcodeflow.explorer.run_pages import filtered
 from bigcodeflow.explorer.search import SampleQuery, search
-from bigcodeflow.results.inspection.samples import (
-    Filters,
-    SampleDetail,
-    identity_of,
-    inspect_run,
-    measured,
-    sections,
-)
+from bigcodeflow.report.samples import notices, parts, steps
+from bigcodeflow.results.inspection.samples import Filters, identity_of, inspect_run
 
 _WORD = re.compile(r'"[^"]+"|\S+')
 _MOST_WORDS = 8
@@ -35,8 +28,6 @@ _OWN = ("q", "status", "kind", "variant", "difficulty", "passed")
 #: Filters of the form on the samples' runs.
 _OF_RUN = ("run", "model", "split", "subset", "environment")
 _CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
-#: Sections that are open initially; the others open on a click.
-_OPEN = ("verdict", "executed program", "the module itself failed")
 
 
 def samples(visit: Visit) -> Page:
@@ -136,58 +127,14 @@ def sample(visit: Visit) -> Page:
             "task": visit.version.tasks.get(task_id),
             "solve_rate": published_solve_rates().get(task_id),
             "pass_share": visit.version.pass_shares.get(task_id),
-            "sections": [_section(one, detail) for one in sections(detail)],
-            "steps": _steps(detail),
+            "notices": notices(detail),
+            "steps": steps(detail),
+            "parts_of_sample": list(parts(detail)),
             "before": before,
             "after": after,
             "elsewhere": _elsewhere(visit, run, task_id),
         },
     )
-
-
-def _section(section: Any, detail: SampleDetail) -> dict[str, Any]:
-    text = section.text.rstrip("\n")
-    opened = section.title in _OPEN or (bool(detail.failing_tests) and section.title.endswith((": fail", ": error")))
-    lines = range(section.first_line, section.first_line + text.count("\n") + 1) if section.first_line else ()
-    return {
-        "title": section.title,
-        "text": text,
-        "form": section.form,
-        "open": opened,
-        "lines": "\n".join(map(str, lines)),
-    }
-
-
-def _steps(detail: SampleDetail) -> list[tuple[str, str, str]]:
-    """Return the stages of the sample, each with its name, duration and result."""
-    verdict, answer = detail.verdict, detail.row
-    steps = []
-    if answer["provider"] not in (None, "imported"):
-        tokens = [f"{answer[name]:,} {words}" for name, words in _TOKENS.items() if answer[name] is not None]
-        tokens += [f"{answer['cost_usd']:,.6f} USD"] if answer["cost_usd"] is not None else []
-        ended = f"ended with {answer['finish_reason']}" if answer["finish_reason"] else ""
-        came = "; ".join(filter(None, (answer["served_model"] or answer["provider"], ended, ", ".join(tokens))))
-        steps.append(("answered", duration(answer["latency_seconds"]), answer["error"] or came))
-    flags = ", ".join(flag.replace("_", " ") for flag in detail.flags) or "nothing noticeable"
-    steps.append(("sanitized", "", f"{detail.sanitizer}: {flags}"))
-    wall = duration(verdict["wall_seconds"]) if measured(verdict["wall_seconds"]) else ""
-    parts = [f"by {verdict['backend']}"]
-    if measured(verdict["cpu_seconds"]):
-        parts.append(f"{duration(verdict['cpu_seconds'])} of CPU")
-    if measured(verdict["max_rss_mib"]):
-        parts.append(f"{verdict['max_rss_mib']:,.0f} MiB at most")
-    parts += [f"{verdict['attempts']} executions"] if (verdict["attempts"] or 1) > 1 else []
-    parts += [verdict["exit"]] if verdict["exit"] else []
-    steps.append(("executed", wall, "; ".join(parts)))
-    kind = verdict["failure_kind"].replace("_", " ")
-    judged = f"{verdict['status'].replace('_', ' ')}{f' ({kind})' if kind else ''}"
-    steps.append(
-        ("judged", "", f"{judged}; check of the pass: {verdict['integrity']}" if verdict["integrity"] else judged)
-    )
-    return steps
-
-
-_TOKENS = {"prompt_tokens": "tokens sent", "completion_tokens": "received", "reasoning_tokens": "of these reasoning"}
 
 
 def _neighbours(visit: Visit, run: ListedRun, task_id: str) -> tuple[str | None, str | None]:

@@ -76,7 +76,7 @@ def write_report(
         library = charting_library()
         empty = len(render_page(summary, PackedSamples("", [], TEXT_LIMITS[0]), library, shown))
         # The HTML element of each pack costs some additional bytes.
-        packed = pack_samples(connection, max_bytes=max_bytes - empty - 64 * len(tasks["task_id"]))
+        packed = pack_samples(connection, runs, max_bytes=max_bytes - empty - 64 * len(tasks["task_id"]))
     content = render_page(summary, packed, library, shown)
     try:
         write_atomically(out, content)
