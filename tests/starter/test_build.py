@@ -190,24 +190,6 @@ def test_any_answer_text_survives(build: ModuleType, tmp_path_factory: pytest.Te
     assert [row["raw_solution"] for row in build.answer_rows(path, "Starter/0")] == wanted
 
 
-words = st.lists(st.text("abc-: ", min_size=1).map(str.strip).filter(bool), max_size=3)
-
-
-@given(words.filter(bool), words, words)
-def test_docstring_lines_keep_their_section(
-    build: ModuleType, first: list[str], second: list[str], third: list
-) -> None:
-    """Each line of a docstring ends up in the section whose heading stands above it, in order, without its bullet."""
-    sections = {"params": first, "raises": second, "notes": third}
-    headings = {"params": "Parameters:", "raises": "Raises:", "notes": "Notes:"}
-    lines = ["Title."]
-    for key, items in sections.items():
-        lines += ["", headings[key], *(f"- {item}" for item in items)]
-    parts = build.doc_struct("\n".join(lines))
-    assert {key: parts[key] for key in sections} == sections
-    assert parts["description"] == ["Title."]
-
-
 @pytest.fixture(scope="session")
 def hub_rows(reference_data: Path) -> list[dict]:
     return pl.read_parquet(reference_data / "bigcodebench-v0.1.4.parquet").to_dicts()
