@@ -18,7 +18,7 @@ from bigcodeflow.exporting import ExportedRun, exported_run
 from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.store import open_store
-from tests.leaderboard.conftest import Lab
+from tests.leaderboard.conftest import hub, lab  # noqa: F401 - fixtures
 from tests.results.conftest import Tables, blank, publish_run
 
 STARTED, FINISHED = "2026-11-21T10:00:00+00:00", "2026-11-21T10:07:30+00:00"
@@ -174,12 +174,6 @@ def imported_run(imported_store: Path, store_root: Path) -> RecordedRun:
 def opened(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
     with exported_run(run, variant) as found:
         yield found
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    """Records runs over the 148 tasks of BigCodeBench-Hard."""
-    return Lab(tmp_path)
 
 
 @pytest.fixture(scope="session")

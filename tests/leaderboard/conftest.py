@@ -126,7 +126,7 @@ def published():
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """A running hub that HF_ENDPOINT names, a token for it, and one repository with a commit."""
+    """A running hub that HF_ENDPOINT names, a token for it, and repositories of a dataset and of a model."""
     with WritableHub() as double:
         monkeypatch.setenv("HF_ENDPOINT", double.url)
         monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
@@ -135,4 +135,5 @@ def hub(tmp_path, monkeypatch):
         for name in ("HF_HUB_OFFLINE", "HF_OIDC_RESOURCE"):
             monkeypatch.delenv(name, raising=False)
         double.commit("acme/board", {".gitattributes": b"* text\n", "notes.txt": b"ours to keep\n"})
+        double.commit("acme/nova-7b", {"README.md": b"A model.\n"})
         yield double
