@@ -10,7 +10,10 @@ from bigcodeflow.core.listening import listening
 from bigcodeflow.explorer.app import Explorer, make_app
 from bigcodeflow.explorer.server import ExplorerServer
 from bigcodeflow.results.catalog.building import rebuild_catalog
+from tests.report import conftest as shared
 from tests.report.conftest import RecordedStore, failing_test
+
+read, recorded = shared.read, shared.recorded  # fixtures
 
 
 class Explored:
@@ -75,14 +78,6 @@ def record_night(
     config = {"dataset": {"split": split, "subset": "full"}, "execution": {"environment": "starter"} | dict(execution)}
     config |= dict(asked)
     return recorded.record(tables, model=model, run=run or model, split=split, config=config, **more)
-
-
-@pytest.fixture
-def recorded(tmp_path):
-    """An empty store in a folder whose name a pattern-minded reader would misread."""
-    root = tmp_path / "store [1] o'clock*"
-    root.mkdir()
-    return RecordedStore(root)
 
 
 @pytest.fixture(scope="module")
