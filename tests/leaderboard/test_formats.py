@@ -118,18 +118,6 @@ def test_the_originals_shape(snapshot):
     assert list(json.loads(text_of(snapshot, "results-hard.json"))) == ["nova-7b"]
 
 
-def test_published_figures_come_out_as_they_went_in(tmp_path):
-    """The table's figures in the original's shape, digit for digit."""
-    found = snapshot_of(tmp_path, published_entries(), NOON)
-    full, hard = (json.loads(files(found)[name]) for name in ("results.json", "results-hard.json"))
-    with (ROOT / "data" / "leaderboard" / "published_pass_at_1.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            for subset, models in (("full", full), ("hard", hard)):
-                for split in ("complete", "instruct"):
-                    score = models.get(row["model"], {"pass@1": {split: None}})["pass@1"][split]
-                    assert score == (float(row[f"{subset}_{split}"]) if row[f"{subset}_{split}"] else None)
-
-
 def test_the_page_needs_nothing_else(snapshot):
     """No address but places in the page, no further file, a policy that forbids both; no model's name is markup."""
     text = text_of(snapshot, "leaderboard.html")

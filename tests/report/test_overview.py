@@ -1,8 +1,6 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bigcodeflow.report import overview, select_runs
 from bigcodeflow.report.runs import opened
@@ -124,15 +122,3 @@ def test_what_nobody_measured_is_no_amount(recorded):
         section = overview.usage(runs, [row])
     assert row["judging_cpu_seconds"] is None
     assert "judging, CPU h" not in [column.heading for column in section.table.columns]
-
-
-@given(st.floats(min_value=0, max_value=1))
-def test_every_solve_rate_has_its_bin(rate):
-    """None and all have bins of their own; every other rate lies within its bin's ends."""
-    name = overview.solve_rate_bin(rate)
-    if rate in (0, 1):
-        assert name == ("100" if rate else "0")
-    else:
-        low, high = map(int, name.split(" to "))
-        assert low / 100 <= rate * (1 + 1e-12) + 1e-12
-        assert rate <= high / 100

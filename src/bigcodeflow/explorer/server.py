@@ -1,6 +1,10 @@
-"""Server process of the explorer: it listens and answers until it is stopped."""
+"""Server process of the explorer: it listens and answers until it is stopped.
+
+`bigcodeflow up` starts it as `python -m bigcodeflow.explorer.server STORE HOST PORT`.
+"""
 
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +13,7 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.listening import BACKLOG, listening, quiet_signals, shown_host
 from bigcodeflow.explorer.app import Explorer, make_app
 
@@ -65,3 +70,11 @@ class ExplorerServer(uvicorn.Server):
         """Start listening, then call ``ready``."""
         await super().startup(sockets)
         self._ready()
+
+
+if __name__ == "__main__":
+    store, address, port_number = sys.argv[1:]
+    try:
+        explore(store, host=address, port=int(port_number), ready=lambda url: print(url, flush=True))  # noqa: T201 - its log
+    except BigCodeFlowError as problem:
+        sys.exit(str(problem))
