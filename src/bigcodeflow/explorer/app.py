@@ -3,15 +3,15 @@
 import ipaddress
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import duckdb
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
@@ -84,32 +84,17 @@ class Explorer:
         yield
         vega()
 
-    def visit(self, request: Request) -> Visit:
-        """Create the visit of a request, with the current version of the catalog."""
-        return Visit(self.catalog, self.catalog.version(), request.query_params, now())
-
 
 def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
     """Create the application; ``host`` is the address on which it listens."""
 
-    def page(make: Callable[..., Page]) -> Callable[[Request], Awaitable[Response]]:
-        """Create the endpoint of a page; its maker receives the visit and the parts of the path."""
-
-        async def answer(request: Request) -> Response:
-            return await run_in_threadpool(_answer, explorer, request, make)
-
-        return answer
-
-    async def asset(request: Request) -> Response:
-        return await run_in_threadpool(_asset, str(request.path_params["name"]))
-
-    async def health(_request: Request) -> Response:
+    def health(_request: Request) -> Response:
         # The store is named, so that `up` can distinguish this explorer from other programs on the port.
         return PlainTextResponse(f"bigcodeflow {bigcodeflow.__version__} {explorer.catalog.store.location}")
 
-    async def refused(request: Request, error: Exception) -> Response:
+    def refused(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
-        return await run_in_threadpool(_problem, explorer, request, "There is no such page.", status)
+        return _problem(explorer, request, "There is no such page.", status)
 
     pages: Mapping[str, Callable[..., Page]] = {
         "/": run_pages.all_runs,
@@ -124,18 +109,19 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         "/runs/{record}": run_pages.one_run,
         "/studies/{study}/{key}": study_pages.one_study,
     }
-    routes = [Route(path, page(make)) for path, make in pages.items()]
-    routes += [
-        Route("/assets/{name}", asset),
-        Route("/health", health),
-    ]
+    # Starlette calls these functions in threads, so that no page has to wait for another.
+    routes = [Route(path, partial(_answer, explorer, make)) for path, make in pages.items()]
+    routes += [Route("/assets/{name}", _asset), Route("/health", health)]
     return OwnNameOnly(Starlette(routes=routes, exception_handlers={HTTPException: refused}), host)
 
 
-def _answer(explorer: Explorer, request: Request, make: Callable[..., Page]) -> Response:
-    """Return the page, or a page that describes the problem with the address or the store."""
+def _answer(explorer: Explorer, make: Callable[..., Page], request: Request) -> Response:
+    """Return the page, or a page that describes the problem with the address or the store.
+
+    ``make`` receives the visit and the parts of the path.
+    """
     try:
-        visit = explorer.visit(request)
+        visit = Visit(explorer.catalog, explorer.catalog.version(), request.query_params, now())
         template, context = make(visit, **request.path_params)
         return explorer.renderer.page(template, {**_common(explorer, request), **context})
     except BigCodeFlowError as error:
@@ -162,7 +148,8 @@ def _common(explorer: Explorer, request: Request) -> dict[str, Any]:
     }
 
 
-def _asset(name: str) -> Response:
+def _asset(request: Request) -> Response:
+    name = request.path_params["name"]
     found = vega() if name == "vega.js" else assets().get(name)
     if found is None:
         return PlainTextResponse("There is no such file.", HTTPStatus.NOT_FOUND)

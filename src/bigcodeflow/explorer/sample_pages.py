@@ -3,12 +3,11 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from bigcodeflow.core.difficulty import LEVELS, Difficulty, published_solve_rates
 from bigcodeflow.explorer.catalog import ListedRun
-from bigcodeflow.explorer.pages import NotThereError, Page, Visit
+from bigcodeflow.explorer.pages import CHOICES, NotThereError, Page, Visit
 from bigcodeflow.explorer.run_pages import filtered
 from bigcodeflow.explorer.search import SampleQuery, search
 from bigcodeflow.report.samples import notices, parts, steps
@@ -26,8 +25,7 @@ _PASSED_HERE: Mapping[str, tuple[str, Difficulty]] = {
 #: Filters of the form on samples.
 _OWN = ("q", "status", "kind", "variant", "difficulty", "passed")
 #: Filters of the form on the samples' runs.
-_OF_RUN = ("run", "model", "split", "subset", "environment")
-_CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
+_OF_RUN = ("run", *CHOICES)
 
 
 def samples(visit: Visit) -> Page:
@@ -38,7 +36,7 @@ def samples(visit: Visit) -> Page:
     deep = bool(visit.text("deep") and words)
     # Of several records of the same execution, the latest stands for all.
     latest: dict[str, ListedRun] = {}
-    for run in [one] if one else _without_words(visit):
+    for run in [one] if one else filtered(visit):
         if run.execution_key:
             latest.setdefault(run.execution_key, run)
     query = SampleQuery(
@@ -59,7 +57,7 @@ def samples(visit: Visit) -> Page:
             "given": given,
             "deep": deep,
             "one": one,
-            "choices": visit.lists(_CHOICES),
+            "choices": visit.choices(),
             "difficulties": {
                 name: f"{name}: {100 * low:.0f} to {100 * high:.0f} %" for name, (low, high) in LEVELS.items()
             },
@@ -67,12 +65,6 @@ def samples(visit: Visit) -> Page:
             "pass_shares": visit.version.pass_shares,
         },
     )
-
-
-def _without_words(visit: Visit) -> list[ListedRun]:
-    """Return the runs that match the filters except the words, which here search samples."""
-    query = visit.query.__class__([(name, value) for name, value in visit.query.multi_items() if name != "q"])
-    return filtered(replace(visit, query=query))
 
 
 def _hits(words: Sequence[str], text: str) -> int:
