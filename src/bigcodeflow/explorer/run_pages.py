@@ -90,7 +90,6 @@ def one_run(visit: Visit, record: str) -> Page:
         reported, problem = reported_run(recorded), ""
     except ArtifactError as error:
         reported, problem = None, str(error)
-    sections = _sections(reported) if reported else []
     return Page(
         "run.html",
         {
@@ -100,7 +99,7 @@ def one_run(visit: Visit, record: str) -> Page:
             "n_nights": len(nights),
             "problem": problem,
             "tiles": overview.tiles(reported) if reported else [],
-            "sections": [section.as_json() for section in sections],
+            "sections": _sections(reported) if reported else [],
             "facts": _facts(listed, recorded),
             "config": json.dumps(recorded.config, indent=2, sort_keys=True),
         },

@@ -61,26 +61,9 @@ class Section:
     board: str = ""
     """Subset and split of the section, if a report has several boards."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the section for the page; a cell is a text, or an object with 'text', 'href' (a link) and 'tone'."""
-        columns = [(one.heading, "number" if one.align == "right" else "text") for one in self.table.columns]
-        rows = [
-            [_cell_json(cell, text) for cell, text in zip(cells, texts, strict=True)]
-            for cells, texts in zip(self.table.rows, self.table.texts(), strict=True)
-        ]
-        own = {name: getattr(self, name) for name in ("name", "title", "lead", "chart", "board")}
-        return own | {"columns": columns, "rows": rows, "notes": self.table.notes}
-
     def of_board(self, board: str) -> Self:
         """Return the same section with a board, which also becomes part of its name."""
         return replace(self, name=f"{self.name}-{re.sub('[^a-z]+', '-', board.lower())}", board=board)
-
-
-def _cell_json(cell: object, text: str) -> str | dict[str, str]:
-    if not isinstance(cell, Cell):
-        return text
-    more = {"text": text, "href": cell.href, "tone": cell.tone}
-    return {name: value for name, value in more.items() if value or name == "text"}
 
 
 def scores(runs: Sequence[ReportedRun]) -> Section:

@@ -70,7 +70,7 @@ def write_report(
         }
         shown = {
             "tiles": overview.tiles(runs[0]) if len(runs) == 1 else [],
-            "sections": [section.as_json() for section in (*_sections(runs, connection, comparison), *sections)],
+            "sections": [*_sections(runs, connection, comparison), *sections],
             "subtitle": _subtitle(runs),
         }
         library = charting_library()
