@@ -3,9 +3,12 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
+import time
+import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +201,25 @@ def read_by(readers: InstalledEnvironment, program: str, *arguments: str | Path,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
+
+
+@contextmanager
+def serving(*command: str | Path, cwd: Path, health: str = "") -> Iterator[str]:
+    """Address of a server on the loopback interface that answers at ``health``; its command names the port {port}."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    arguments = [str(one).replace("{port}", str(port)) for one in command]
+    process = subprocess.Popen(arguments, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(240):
+            with suppress(OSError), urllib.request.urlopen(f"{address}{health}", timeout=5):
+                break
+            time.sleep(0.5)
+        else:
+            pytest.fail("the server did not start")
+        yield address
+    finally:
+        process.terminate()
+        process.wait(60)
