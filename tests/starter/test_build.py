@@ -7,8 +7,6 @@ from types import ModuleType
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import DatasetError
 
@@ -174,20 +172,6 @@ def test_check_reports_stale_files_and_writes_nothing(
     (folder / "tasks" / "00_one.py").write_text("")
     assert build.main(arguments) == 1
     assert capsys.readouterr().err.count("\n") == 1, "a mistake in a file is one line without a traceback"
-
-
-texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\x1c\x1d\x1e\x85\u2028\u2029\x0b\x0c"))
-
-
-@given(st.lists(texts, min_size=1, max_size=4))
-def test_any_answer_text_survives(build: ModuleType, tmp_path_factory: pytest.TempPathFactory, raw: list[str]) -> None:
-    """Whatever an answer says, apart from blank lines at its ends, comes back unchanged."""
-    wanted = [text.replace("=== answer", "").strip("\n") for text in raw]
-    path = tmp_path_factory.mktemp("answers") / "00_any.md"
-    heads = [f"=== answer {number}: pass — any ===" for number in range(len(wanted))]
-    blocks = [f"{head}\n{text}\n" for head, text in zip(heads, wanted, strict=True)]
-    path.write_text("".join(blocks), encoding="utf-8", newline="\n")
-    assert [row["raw_solution"] for row in build.answer_rows(path, "Starter/0")] == wanted
 
 
 @pytest.fixture(scope="session")
