@@ -108,7 +108,6 @@ def sample(visit: Visit) -> Page:
     if not fitting:
         raise NotThereError(f"run {run.record} has no sample {index} of task {task_id[:200]!r} so judged")
     detail = fitting[0]
-    before, after = _neighbours(visit, run, task_id)
     return Page(
         "sample.html",
         {
@@ -122,28 +121,17 @@ def sample(visit: Visit) -> Page:
             "notices": notices(detail),
             "steps": steps(detail),
             "parts_of_sample": list(parts(detail)),
-            "before": before,
-            "after": after,
+            **_neighbours(visit, run, task_id),
             "elsewhere": _elsewhere(visit, run, task_id),
         },
     )
 
 
-def _neighbours(visit: Visit, run: ListedRun, task_id: str) -> tuple[str | None, str | None]:
+def _neighbours(visit: Visit, run: ListedRun, task_id: str) -> Mapping[str, str | None]:
     """Return the nearest tasks before and after this task that have samples of the run which did not pass."""
-    chosen = {"artifact": run.execution_key, "dataset": run.dataset_key}
-    chosen |= {"variant": run.variant, "sanitizer": run.sanitizer}
-    rows = visit.version.rows("failing_tasks", **chosen) if run.execution_key and run.dataset_key else []
-    failing = [row["task_id"] for row in rows]
-    position = visit.version.tasks.get(task_id, {}).get("position", 0)
-    places = visit.version.tasks
-
-    def place(one: str) -> int:
-        return int(places[one]["position"])
-
-    before = [one for one in failing if place(one) < position]
-    after = [one for one in failing if place(one) > position]
-    return (before[-1] if before else None), (after[0] if after else None)
+    chosen = {"artifact": run.execution_key, "dataset": run.dataset_key, "task_id": task_id}
+    [row] = visit.version.rows("failing_neighbours", **chosen, variant=run.variant, sanitizer=run.sanitizer)
+    return row
 
 
 def _elsewhere(visit: Visit, run: ListedRun, task_id: str) -> list[dict[str, Any]]:
