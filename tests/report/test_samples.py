@@ -122,6 +122,15 @@ def test_texts_are_cut_until_the_bound_is_kept_and_passing_ones_first(recorded):
     assert "characters are not in this file" in answers[1]
 
 
+def test_texts_of_the_task_stay_whole(one_run):
+    """However small the bound, prompt, tests and ground truth are there; of the sample only what our sentences say."""
+    whole, cut = (_samples(_packed(one_run, "first", max_bytes=most).tasks[1])[0]["parts"] for most in (ROOMY, 1))
+    gone = {title for title, text in cut.items() if text != whole[title]}
+    kept = {"verdict", "prompt", "tests, numbered as tracebacks count", "ground truth: fail"}
+    assert gone == whole.keys() - kept
+    assert all("are not in this file" in cut[title] for title in gone)
+
+
 def test_a_run_without_answers_and_programs_still_shows_its_verdicts(recorded):
     """Imported results have no answers; what they have is shown."""
     without = ("dataset", "generation", "sanitizing", "ground_truth")

@@ -158,7 +158,8 @@ def _task_content(details: Task, limit: TextLimit) -> dict[str, Any]:
 
 def _cut(part: Part, detail: SampleDetail, limit: int) -> str:
     """Cut a text of the sample; texts of the task stay whole. Programs and answers keep their beginning."""
-    if part.form == "sentence" or part.text in (detail.prompt, detail.test, detail.ground_truth):
+    of_task = (text.rstrip("\n") for text in (detail.prompt, detail.test, detail.ground_truth))
+    if part.form == "sentence" or part.text in of_task:
         return part.text
     from_start = part.form == "python" or part.title.startswith("raw answer")
     return (head if from_start else tail)(part.text, limit)
