@@ -4,7 +4,7 @@ import hashlib
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from http import HTTPStatus
 from importlib import metadata
 from pathlib import Path
@@ -40,35 +40,33 @@ class Asset(NamedTuple):
     media_type: str
 
 
-class Renderer:
-    """Jinja templates with their common filters and globals."""
+@cache
+def _environment() -> "Environment":
+    """Return the templates with their common filters and globals."""
+    environment = template_environment(_HERE / "templates", place=_place)
+    environment.filters |= {
+        "percent": _known(percent),
+        "ends": percent_range,
+        "moment": _known(lambda moment: f"{utc(moment):%Y-%m-%d %H:%M}"),
+        "day": _known(lambda moment: f"{utc(moment):%Y-%m-%d}"),
+        "duration": duration,
+        "number": lambda value, digits=0: "" if value is None else f"{value:,.{digits}f}",
+        "worded": lambda text: text.replace("_", " "),
+        "money": _known("{:,.2f}".format),
+    }
+    environment.globals |= {"link": link, "versions": asset_versions(), "version": bigcodeflow.__version__}
+    return environment
 
-    @cached_property
-    def _environment(self) -> "Environment":
-        environment = template_environment(_HERE / "templates", place=_place)
-        environment.filters |= {
-            "percent": _known(percent),
-            "ends": percent_range,
-            "moment": _known(lambda moment: f"{utc(moment):%Y-%m-%d %H:%M}"),
-            "day": _known(lambda moment: f"{utc(moment):%Y-%m-%d}"),
-            "duration": duration,
-            "number": lambda value, digits=0: "" if value is None else f"{value:,.{digits}f}",
-            "worded": lambda text: text.replace("_", " "),
-            "money": _known("{:,.2f}".format),
-        }
-        environment.globals |= {"link": link, "versions": asset_versions()}
-        environment.globals["version"] = bigcodeflow.__version__
-        return environment
 
-    def compile(self) -> None:
-        """Compile all templates, which takes some tenths of a second."""
-        for name in self._environment.list_templates(extensions=["html"]):
-            self._environment.get_template(name)
+def compile_templates() -> None:
+    """Compile all templates, which takes some tenths of a second."""
+    for name in _environment().list_templates(extensions=["html"]):
+        _environment().get_template(name)
 
-    def page(self, template: str, context: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:
-        """Render a template to an HTML response."""
-        text = self._environment.get_template(template).render(context)
-        return HTMLResponse(text, status)
+
+def rendered(template: str, context: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:
+    """Render a template to an HTML response."""
+    return HTMLResponse(_environment().get_template(template).render(context), status)
 
 
 @cache

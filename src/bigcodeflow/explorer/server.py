@@ -15,25 +15,26 @@ from starlette.types import ASGIApp
 
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.listening import BACKLOG, listening, quiet_signals, shown_host
-from bigcodeflow.explorer.app import Explorer, make_app
+from bigcodeflow.explorer.app import make_app, warm_up
+from bigcodeflow.explorer.catalog import Catalog
 
 
 def explore(location: Path | str, *, host: str, port: int, ready: Callable[[str], object] = lambda _url: None) -> None:
     """Serve a store's runs until SIGTERM or SIGINT; call ``ready`` with the address when the server can answer."""
     with listening(host, port) as listener, quiet_signals():
-        explorer = Explorer.of(location)
+        catalog = Catalog(location)
         url = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
-        with _warming_up(explorer):
-            ExplorerServer(make_app(explorer, host=host), lambda: ready(url)).run([listener])
+        with _warming_up(catalog):
+            ExplorerServer(make_app(catalog, host=host), lambda: ready(url)).run([listener])
 
 
 @contextmanager
-def _warming_up(explorer: Explorer) -> Iterator[None]:
+def _warming_up(catalog: Catalog) -> Iterator[None]:
     """Warm up in a thread, and wait for its end: Python aborts if a thread is inside DuckDB when the process exits."""
     stopped = threading.Event()
 
     def work() -> None:
-        for _ in explorer.warm_up():
+        for _ in warm_up(catalog):
             if stopped.is_set():
                 return
 
