@@ -189,6 +189,18 @@ def test_a_sample_tells_its_whole_story(nights):
     assert "steady" in text.partition("This task in other runs")[2]
 
 
+def test_neighbours_of_a_sample_are_those_of_its_run(explore):
+    """The nearest tasks that failed, in the order of the run's own dataset, whatever another one's order is."""
+    record = record_night(explore.recorded, "m", {3, 5, 7, 9})
+    tables = explore.recorded.tables()
+    tables.task("Demo/9")
+    tables.sample("Demo/9")
+    explore.recorded.record(tables, model="other")
+    explore.rebuild()
+    page = explore.get("/sample", run=record, task="Demo/7")
+    assert re.findall(r'rel="(?:prev|next)" href="[^"]*task=Demo%2F(\d+)', page) == ["5", "9"]
+
+
 def test_runs_in_progress_are_shown_with_what_they_execute(explore):
     """Stage, counts, what is left, and each sample with its time and limit; one that is silent says since when."""
     moment = datetime.now(UTC).isoformat()

@@ -63,7 +63,7 @@ def test_a_pack_holds_all_that_is_known_of_its_samples(one_run):
     assert parts["stdout"] == "printed"
     assert "ground truth: fail" in parts
     assert parts["prompt"].startswith("def task_func")
-    assert "The task's own solution does not pass here either (fail)" in sample["notices"][0]
+    assert "The task's own solution does not pass here either (missing setup)" in sample["notices"][0]
     assert ("judged", "", "fail (assertion)") in map(tuple, sample["steps"])
     assert str(one_run.root) not in json.dumps(sample), "folders of this machine are private"
 

@@ -173,9 +173,9 @@ def notices(detail: SampleDetail) -> list[str]:
             "This task is in quarantine: its own solution does not always pass, so that this verdict may be chance."
         )
     if detail.ground_truth_status not in (None, "pass"):
-        status = detail.ground_truth_status.replace("_", " ")
+        cause = (detail.row["ground_truth_failure_kind"] or detail.ground_truth_status).replace("_", " ")
         found.append(
-            f"The task's own solution does not pass here either ({status}): this verdict says nothing about the model."
+            f"The task's own solution does not pass here either ({cause}): this verdict says nothing about the model."
         )
     return found
 
