@@ -118,7 +118,7 @@ def _print_cost(name: str, call: Callable[[], object]) -> None:
 
 def measure(root: Path, rounds: int, cache: Path) -> bool:
     """Print the time of each page; return True if all are fast enough."""
-    command = [sys.executable, "-m", "bigcodeflow.explorer", str(root), "127.0.0.1", "0"]
+    command = [sys.executable, "-m", "bigcodeflow.explorer.server", str(root), "127.0.0.1", "0"]
     environment = {"XDG_CACHE_HOME": str(cache), "PATH": "/usr/bin:/bin"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:

@@ -117,11 +117,6 @@ def bigcodebench_environment() -> InstalledEnvironment:
 
 
 @pytest.fixture(scope="session")
-def starter_python(starter_environment: InstalledEnvironment) -> Path:
-    return starter_environment.python
-
-
-@pytest.fixture(scope="session")
 def reference_data() -> Path:
     if not REFERENCE_DATA.is_dir():
         pytest.skip("the reference data is not beside this checkout")

@@ -10,6 +10,7 @@ import json
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -45,6 +46,8 @@ class HubDouble:
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
+        self.bodies: list[bytes] = []
+        """Of every POST request."""
         self.gated: set[str] = set()
         self.token = "hf_double"
         self.rate_limits: list[str] = []
@@ -186,6 +189,11 @@ def _handler(hub: HubDouble) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             self._send(with_body=True)
+
+        def do_POST(self) -> None:
+            hub.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            with suppress(ConnectionAbortedError):
+                self._send(with_body=True)
 
         def _send(self, *, with_body: bool) -> None:
             answer = hub.answer(self.command, self.path, self.headers)

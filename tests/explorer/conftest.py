@@ -7,17 +7,21 @@ import httpx2
 import pytest
 
 from bigcodeflow.core.listening import listening
-from bigcodeflow.explorer.app import Explorer, make_app
+from bigcodeflow.explorer.app import make_app
+from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.server import ExplorerServer
 from bigcodeflow.results.catalog.building import rebuild_catalog
+from tests.report import conftest as shared
 from tests.report.conftest import RecordedStore, failing_test
+
+read, recorded = shared.read, shared.recorded  # fixtures
 
 
 class Explored:
     """A store, its explorer's address, and a client of it."""
 
-    def __init__(self, recorded, explorer, url, client):
-        self.recorded, self.explorer, self.url, self.client = recorded, explorer, url, client
+    def __init__(self, recorded, catalog, url, client):
+        self.recorded, self.catalog, self.url, self.client = recorded, catalog, url, client
 
     def get(self, path, code=200, **query):
         """The page's HTML."""
@@ -33,16 +37,16 @@ class Explored:
 @contextmanager
 def exploring(recorded, *, host="127.0.0.1", build=True):
     """An explorer of a store, in a thread, until the block ends."""
-    explorer = Explorer.of(recorded.root)
+    catalog = Catalog(recorded.root)
     ready = threading.Event()
     with listening("127.0.0.1", 0) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server = ExplorerServer(make_app(explorer, host=host), ready.set)
+        server = ExplorerServer(make_app(catalog, host=host), ready.set)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         assert ready.wait(120)
         with httpx2.Client(base_url=url, timeout=120, trust_env=False) as client:
-            explored = Explored(recorded, explorer, url, client)
+            explored = Explored(recorded, catalog, url, client)
             if build:
                 explored.rebuild()
             yield explored
@@ -75,14 +79,6 @@ def record_night(
     config = {"dataset": {"split": split, "subset": "full"}, "execution": {"environment": "starter"} | dict(execution)}
     config |= dict(asked)
     return recorded.record(tables, model=model, run=run or model, split=split, config=config, **more)
-
-
-@pytest.fixture
-def recorded(tmp_path):
-    """An empty store in a folder whose name a pattern-minded reader would misread."""
-    root = tmp_path / "store [1] o'clock*"
-    root.mkdir()
-    return RecordedStore(root)
 
 
 @pytest.fixture(scope="module")

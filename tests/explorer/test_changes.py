@@ -114,5 +114,5 @@ def test_a_model_counts_once_whatever_its_settings(explore):
         record_night(explore.recorded, "a", {0, 1}, asked={"samples": {"source": "model"}, "generation": generation})
     record_night(explore.recorded, "b", {1})
     explore.rebuild()
-    shares = explore.explorer.catalog.version().pass_shares
+    shares = explore.catalog.version().pass_shares
     assert [shares[f"Demo/{number}"] for number in range(3)] == [0.5, 0.0, 1.0]

@@ -3,7 +3,7 @@
 import pytest
 from starlette.datastructures import QueryParams
 
-from bigcodeflow.explorer.app import Explorer
+from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.pages import ROWS, Visit, now
 from bigcodeflow.explorer.search import SampleQuery, search
 from bigcodeflow.results.catalog.building import rebuild_catalog
@@ -13,7 +13,7 @@ TASKS = {"Demo/1": 0, "Demo/10": 0}
 
 
 @pytest.fixture(scope="module")
-def explorer(tmp_path_factory):
+def catalog(tmp_path_factory):
     """Three runs, the latest first, each with a pass and a failure that names the run's number."""
     recorded = RecordedStore(tmp_path_factory.mktemp("store"))
     for number in (2, 1, 0):
@@ -25,19 +25,19 @@ def explorer(tmp_path_factory):
         tables.sample("Demo/10", "fail", kind="exception", tests=[failing_test("test_a", trace)])
         recorded.record(tables, run=f"run-{number}", scored=False)
     rebuild_catalog(recorded.root)
-    return Explorer.of(recorded.root)
+    return Catalog(recorded.root)
 
 
-def searched(explorer, *, page="", tasks=TASKS, hits=(0, 0, 0), **more):
-    version = explorer.catalog.version()
-    visit = Visit(explorer.catalog, version, QueryParams({"page": page}), now())
+def searched(catalog, *, page="", tasks=TASKS, hits=(0, 0, 0), **more):
+    version = catalog.version()
+    visit = Visit(catalog, version, QueryParams({"page": page}), now())
     keys = (run.execution_key for run in version.runs)
     return search(visit, SampleQuery(list(zip(keys, hits, strict=True)), tasks, **more))
 
 
-def test_each_sample_has_the_cause_of_its_failure(explorer):
+def test_each_sample_has_the_cause_of_its_failure(catalog):
     """The first failing test with its exception; a pass has none."""
-    found = searched(explorer)
+    found = searched(catalog)
     assert [(row["number"], row["task_id"], row["cause"]) for row in found.rows[:2]] == [
         (0, "Demo/1", ""),
         (0, "Demo/10", "test_a: ValueError: 0"),
@@ -65,19 +65,19 @@ def test_each_sample_has_the_cause_of_its_failure(explorer):
         ({"words": ["nowhere"], "also": [("Demo/1", 1, "calibrated", "parity")]}, 0),
     ],
 )
-def test_words_and_filters_must_all_fit(explorer, more, total):
+def test_words_and_filters_must_all_fit(catalog, more, total):
     """A word may stand in the sample, or be a trait of its task or of its run."""
-    found = searched(explorer, **more)
+    found = searched(catalog, **more)
     assert (found.portion.total, len(found.rows)) == (total, total)
 
 
 def test_pages_follow_one_another(nights):
     """Every sample is on one page, the runs in the order of the list and their samples in that of the tasks."""
-    version = nights.explorer.catalog.version()
+    version = nights.catalog.version()
     keys = [(run.execution_key, 0) for run in version.runs]
     seen = []
     for page in range(1, 5):
-        visit = Visit(nights.explorer.catalog, version, QueryParams({"page": str(page)}), now())
+        visit = Visit(nights.catalog, version, QueryParams({"page": str(page)}), now())
         found = search(visit, SampleQuery(keys, dict.fromkeys(version.tasks, 0)))
         assert len(found.rows) == ROWS
         seen += [(row["number"], row["task_id"]) for row in found.rows]

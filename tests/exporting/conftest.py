@@ -3,9 +3,12 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +16,13 @@ import pytest
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.exporting import ExportedRun, exported_run
 from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.store import open_store
-from tests.leaderboard.conftest import Lab
-from tests.results.conftest import Tables, blank, publish_run
+from tests.leaderboard.conftest import hub, lab  # noqa: F401 - fixtures
+from tests.report.conftest import RunTables, failing_test
+from tests.results.conftest import publish_run
 
 STARTED, FINISHED = "2026-11-21T10:00:00+00:00", "2026-11-21T10:07:30+00:00"
 HUB_TASKS = {"content": {"hub": "bigcode/bigcodebench", "version": "v0.1.4", "commit": "c" * 40}}
@@ -27,48 +30,46 @@ TRACE = 'Traceback (most recent call last):\n  File "__test__.py", line 4, in te
 HOSTILE = "\x1b[2J</script><b>\N{RIGHT-TO-LEFT OVERRIDE}\x00"
 
 
-def tables_with(folder: Path, *, unjudged: bool = True) -> Tables:
-    """Three tasks with two samples each: passes, an assertion, a timeout, hostile texts, one that was not judged."""
-    tables = Tables(folder)
-    for number in range(3):
-        tables.task(f"BigCodeBench/{number}", libs=["pandas"], domains=["Computation"])
-    for row, text in zip(tables.rows["tasks"], ("one", "two", "three"), strict=True):
-        row |= {"complete_prompt": f"def task_func(): # {text}\n", "canonical_solution": "    return 1\n"}
-        row |= {"instruct_prompt": f"Write {text}.", "test": "import unittest\nclass TestCases: ..."}
-    failed = {"name": "test_a", "outcome": "fail", "seconds": 0.1, "trace": TRACE}
-    tables.sample("BigCodeBench/0", "pass")
-    tables.sample("BigCodeBench/0", "fail", index=1, kind="assertion", tests=[failed])
-    tables.sample("BigCodeBench/1", "timeout", kind="timeout", exit="killed: wall time")
-    tables.sample("BigCodeBench/1", "pass", index=1)
-    tables.sample("BigCodeBench/2", "fail", kind="import", module_trace=HOSTILE, solution=HOSTILE)
-    tables.sample(
-        "BigCodeBench/2", "infra_error" if unjudged else "fail", index=1, kind="infrastructure", exit="worker lost"
-    )
+def three_tasks(folder: Path, answer: Callable[[int], dict[str, Any]], *, last: str, **verdict: Any) -> RunTables:
+    """Three tasks with two samples each: passes, an assertion, a timeout, hostile texts, and one of status ``last``.
+
+    ``answer`` gives columns of the answer by the sample's number; ``verdict`` are columns of all verdicts.
+    """
+    tables = RunTables(folder)
+    for number, text in enumerate(("one", "two", "three")):
+        texts = {"complete_prompt": f"def task_func(): # {text}\n", "canonical_solution": "    return 1\n"}
+        texts |= {"instruct_prompt": f"Write {text}.", "test": "import unittest\nclass TestCases: ..."}
+        tables.task(f"BigCodeBench/{number}", libs=["pandas"], domains=["Computation"], texts=texts)
+    samples: list[tuple[str, dict[str, Any]]] = [
+        ("pass", {}),
+        ("fail", {"tests": [failing_test(trace=TRACE)]}),
+        ("timeout", {"kind": "timeout", "exit": "killed: wall time"}),
+        ("pass", {}),
+        ("fail", {"kind": "import", "tests": [], "module_trace": HOSTILE, "solution": HOSTILE}),
+        (last, {"kind": "infrastructure", "tests": [], "exit": "worker lost"}),
+    ]
+    for number, (status, more) in enumerate(samples):
+        place = {"index": number % 2, "usage": answer(number)}
+        tables.sample(f"BigCodeBench/{number // 2}", status, **place, **more, **verdict)
     return tables
 
 
-def answers_of(tables: Tables) -> list[dict[str, Any]]:
+def model_answer(number: int) -> dict[str, Any]:
     """What a model answered, with the request that was sent."""
-    found = []
-    for number, row in enumerate(tables.rows["solutions"]):
-        turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Complete: def task_func()"}]
-        answer = {
-            **{name: row[name] for name in ("task_id", "sample_index")},
-            "raw_text": f"```python\n{row['solution']}\n```",
-            "provider": "openai",
-            "served_model": "nova-7b-2026-10-01",
-            "request": json.dumps({"model": "nova-7b", "messages": turns, "temperature": 0.2}),
-            "finish_reason": "length" if number == 2 else "stop",
-            "reasoning": "Let me think." if number == 0 else None,
-            "prompt_tokens": 100,
-            "completion_tokens": 20 + number,
-            "reasoning_tokens": 5,
-            "cost_usd": 0.001,
-            "latency_seconds": 1.5,
-            "attempts": 1,
-        }
-        found.append(blank(SAMPLES) | answer)
-    return found
+    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Complete: def task_func()"}]
+    return {
+        "raw_text": f"```python\nsolution {number % 2}\n```",
+        "provider": "openai",
+        "served_model": "nova-7b-2026-10-01",
+        "request": json.dumps({"model": "nova-7b", "messages": turns, "temperature": 0.2}),
+        "finish_reason": "length" if number == 2 else "stop",
+        "reasoning": "Let me think." if number == 0 else None,
+        "prompt_tokens": 100,
+        "completion_tokens": 20 + number,
+        "reasoning_tokens": 5,
+        "cost_usd": 0.001,
+        "latency_seconds": 1.5,
+    }
 
 
 def model_config(**changes: Any) -> dict[str, Any]:
@@ -94,12 +95,12 @@ def store_root(tmp_path: Path) -> Path:
 def model_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a run that asked a model twice a task, one sample of which was not judged; tests copy it."""
     folder = tmp_path_factory.mktemp("model")
-    tables = tables_with(folder / "tables")
+    tables = three_tasks(folder / "tables", model_answer, last="infra_error")
     publish_run(
         open_store(folder / "store"),
         tables,
         "20261121T100000.000000-nova",
-        answers=answers_of(tables),
+        answers=tables.answers,
         metrics=tables.metrics((1, 2)),
         settings=HUB_TASKS,
         run="nova",
@@ -122,19 +123,9 @@ def model_run(model_store: Path, store_root: Path) -> RecordedRun:
 def imported_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with results of the original evaluator: no answers, no times, no settings; tests copy it."""
     folder = tmp_path_factory.mktemp("imported")
-    tables = tables_with(folder / "tables", unjudged=False)
-    unmeasured = dict.fromkeys(("wall_seconds", "cpu_seconds", "test_cpu_seconds", "max_rss_mib"))
-    for row in tables.rows["verdicts"]:
-        row |= {"backend": "imported", "environment_sha": "unknown", "sanitizer": "unknown", **unmeasured}
-    for row in tables.rows["solutions"]:
-        row["sanitizer"] = "unknown"
-    names = ("task_id", "sample_index")
-    answers = [
-        blank(SAMPLES)
-        | {name: row[name] for name in names}
-        | {"raw_text": row["solution"], "provider": "imported", "attempts": 1}
-        for row in tables.rows["solutions"]
-    ]
+    unknown = dict.fromkeys(("wall_seconds", "cpu_seconds", "test_cpu_seconds", "max_rss_mib"))
+    unknown |= {"backend": "imported", "environment_sha": "unknown", "sanitizer": "unknown"}
+    tables = three_tasks(folder / "tables", lambda _: {"provider": "imported"}, last="fail", **unknown)
     nulls = {"limits": {"time_seconds": None}, "environment": None, "variants": ["calibrated"]}
     config = {
         "dataset": {"source": "bigcode/bigcodebench@v0.1.4", "split": "instruct", "subset": "full"},
@@ -149,7 +140,7 @@ def imported_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         open_store(folder / "store"),
         tables,
         "20250507T205600.000000-old",
-        answers=answers,
+        answers=tables.answers,
         metrics=metrics,
         settings=HUB_TASKS,
         without=("ground_truth",),
@@ -176,12 +167,6 @@ def opened(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
         yield found
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    """Records runs over the 148 tasks of BigCodeBench-Hard."""
-    return Lab(tmp_path)
-
-
 @pytest.fixture(scope="session")
 def readers() -> InstalledEnvironment:
     """The real programs that read exported runs, which need an environment of their own."""
@@ -204,3 +189,25 @@ def read_by(readers: InstalledEnvironment, program: str, *arguments: str | Path,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
+
+
+@contextmanager
+def serving(*command: str | Path, cwd: Path, health: str = "") -> Iterator[str]:
+    """Address of a server on the loopback interface that answers at ``health``; its command names the port {port}."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    arguments = [str(one).replace("{port}", str(port)) for one in command]
+    process = subprocess.Popen(arguments, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(240):
+            with suppress(OSError), urllib.request.urlopen(f"{address}{health}", timeout=5):
+                break
+            time.sleep(0.5)
+        else:
+            pytest.fail("the server did not start")
+        yield address
+    finally:
+        process.terminate()
+        process.wait(60)

@@ -1,11 +1,6 @@
 """`.eval` logs: what stands in them, and what the real inspect-ai and its viewer read."""
 
 import json
-import socket
-import subprocess
-import time
-import urllib.error
-import urllib.request
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +12,7 @@ from bigcodeflow.exporting import write_inspect_log
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
 
-from .conftest import HOSTILE, TRACE, opened, read_by
+from .conftest import HOSTILE, TRACE, opened, read_by, serving
 
 
 def written(run: RecordedRun, folder: Path, **options: Any) -> Path:
@@ -171,23 +166,8 @@ def test_the_log_opens_in_inspects_viewer(
 ) -> None:
     """The viewer lists the log, and shows a sample with its program and its failure."""
     path = written(model_run, tmp_path / "logs")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        readers.python.with_name("inspect"),
-        "view",
-        "--log-dir",
-        path.parent,
-        "--port",
-        str(port),
-        "--host",
-        "127.0.0.1",
-    ]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        address = f"http://127.0.0.1:{port}"
-        _wait_for(address)
+    view = (readers.python.with_name("inspect"), "view", "--log-dir", path.parent, "--host", "127.0.0.1")
+    with serving(*view, "--port", "{port}", cwd=tmp_path) as address:
         page = chromium.new_page(viewport={"width": 1400, "height": 1000})
         page.goto(f"{address}/#/logs/{path.name}", timeout=60_000)
         page.get_by_text("pass@1").first.wait_for(timeout=60_000)
@@ -196,16 +176,3 @@ def test_the_log_opens_in_inspects_viewer(
         page.get_by_text("Scoring").first.click()
         page.get_by_text("AssertionError: 1 != 2").first.wait_for(timeout=60_000)
         page.close()
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _wait_for(address: str) -> None:
-    for _ in range(120):
-        try:
-            with urllib.request.urlopen(address, timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.5)
-    pytest.fail("the viewer did not start")

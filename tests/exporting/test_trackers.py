@@ -2,13 +2,9 @@
 
 import json
 import os
-import socket
 import struct
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,38 +17,17 @@ from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow_trackers import log_to_mlflow, log_to_wandb
 from bigcodeflow_trackers.clients import SAMPLE_COLUMNS
 
-from .conftest import opened
+from .conftest import opened, serving
 
 
 @pytest.fixture(scope="module")
 def mlflow_server(readers: InstalledEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a real MLflow server on the loopback interface, with its own database."""
     folder = tmp_path_factory.mktemp("mlflow")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        *(readers.python.with_name("mlflow"), "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
-        *("--backend-store-uri", f"sqlite:///{folder}/mlflow.db", "--artifacts-destination", str(folder / "artifacts")),
-    ]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        address = f"http://127.0.0.1:{port}"
-        _wait_for(f"{address}/health")
+    data = ("--backend-store-uri", f"sqlite:///{folder}/mlflow.db", "--artifacts-destination", folder / "artifacts")
+    command = (readers.python.with_name("mlflow"), "server", "--host", "127.0.0.1", "--workers", "1", *data)
+    with serving(*command, "--port", "{port}", cwd=folder, health="/health") as address:
         yield address
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-def _wait_for(address: str) -> None:
-    for _ in range(240):
-        try:
-            with urllib.request.urlopen(address, timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.5)
-    pytest.fail("the server did not start")
 
 
 @pytest.mark.slow

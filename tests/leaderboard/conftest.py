@@ -6,18 +6,19 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bigcodeflow.config import RunConfig
-from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.leaderboard.entries import LeaderboardEntry
 from bigcodeflow.leaderboard.measured_entries import Allowance
-from bigcodeflow.store import artifact_key, open_store
+from bigcodeflow.store import open_store
 from tests.conftest import ROOT
 from tests.leaderboard.hub import WritableHub
-from tests.results.conftest import Tables
+from tests.report import conftest as report_pages
+from tests.results.conftest import Tables, publish_run
+
+read = report_pages.read  # a fixture
 
 HARD = json.loads((ROOT / "data" / "bigcodebench" / "hard_task_ids.json").read_text())
 FIRST_RUN = datetime(2026, 11, 1, 12, tzinfo=UTC)
-#: Tables of the lab with their artifacts' names.
-_ARTIFACTS = {"tasks": "dataset", "solutions": "sanitizing", "verdicts": "execution", "ground_truth": "ground_truth"}
+HUB_TASKS = {"content": {"hub": "bigcode/bigcodebench-hard", "version": "v0.1.4", "commit": "c" * 40}}
 
 #: The made-up tasks carry test texts of their own, which every run of the lab must be allowed.
 ALLOW = (Allowance.tests,)
@@ -57,23 +58,13 @@ class Lab:
             row["test"] = (tests or {}).get(row["task_id"], "")
         for row in (*tables.rows["verdicts"], *tables.rows["ground_truth"]):
             row["environment_sha"] = environment
-        keys = {}
-        for table, artifact in _ARTIFACTS.items():
-            stage = STAGE_FOLDERS[artifact]
-            keys[artifact] = artifact_key(stage, 1, {"of": table, "run": self._runs})
-            settings = {"content": {"hub": "bigcode/bigcodebench-hard", "version": "v0.1.4", "commit": "c" * 40}}
-            self.store.publish(stage, keys[artifact], tables.table(table), settings=settings)
-        keys["aggregation"] = artifact_key("aggregation", 1, {"run": self._runs})
         quarantine = {"quarantined": excluded or flagged, "exclude_quarantined": bool(excluded)}
-        if scored:
-            metrics = tables.metrics(k, split=split, subset=subset, **quarantine)
-            self.store.publish("aggregation", keys["aggregation"], metrics, settings={})
+        metrics = tables.metrics(k, split=split, subset=subset, **quarantine) if scored else None
         started = FIRST_RUN + timedelta(days=self._runs)
         record = f"{started:%Y%m%dT%H%M%S.%f}-run{self._runs}"
         times = {"started_at": started.isoformat(), "finished_at": (started + timedelta(minutes=5)).isoformat()}
-        settings = _config(source, split, subset, config or {})
-        content = {"run": f"run{self._runs}", "model": model, "config": settings, "artifacts": keys}
-        self.store.write(f"runs/{record}.json", json.dumps(times | content).encode())
+        content = {"run": f"run{self._runs}", "model": model, "config": _config(source, split, subset, config or {})}
+        publish_run(self.store, tables, record, metrics=metrics, settings=HUB_TASKS, **times, **content)
         return record
 
 
@@ -126,7 +117,7 @@ def published():
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """A running hub that HF_ENDPOINT names, a token for it, and one repository with a commit."""
+    """A running hub that HF_ENDPOINT names, a token for it, and repositories of a dataset and of a model."""
     with WritableHub() as double:
         monkeypatch.setenv("HF_ENDPOINT", double.url)
         monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
@@ -135,4 +126,5 @@ def hub(tmp_path, monkeypatch):
         for name in ("HF_HUB_OFFLINE", "HF_OIDC_RESOURCE"):
             monkeypatch.delenv(name, raising=False)
         double.commit("acme/board", {".gitattributes": b"* text\n", "notes.txt": b"ours to keep\n"})
+        double.commit("acme/nova-7b", {"README.md": b"A model.\n"})
         yield double

@@ -1,28 +1,35 @@
-"""The hub of the dataset tests, with what publishing needs besides: preupload, commits with a parent, tokens."""
+"""The hub of the dataset tests, with what publishing needs besides: preupload, commits with a parent, pull requests."""
 
 import base64
 import json
+import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from http import HTTPStatus
-from http.server import ThreadingHTTPServer
-from urllib.parse import urlsplit
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
-from tests.doubles.hub import Answer, HubDouble, Request, _git_sha, _handler, _json, _refusal
+from tests.doubles.hub import Answer, HubDouble, Request, _git_sha, _json, _refusal
+
+_API = re.compile(r"/api/(datasets|models)/(?P<repo>[^/]+/[^/]+)(?:/(?P<what>\w+)(?:/.*)?)?")
+Query = Mapping[str, list[str]]
+
+
+class PullRequest(NamedTuple):
+    """One that was opened; the repository itself is as it was."""
+
+    repo: str
+    title: str
+    files: Mapping[str, bytes]
 
 
 class WritableHub(HubDouble):
-    """Dataset repositories that take commits from whoever holds the token."""
+    """Repositories that take commits and pull requests from whoever holds the token, each a dataset's and a model's."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._server.server_close()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _writing_handler(self))
-        self._thread = type(self._thread)(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        self.bodies: list[bytes] = []
-        """Of every POST request."""
         self.summaries: list[str] = []
         """Of every commit made."""
+        self.pull_requests: list[PullRequest] = []
         self.before_commit: list[Callable[[], object]] = []
         """Each is called once, before a commit is looked at: somebody else who was faster."""
         self.lost_answers = 0
@@ -34,49 +41,48 @@ class WritableHub(HubDouble):
 
     def answer(self, method: str, target: str, headers: Mapping[str, str]) -> Answer:
         """The response to one request; ConnectionAbortedError closes the connection without any."""
-        if method != "POST":
-            return super().answer(method, target, headers)
-        path = urlsplit(target).path
-        self.requests.append(Request(method, path, None))
+        address = urlsplit(target)
+        match = _API.fullmatch(address.path)
+        if method != "POST" and not (match and match["what"] == "discussions"):
+            return super().answer(method, target.replace("/api/models/", "/api/datasets/", 1), headers)
+        self.requests.append(Request(method, address.path, None))
         if headers.get("Authorization") != f"Bearer {self.token}":
             return _refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized")
-        if path == "/api/validate-yaml":
+        if address.path == "/api/validate-yaml":
             return _json({"warnings": [], "errors": []})
-        if failure := self._failure():
-            return failure
-        kind, _, rest = path.removeprefix("/api/").partition("/")
-        owner, name, what, _ = rest.split("/")
-        repo = f"{owner}/{name}"
-        if kind != "datasets" or repo not in self._commits:
+        if match is None or match["repo"] not in self._commits:
             return _refusal(HTTPStatus.NOT_FOUND, "RepoNotFound")
-        return self._preupload(repo) if what == "preupload" else self._commit(repo)
+        answers = {"discussions": self._discussions, "preupload": self._preupload, "commit": self._commit}
+        return answers[match["what"]](match["repo"], parse_qs(address.query))
 
-    def _preupload(self, repo: str) -> Answer:
+    def _discussions(self, repo: str, _query: Query) -> Answer:
+        common = {"author": {"name": "somebody"}, "status": "open", "isPullRequest": True}
+        common |= {"createdAt": "2026-11-21T10:00:00.000Z", "repo": {"name": repo, "type": "model"}}
+        titles = [one.title for one in self.pull_requests if one.repo == repo]
+        found = [{"title": title, "num": number, **common} for number, title in enumerate(titles, start=1)]
+        return _json({"discussions": found, "count": len(found), "start": 0})
+
+    def _preupload(self, repo: str, _query: Query) -> Answer:
         there = {path: _git_sha(content) for path, content in self.files(repo).items()}
         asked = [file["path"] for file in json.loads(self.bodies[-1])["files"]]
         common = {"uploadMode": "regular", "shouldIgnore": False}
         return _json({"files": [{"path": path, "oid": there.get(path)} | common for path in asked]})
 
-    def _commit(self, repo: str) -> Answer:
+    def _commit(self, repo: str, query: Query) -> Answer:
         if self.before_commit:
             self.before_commit.pop(0)()
         header, *operations = map(json.loads, self.bodies[-1].splitlines())
         if header["value"]["parentCommit"] != self._sha(repo, "main"):
             return _refusal(HTTPStatus.PRECONDITION_FAILED, "StaleParent")
         added = {item["value"]["path"]: base64.b64decode(item["value"]["content"]) for item in operations}
-        sha = self.commit(repo, self.files(repo) | added)
-        self.summaries.append(header["value"]["summary"])
+        summary, sha, more = header["value"]["summary"], "d" * 40, {}
+        if query.get("create_pr") == ["1"]:
+            self.pull_requests.append(PullRequest(repo, summary, added))
+            more = {"success": True, "pullRequestUrl": f"{self.url}/{repo}/discussions/{len(self.pull_requests)}"}
+        else:
+            sha = self.commit(repo, self.files(repo) | added)
+            self.summaries.append(summary)
         if self.lost_answers:
             self.lost_answers -= 1
             raise ConnectionAbortedError
-        return _json({"commitUrl": f"{self.url}/datasets/{repo}/commit/{sha}", "commitOid": sha})
-
-
-def _writing_handler(hub: WritableHub) -> type:
-    class Handler(_handler(hub)):
-        def do_POST(self) -> None:  # noqa: N802 - the standard library's name
-            hub.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-            with suppress(ConnectionAbortedError):
-                self._send(with_body=True)
-
-    return Handler
+        return _json({"commitUrl": f"{self.url}/{repo}/commit/{sha}", "commitOid": sha, **more})

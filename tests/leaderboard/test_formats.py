@@ -5,7 +5,6 @@ import io
 import json
 import re
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 
 import pytest
 
@@ -119,80 +118,25 @@ def test_the_originals_shape(snapshot):
     assert list(json.loads(text_of(snapshot, "results-hard.json"))) == ["nova-7b"]
 
 
-def test_published_figures_come_out_as_they_went_in(tmp_path):
-    """The table's figures in the original's shape, digit for digit."""
-    found = snapshot_of(tmp_path, published_entries(), NOON)
-    full, hard = (json.loads(files(found)[name]) for name in ("results.json", "results-hard.json"))
-    with (ROOT / "data" / "leaderboard" / "published_pass_at_1.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            for subset, models in (("full", full), ("hard", hard)):
-                for split in ("complete", "instruct"):
-                    score = models.get(row["model"], {"pass@1": {split: None}})["pass@1"][split]
-                    assert score == (float(row[f"{subset}_{split}"]) if row[f"{subset}_{split}"] else None)
-
-
-class Page(HTMLParser):
-    """Collects what the tests ask of the page, and that its elements nest."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.elements, self.ids, self.targets = [], [], [], []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.elements.append((tag, given))
-        if "id" in given:
-            self.ids.append(given["id"])
-        if tag == "a":
-            self.targets.append(given["href"])
-        if tag not in {"meta", "input", "br"}:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def all(self, tag):
-        return [given for name, given in self.elements if name == tag]
-
-
 def test_the_page_needs_nothing_else(snapshot):
     """No address but places in the page, no further file, a policy that forbids both; no model's name is markup."""
     text = text_of(snapshot, "leaderboard.html")
     assert "<script>alert" not in text
     assert "evil|&lt;script&gt;" in text
-    page = Page(text)
-    assert page.open == []
-    assert {name for _, given in page.elements for name in given} & {"src", "srcset", "action", "data"} == set()
-    assert not re.search(r"https?:|//[a-z]|url\(|@import", text)
-    assert all(target.startswith("#") and target[1:] in page.ids for target in page.targets)
-    assert next(given["content"] for given in page.all("meta") if "http-equiv" in given).startswith(
-        "default-src 'none'"
-    )
-
-
-def test_the_page_can_be_read_without_seeing_it(snapshot):
-    """Language, one h1, unique ids, captions, scoped headings that are buttons, labelled inputs and regions."""
-    page = Page(text_of(snapshot, "leaderboard.html"))
-    assert page.all("html")[0]["lang"] == "en"
-    assert len(page.all("h1")) == len(page.all("main")) == 1
-    assert len(set(page.ids)) == len(page.ids)
-    assert len(page.all("caption")) == len(page.all("table")) == 3
-    heads = [given for given in page.all("th") if given["scope"] == "col"]
-    assert len(heads) == len(page.all("button")) == 3 * 13
-    assert len([given for given in page.all("th") if given["scope"] == "row"]) == len(snapshot.entries)
-    assert len(page.all("label")) == len(page.all("input")) + len(page.all("select"))
-    assert all(given["aria-labelledby"] in page.ids for given in page.all("section"))
+    assert not re.search(r"https?:|//[a-z]|url\(|@import|\s(src|srcset|action|data)=", text)
+    assert set(re.findall(r"href=\"#([^\"]+)", text)) <= set(re.findall(r"id=\"([^\"]+)", text))
+    assert "content=\"default-src 'none'" in text
 
 
 @pytest.mark.slow
-def test_the_page_sorts_and_filters_in_a_browser(snapshot, tmp_path, chromium):
+def test_the_page_sorts_and_filters_in_a_browser(snapshot, tmp_path, read):
     """A click on a heading sorts by value with unknown values last, a second one turns it round; the filter hides."""
     file = tmp_path / "page.html"
     file.write_text(text_of(snapshot, "leaderboard.html"))
-    page = chromium.new_page()
+    reader = read(file.as_uri())
+    page = reader.page
     page.goto(file.as_uri())
+    assert reader.findings() == []
     heads = page.locator("#full-complete thead th")
 
     def shown():
@@ -214,4 +158,3 @@ def test_the_page_sorts_and_filters_in_a_browser(snapshot, tmp_path, chromium):
         "acme/Nova-7B,nova-7b",
         "acme/Nova-7B",
     ]
-    page.close()

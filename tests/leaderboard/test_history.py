@@ -1,11 +1,7 @@
 """Snapshots: dated, content-addressed, whole or not there."""
 
 import json
-import multiprocessing
-import os
-import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -71,37 +67,17 @@ def test_a_changed_snapshot_is_not_believed(tmp_path, entry, change):
         find_snapshot(tmp_path, "latest")
 
 
-def _record_at(store, entries, barrier, scores):
-    barrier.wait()
-    for score in scores:
-        record_snapshot(store, [entries.model_copy(update={"pass_at_1": score})], datetime.now(UTC))
-
-
 @pytest.mark.slow
 def test_twins_that_publish_the_same_make_one_snapshot(tmp_path, entry):
     """Four at once, twenty times over: one file each time."""
     barrier = threading.Barrier(4)
+
+    def record(score):
+        barrier.wait()
+        record_snapshot(tmp_path, [entry(pass_at_1=score)], datetime.now(UTC))
+
     for number in range(20):
         with ThreadPoolExecutor(4) as twins:
-            list(twins.map(lambda score: _record_at(tmp_path, entry(), barrier, [score]), [number / 100] * 4))
+            list(twins.map(record, [number / 100] * 4))
     scores = [read_snapshot(path).entries[0].pass_at_1 for path in snapshot_paths(tmp_path)]
     assert scores == [number / 100 for number in range(20)]
-
-
-@pytest.mark.slow
-def test_a_kill_leaves_whole_snapshots_only(tmp_path, entry):
-    """kill -9 while snapshots are written: all that are there can be read, and the next one is written."""
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(2)
-    scores = [number / 100_000 for number in range(100_000)]
-    writer = context.Process(target=_record_at, args=(tmp_path, entry(), barrier, scores))
-    writer.start()
-    barrier.wait()
-    while len(snapshot_paths(tmp_path)) < 20 and writer.is_alive():
-        time.sleep(0.005)
-    os.kill(writer.pid, signal.SIGKILL)
-    writer.join()
-    paths = snapshot_paths(tmp_path)
-    assert len(paths) >= 20
-    assert all(read_snapshot(path).entries for path in paths)
-    assert record_snapshot(tmp_path, [entry(pass_at_1=0.99)], datetime.now(UTC)).entries[0].pass_at_1 == 0.99

@@ -42,33 +42,11 @@ def test_everything_comes_in_one_commit(hub, snapshot):
     assert json.loads(there[f"history/{snapshot.name}.json"])["content_sha256"] == snapshot.content_sha256
 
 
-def test_the_same_again_sends_nothing(hub, snapshot):
-    """No request but reading, and no commit."""
-    first = publish(snapshot, REPOSITORY)
-    hub.requests.clear()
-    again = publish(snapshot, REPOSITORY)
-    assert (again.written, again.commit) == ((), first.commit)
-    assert {request.method for request in hub.requests} == {"GET"}
-
-
 def test_only_what_differs_is_sent(hub, snapshot):
     """A file that the repository has already is no part of the commit."""
     files = repository_files(snapshot)
     hub.commit(REPOSITORY, hub.files(REPOSITORY) | {"results.json": files["results.json"]})
     assert "results.json" not in publish(snapshot, REPOSITORY).written
-
-
-def test_a_dry_run_needs_no_token_and_asks_nobody(hub, snapshot, monkeypatch):
-    """It names the files that a real one then writes."""
-    with monkeypatch.context() as without:
-        without.delenv("HF_TOKEN")
-        with pytest.raises(PublishingError, match="needs a token"):
-            publish(snapshot, REPOSITORY)
-        planned = publish(snapshot, REPOSITORY, dry_run=True)
-        with pytest.raises(PublishingError, match="no name of a repository"):
-            publish(snapshot, "no name", dry_run=True)
-    assert hub.requests == []
-    assert planned.written == publish(snapshot, REPOSITORY).written
 
 
 def test_earlier_history_stays(hub, snapshot, tmp_path, entry):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import vl_convert
+from axe_playwright_python.sync_playwright import Axe
 
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.report import select_runs, write_report
@@ -122,19 +123,17 @@ def one_run(recorded):
 
 
 class Reader:
-    """One tab on a report; remembers what a careful reader would complain about."""
+    """One tab on a report or an explorer; remembers what a careful reader would complain about."""
 
-    def __init__(self, page, path):
-        self.page = page
-        self.address = path.as_uri()
-        self.complaints = []
+    def __init__(self, page, address):
+        self.page, self.address, self.complaints = page, address, []
         page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", self._on_request)
 
     def _on_request(self, request):
-        if request.url.split("#")[0] not in (self.address, "data:,"):
+        if not request.url.startswith((self.address, "data:,")):
             self.complaints.append(f"request: {request.url[:100]}")
 
     def open(self, place=""):
@@ -143,20 +142,34 @@ class Reader:
         self.page.wait_for_selector("html[data-ready]", state="attached")
         return self.page
 
+    def open_whole(self, place=""):
+        """Open a page with all its folds open."""
+        page = self.open(place)
+        page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+        return page
+
+    def findings(self):
+        """What keeps people from reading the page: findings of axe, and a page that is wider than the screen."""
+        found = Axe().run(self.page).response["violations"]
+        shown = [
+            (rule["id"], node["html"][:200], node.get("failureSummary")) for rule in found for node in rule["nodes"]
+        ]
+        fits = self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        return shown if fits else [*shown, "it scrolls sideways"]
+
 
 @pytest.fixture
 def read(chromium):
-    """Opens reports; a test whose page complained, asked for anything or opened a dialog fails."""
-    opened, contexts = [], []
+    """Opens pages; a test whose page complained, asked for anything elsewhere or opened a dialog fails."""
+    readers, contexts = [], []
 
-    def opening(path, *, scheme="light", width=1280, height=900):
+    def opening(address, *, scheme="light", width=1280, height=900):
         context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
         contexts.append(context)
-        reader = Reader(context.new_page(), path)
-        opened.append(reader)
-        return reader
+        readers.append(Reader(context.new_page(), address))
+        return readers[-1]
 
     yield opening
     for context in contexts:
         context.close()
-    assert [complaint for reader in opened for complaint in reader.complaints] == []
+    assert [complaint for reader in readers for complaint in reader.complaints] == []

@@ -34,14 +34,6 @@ def shown_sections(path):
     return {html.unescape(re.search(r"<h2[^>]*>(.*?)</h2>", part)[1]): part for part in found}
 
 
-def table_rows(part):
-    """Rows of the first table in markup as text, the headings first."""
-    rows = [
-        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in re.findall(r"<tr>.*?</tr>", part, re.DOTALL)
-    ]
-    return [[html.unescape(re.sub("<[^>]+>", "", cell)) for cell in row] for row in rows]
-
-
 def cells(section):
     """Rows as text by heading."""
     headings = [column.heading for column in section.table.columns]
@@ -120,13 +112,7 @@ def test_no_section_mixes_two_boards(recorded):
         others = set("abcd") - boards[board]
         for part in parts.values():
             assert not [name for name in others if re.search(rf'(>|"|&#34;|vs ){name}( · | vs|<|"|&#34;)', part)]
-    headings, *rows = table_rows(shown["Records"])
-    places = [headings.index(name) for name in ("record", "split")]
-    assert [[row[place] for place in places] for row in rows] == [
-        [run.recorded.record, run.recorded.split] for run in runs
-    ]
-    pairs = {board: table_rows(parts["Differences"])[1][0] for board, parts in of_board.items()}
-    assert pairs == {"full · complete": "a vs b", "full · instruct": "c vs d"}
+    assert ["a vs b" in of_board[board]["Differences"] for board in boards] == [True, False]
     assert ["1 of 4" in parts["Solved by none"] for parts in of_board.values()] == [True, False]
 
 
@@ -205,13 +191,6 @@ def test_variants_of_a_run_are_paired(recorded):
     assert row["run"] == "some-model · full · complete"
     assert row["pair"] == "calibrated, parity vs raw, parity"
     assert comparisons.variants(record(recorded, {"a": "+-"})) is None
-
-
-def test_quarantined_tasks_are_named_in_the_page(recorded):
-    """The page knows which tasks of a run are in quarantine, so that it can say so beside their samples."""
-    [run] = record(recorded, {"a": "+-"}, quarantine={"tasks": ["Demo/1"]})
-    assert run.recorded.quarantined == {"Demo/1"}
-    assert b'"quarantined":["Demo/1"]' in recorded.report("a").path.read_bytes()
 
 
 def test_tasks_that_all_solve_and_that_none_solves_are_two_lists(recorded):

@@ -1,9 +1,8 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from bigcodeflow.core.table import Cell
 from bigcodeflow.report import overview, select_runs
 from bigcodeflow.report.runs import opened
 from bigcodeflow.results.models import rows_of
@@ -24,15 +23,14 @@ def _sweep(recorded, n_models, *, n_tasks=20, **record):
 def test_scores_state_interval_ground_truths_and_what_was_not_judged(one_run):
     """One row a score; an unjudged sample makes it provisional, in the row and in a note."""
     section = overview.scores(select_runs(one_run.root, ["first"]))
-    shown = section.as_json()
-    [row] = shown["rows"]
-    cells = dict(zip([heading for heading, _ in shown["columns"]], row, strict=True))
-    assert cells["value"] == {"text": "50.0 % provisional", "tone": "warning"}
+    [row] = section.table.rows
+    cells = dict(zip([column.heading for column in section.table.columns], row, strict=True))
+    assert cells["value"] == Cell("50.0 % provisional", "warning")
     assert cells["95 % interval"] == "0.3 to 99.7"
     assert cells["judgeable"] == "100.0 % of 1"
     assert cells["ground truths"] == "66.7 %"
-    assert cells["not judged"] == {"text": "1", "tone": "bad"}
-    assert any("provisional" in note for note in shown["notes"])
+    assert cells["not judged"] == Cell(1, "bad")
+    assert any("provisional" in note for note in section.table.notes)
 
 
 @pytest.mark.parametrize("n_models", [2, pytest.param(9, marks=pytest.mark.slow)])
@@ -54,9 +52,9 @@ def test_failures_lead_to_their_samples(recorded):
     """Every count is a link to exactly the samples that it counts."""
     runs = _sweep(recorded, 1)
     section = overview.failure_kinds(runs)
-    [row] = section.as_json()["rows"]
+    [row] = section.table.rows
     href = f"#view=samples&run={runs[0].recorded.record}&kind=assertion"
-    assert row[1:] == [{"text": "assertion", "href": href}, "19", "95.0 %"]
+    assert row[1:] == (Cell("assertion", href=href), 19, "95.0 %")
     assert "assertion" in drawn(section)
 
 
@@ -124,15 +122,3 @@ def test_what_nobody_measured_is_no_amount(recorded):
         section = overview.usage(runs, [row])
     assert row["judging_cpu_seconds"] is None
     assert "judging, CPU h" not in [column.heading for column in section.table.columns]
-
-
-@given(st.floats(min_value=0, max_value=1))
-def test_every_solve_rate_has_its_bin(rate):
-    """None and all have bins of their own; every other rate lies within its bin's ends."""
-    name = overview.solve_rate_bin(rate)
-    if rate in (0, 1):
-        assert name == ("100" if rate else "0")
-    else:
-        low, high = map(int, name.split(" to "))
-        assert low / 100 <= rate * (1 + 1e-12) + 1e-12
-        assert rate <= high / 100

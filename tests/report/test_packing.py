@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.report.samples import TEXT_LIMITS, head, pack, tail
+from bigcodeflow.report.samples import head, pack, tail
 
 VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=20)
 
@@ -32,10 +32,3 @@ def test_cutting_keeps_the_limit_and_counts_what_is_gone(text, limit):
     assert tail(text, limit).endswith(text[len(text) - limit :])
     assert gone in head(text, limit)
     assert gone in tail(text, limit)
-
-
-def test_limits_tighten_step_by_step_down_to_nothing():
-    """Each limit is tighter than the one before, and passing samples give way first."""
-    assert list(TEXT_LIMITS) == sorted(TEXT_LIMITS, reverse=True)
-    assert all(limit.passed <= limit.failed for limit in TEXT_LIMITS)
-    assert TEXT_LIMITS[-1] == (0, 0)

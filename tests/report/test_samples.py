@@ -24,8 +24,18 @@ def _unpack(packed):
 
 
 def _packed(recorded, *names, max_bytes=ROOMY):
-    with opened(select_runs(recorded.root, names)) as connection:
-        return pack_samples(connection, max_bytes=max_bytes)
+    runs = select_runs(recorded.root, names)
+    with opened(runs) as connection:
+        return pack_samples(connection, runs, max_bytes=max_bytes)
+
+
+def _samples(packed):
+    """The samples of a pack, each with the texts of its parts by title."""
+    content = _unpack(packed)
+    return [
+        {**sample, "parts": {title: content["texts"][text] for title, *_, text in sample["parts"]}}
+        for sample in content["samples"]
+    ]
 
 
 def _listed(packed):
@@ -45,48 +55,38 @@ def test_every_sample_is_listed_once_by_task(one_run):
 
 def test_a_pack_holds_all_that_is_known_of_its_samples(one_run):
     """Answer, program, failing tests with traces, output and ground truth of a sample, and its task's texts."""
-    pack = _unpack(_packed(one_run, "first").tasks[1])
-    [sample] = pack["samples"]
-    assert sample["answer"] == "Here it is:\ndef task_func(x):\n    return x\n"
-    assert sample["solution"] == "def task_func(x):\n    return x\n"
-    assert sample["tests"] == [["test_a", "fail", TRACE]]
-    assert sample["stdout"] == "printed\n"
-    assert sample["truth"]["failure_kind"] == "missing_setup"
-    assert pack["texts"][sample["text"]]["prompt"].startswith("def task_func")
+    [sample] = _samples(_packed(one_run, "first").tasks[1])
+    parts = sample["parts"]
+    assert parts["raw answer"] == "Here it is:\ndef task_func(x):\n    return x"
+    assert parts["executed program"].endswith("def task_func(x):\n    return x")
+    assert parts["test_a: fail"] == TRACE.rstrip()
+    assert parts["stdout"] == "printed"
+    assert "ground truth: fail" in parts
+    assert parts["prompt"].startswith("def task_func")
+    assert "The task's own solution does not pass here either (missing setup)" in sample["notices"][0]
+    assert ("judged", "", "fail (assertion)") in map(tuple, sample["steps"])
+    assert str(one_run.root) not in json.dumps(sample), "folders of this machine are private"
 
 
-def test_each_run_shows_the_prompt_that_it_asked(recorded):
-    """A complete and an instruct run of one task keep their own prompts, beside the texts that they share."""
+def test_each_run_shows_the_prompt_that_it_asked_and_a_shared_text_stands_once(recorded):
+    """A complete and an instruct run of one task keep their own prompts; tests and programs are stored once."""
     for split in ("complete", "instruct"):
         recorded.record_one(run=split, split=split)
-    pack = _unpack(_packed(recorded, "complete", "instruct").tasks[0])
-    prompts = [pack["texts"][sample["text"]]["prompt"] for sample in pack["samples"]]
-    assert prompts == ['def task_func(x):\n    """Solve Demo/1."""\n', "Solve Demo/1."]
+    pack = _packed(recorded, "complete", "instruct").tasks[0]
+    prompts = [sample["parts"]["prompt"] for sample in _samples(pack)]
+    assert prompts == ['def task_func(x):\n    """Solve Demo/1."""', "Solve Demo/1."]
+    texts = _unpack(pack)["texts"]
+    assert len(set(texts)) == len(texts)
 
 
-def test_texts_of_a_task_stand_once_however_many_runs_and_datasets_share_them(recorded):
-    """Two runs of one dataset and one of another with the same texts: one place; other texts have their own."""
-    for test in ("one", "one", "other"):
-        run = recorded.tables()
-        run.task("Demo/1", texts={"test": test}, ground_truth="fail", kind="missing_setup")
-        run.sample("Demo/1", "fail")
-        recorded.record(run, run=f"run-{recorded.n_runs}")
-    shared = json.loads((recorded.root / "runs" / "20260301T130000-run-0.json").read_text())
-    shared |= {"run": "again", "started_at": "2026-03-02T00:00:00+00:00"}
-    (recorded.root / "runs" / "again.json").write_text(json.dumps(shared))
-    pack = _unpack(_packed(recorded, "run-0", "again", "run-1", "run-2").tasks[0])
-    assert [text["test"] for text in pack["texts"]] == ["one", "other"]
-    assert [sample["text"] for sample in pack["samples"]] == [0, 0, 0, 1]
-    assert [sample["truth"]["failure_kind"] for sample in pack["samples"]] == ["missing_setup"] * 4
-
-
-def test_what_was_not_measured_is_left_out_and_zero_is_kept(recorded):
-    """JSON knows no NaN; a sample that took no CPU time says 0."""
+def test_what_was_not_measured_is_left_out(recorded):
+    """JSON knows no NaN."""
     recorded.record_one(sample={"wall_seconds": float("nan"), "cpu_seconds": 0.0, "flaky": False})
-    [sample] = _unpack(_packed(recorded, "run").tasks[0])["samples"]
-    assert "wall_seconds" not in sample
-    assert sample["cpu_seconds"] == 0.0
-    assert sample["flaky"] is False
+    [sample] = _samples(_packed(recorded, "run").tasks[0])
+    [[took, came]] = [rest for name, *rest in sample["steps"] if name == "executed"]
+    assert took == ""
+    assert "0.0 s of CPU" in came
+    assert "not flaky" in sample["parts"]["verdict"]
 
 
 def test_variants_and_samples_keep_their_own_verdicts(recorded):
@@ -96,8 +96,11 @@ def test_variants_and_samples_keep_their_own_verdicts(recorded):
     for index in (0, 1):
         run.sample("Demo/1", index=index, answer=f"answer {index}", variants=("calibrated", "raw"))
     recorded.record(run)
-    samples = _unpack(_packed(recorded, "run").tasks[0])["samples"]
-    found = [(sample["sample_index"], sample["variant"], sample["answer"]) for sample in samples]
+    packed = _packed(recorded, "run")
+    answers = [sample["parts"]["raw answer"] for sample in _samples(packed.tasks[0])]
+    found = [
+        (row["sample_index"], row["variant"], answer) for row, answer in zip(_listed(packed), answers, strict=True)
+    ]
     assert found == [(index, variant, f"answer {index}") for index in (0, 1) for variant in ("calibrated", "raw")]
 
 
@@ -114,18 +117,28 @@ def test_texts_are_cut_until_the_bound_is_kept_and_passing_ones_first(recorded):
     cut = _packed(recorded, "run", max_bytes=whole.size // 4)
     assert cut.size <= whole.size // 4
     assert len(_listed(cut)) == 60
-    answers = [_unpack(pack)["samples"][0]["answer"] for pack in cut.tasks]
+    answers = [_samples(pack)[0]["parts"]["raw answer"] for pack in cut.tasks]
     assert len(answers[0]) > len(answers[1])
     assert "characters are not in this file" in answers[1]
+
+
+def test_texts_of_the_task_stay_whole(one_run):
+    """However small the bound, prompt, tests and ground truth are there; of the sample only what our sentences say."""
+    whole, cut = (_samples(_packed(one_run, "first", max_bytes=most).tasks[1])[0]["parts"] for most in (ROOMY, 1))
+    gone = {title for title, text in cut.items() if text != whole[title]}
+    kept = {"verdict", "prompt", "tests, numbered as tracebacks count", "ground truth: fail"}
+    assert gone == whole.keys() - kept
+    assert all("are not in this file" in cut[title] for title in gone)
 
 
 def test_a_run_without_answers_and_programs_still_shows_its_verdicts(recorded):
     """Imported results have no answers; what they have is shown."""
     without = ("dataset", "generation", "sanitizing", "ground_truth")
     recorded.record_one("fail", sample={"tests": [failing_test("test_b")]}, without=without)
-    [sample] = _unpack(_packed(recorded, "run").tasks[0])["samples"]
-    assert sample["tests"] == [["test_b", "fail", TRACE]]
-    assert "answer" not in sample
+    [sample] = _samples(_packed(recorded, "run").tasks[0])
+    assert sample["parts"]["test_b: fail"] == TRACE.rstrip()
+    assert "not in the store" in sample["parts"]["raw answer"]
+    assert "prompt" not in sample["parts"]
 
 
 def test_an_artifact_that_is_gone_is_named(one_run):

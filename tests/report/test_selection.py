@@ -20,25 +20,6 @@ def test_a_pattern_takes_the_latest_run_of_every_name_that_fits(recorded):
     assert {run.recorded.record for run in select_runs(recorded.root, ["sweep+*"])} == {latest, other}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("runs", "labels"),
-    [
-        ([{"model": "o--a--main"}, {"model": "b"}], ["o/a · full · complete", "b · full · complete"]),
-        ([{}, {"split": "instruct", "run": "i"}], ["some-model · full · complete", "some-model · full · instruct"]),
-        (
-            [{"run": "x", "sampling": {"temperature": t}} for t in (0.2, 0.8)],
-            [f"some-model · full · complete · temperature {t}" for t in (0.2, 0.8)],
-        ),
-        ([{"run": "x"}, {"run": "y"}], [f"some-model · full · complete · {hour}:00" for hour in (13, 14)]),
-    ],
-)
-def test_a_label_is_the_title_and_what_tells_runs_apart(recorded, runs, labels):
-    """Model, subset and split; where runs share them, sampling, or else when they ran, stands behind."""
-    names = [recorded.record_one(**run) for run in runs]
-    assert [run.label for run in select_runs(recorded.root, names)] == labels
-
-
 @pytest.mark.parametrize("name", ["nothing", "no*"])
 def test_a_name_without_a_run_is_one_clear_line(recorded, name):
     """The message names what was looked for and where."""

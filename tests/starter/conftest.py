@@ -1,9 +1,7 @@
-"""The starter set as it is on disk, its build script, and what its tasks do in the starter environment."""
+"""The starter set as it is on disk, and its build script."""
 
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +9,6 @@ from types import ModuleType
 import pytest
 
 STARTER = Path(__file__).parents[2] / "data" / "starter"
-MEASURE = Path(__file__).with_name("measure.py")
 
 
 @pytest.fixture(scope="session")
@@ -37,22 +34,3 @@ def tasks() -> list[dict]:
 @pytest.fixture(scope="session")
 def answers() -> list[dict]:
     return rows("answers.jsonl")
-
-
-def measured(python: Path, work: Path, mode: str) -> dict[str, dict]:
-    command = [str(python), "-I", "-W", "error", str(MEASURE), str(STARTER / "tasks.jsonl"), str(work), mode]
-    home = {"HOME": str(work), "MPLCONFIGDIR": str(work)}
-    limits = {"TZ": "UTC", "OMP_NUM_THREADS": "1", "PATH": os.environ.get("PATH", "")}
-    done = subprocess.run(command, env=home | limits, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads((work / "report.json").read_text())
-
-
-@pytest.fixture(scope="session")
-def canonical_report(starter_python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
-    return measured(starter_python, tmp_path_factory.mktemp("canonical"), "canonical")
-
-
-@pytest.fixture(scope="session")
-def empty_report(starter_python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
-    return measured(starter_python, tmp_path_factory.mktemp("empty"), "empty")

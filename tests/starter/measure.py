@@ -1,10 +1,9 @@
-"""Runs starter tasks the way the product does and writes report.json; started with the sandbox environment's Python.
+"""Runs the starter tasks' own solutions and writes report.json; started with the sandbox environment's Python.
 
-Usage: python measure.py TASKS_JSONL WORK_FOLDER {canonical,empty}
+Usage: python measure.py TASKS_JSONL WORK_FOLDER
 
-The report maps task ids to: tests (number run), bad (names of tests that did not pass), seconds (wall time), left_behind
-(files that the tests forgot in the current folder) and, for canonical, failed_examples (of the docstring) and
-covered_percent (lines and branches of the task's own part).
+The report maps task ids to: left_behind (files that the tests forgot in the current folder), failed_examples (of the
+docstring) and covered_percent (lines and branches of the task's own part that the tests take).
 """
 
 import doctest
@@ -15,9 +14,10 @@ import json
 import os
 import re
 import sys
-import time
 import unittest
 from pathlib import Path
+
+import coverage
 
 SECONDS_PER_TASK = 30
 
@@ -30,16 +30,6 @@ def load(task, path):
     spec.loader.exec_module(module)
     exec(compile(task["test"], "__test__.py", "exec"), module.__dict__)
     return module
-
-
-def run_tests(module):
-    """What unittest says of the module's TestCases."""
-    started = time.process_time()
-    suite = unittest.defaultTestLoader.loadTestsFromTestCase(module.TestCases)
-    result = unittest.TestResult()
-    suite.run(result)
-    bad = {str(test).split()[0] for test, _ in result.failures + result.errors + result.skipped}
-    return {"tests": result.testsRun, "bad": sorted(bad), "seconds": time.process_time() - started}
 
 
 def failed_examples(function):
@@ -57,21 +47,15 @@ def fresh_folder(path):
     return path
 
 
-def measure(task, mode, work):
+def measure(task, program, work):
     """The report of one task, without coverage."""
-    name = re.sub(r"\W", "_", task["task_id"])
-    stub = task["code_prompt"] + "\n    pass\n"
-    whole = stub + task["complete_prompt"] + task["canonical_solution"] + "\n"
-    program = work / "programs" / f"{name}.py"
-    program.write_text(whole if mode == "canonical" else stub, encoding="utf-8")
     faulthandler.dump_traceback_later(SECONDS_PER_TASK, exit=True)
-    scratch = fresh_folder(work / "scratch" / name)
+    scratch = fresh_folder(work / "scratch" / program.stem)
     module = load(task, program)
-    report = run_tests(module)
-    report["left_behind"] = sorted(path.name for path in scratch.iterdir())
-    if mode == "canonical":
-        fresh_folder(work / "examples" / name)
-        report["failed_examples"] = failed_examples(module.task_func)
+    unittest.defaultTestLoader.loadTestsFromTestCase(module.TestCases).run(unittest.TestResult())
+    left_behind = sorted(path.name for path in scratch.iterdir())
+    fresh_folder(work / "examples" / program.stem)
+    report = {"left_behind": left_behind, "failed_examples": failed_examples(module.task_func)}
     faulthandler.cancel_dump_traceback_later()
     return report
 
@@ -86,29 +70,23 @@ def covered_percent(entry, stub_lines):
     return 100 * taken / (taken + count("missing_lines", "missing_branches"))
 
 
-def add_coverage(measured, tasks, reports, work):
-    measured.json_report(outfile=str(work / "coverage.json"))
-    entries = json.loads((work / "coverage.json").read_text())["files"]
-    by_name = {Path(path).stem: entry for path, entry in entries.items()}
-    for task in tasks:
-        stub_lines = (task["code_prompt"] + "\n    pass\n").count("\n")
-        entry = by_name[re.sub(r"\W", "_", task["task_id"])]
-        reports[task["task_id"]]["covered_percent"] = covered_percent(entry, stub_lines)
-
-
 def main():
-    tasks_path, work, mode = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    tasks = [json.loads(line) for line in tasks_path.read_text(encoding="utf-8").splitlines()]
+    tasks_path, work = map(Path, sys.argv[1:])
     (work / "programs").mkdir()
-    if mode != "canonical":
-        reports = {task["task_id"]: measure(task, mode, work) for task in tasks}
-    else:
-        import coverage
-
-        measured = coverage.Coverage(branch=True, include=[f"{work}/programs/*"], data_file=None)
+    measured = coverage.Coverage(branch=True, include=[f"{work}/programs/*"], data_file=None)
+    reports, stub_lines = {}, {}
+    for line in tasks_path.read_text(encoding="utf-8").splitlines():
+        task = json.loads(line)
+        stub = task["code_prompt"] + "\n    pass\n"
+        program = work / "programs" / f"{re.sub(r'[^A-Za-z0-9]', '_', task['task_id'])}.py"
+        program.write_text(stub + task["complete_prompt"] + task["canonical_solution"] + "\n", encoding="utf-8")
         with measured.collect():
-            reports = {task["task_id"]: measure(task, mode, work) for task in tasks}
-        add_coverage(measured, tasks, reports, work)
+            reports[task["task_id"]] = measure(task, program, work)
+        stub_lines[program.stem] = (task["task_id"], stub.count("\n"))
+    measured.json_report(outfile=str(work / "coverage.json"))
+    for path, entry in json.loads((work / "coverage.json").read_text())["files"].items():
+        task_id, first_lines = stub_lines[Path(path).stem]
+        reports[task_id]["covered_percent"] = covered_percent(entry, first_lines)
     (work / "report.json").write_text(json.dumps(reports))
 
 

@@ -7,8 +7,6 @@ from types import ModuleType
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import DatasetError
 
@@ -174,38 +172,6 @@ def test_check_reports_stale_files_and_writes_nothing(
     (folder / "tasks" / "00_one.py").write_text("")
     assert build.main(arguments) == 1
     assert capsys.readouterr().err.count("\n") == 1, "a mistake in a file is one line without a traceback"
-
-
-texts = st.text(st.characters(codec="utf-8", exclude_characters="\r\x1c\x1d\x1e\x85\u2028\u2029\x0b\x0c"))
-
-
-@given(st.lists(texts, min_size=1, max_size=4))
-def test_any_answer_text_survives(build: ModuleType, tmp_path_factory: pytest.TempPathFactory, raw: list[str]) -> None:
-    """Whatever an answer says, apart from blank lines at its ends, comes back unchanged."""
-    wanted = [text.replace("=== answer", "").strip("\n") for text in raw]
-    path = tmp_path_factory.mktemp("answers") / "00_any.md"
-    heads = [f"=== answer {number}: pass — any ===" for number in range(len(wanted))]
-    blocks = [f"{head}\n{text}\n" for head, text in zip(heads, wanted, strict=True)]
-    path.write_text("".join(blocks), encoding="utf-8", newline="\n")
-    assert [row["raw_solution"] for row in build.answer_rows(path, "Starter/0")] == wanted
-
-
-words = st.lists(st.text("abc-: ", min_size=1).map(str.strip).filter(bool), max_size=3)
-
-
-@given(words.filter(bool), words, words)
-def test_docstring_lines_keep_their_section(
-    build: ModuleType, first: list[str], second: list[str], third: list
-) -> None:
-    """Each line of a docstring ends up in the section whose heading stands above it, in order, without its bullet."""
-    sections = {"params": first, "raises": second, "notes": third}
-    headings = {"params": "Parameters:", "raises": "Raises:", "notes": "Notes:"}
-    lines = ["Title."]
-    for key, items in sections.items():
-        lines += ["", headings[key], *(f"- {item}" for item in items)]
-    parts = build.doc_struct("\n".join(lines))
-    assert {key: parts[key] for key in sections} == sections
-    assert parts["description"] == ["Title."]
 
 
 @pytest.fixture(scope="session")

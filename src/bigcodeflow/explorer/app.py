@@ -3,15 +3,13 @@
 import ipaddress
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
 import duckdb
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
@@ -26,7 +24,7 @@ from bigcodeflow.core.listening import is_loopback, is_own_name, name_of
 from bigcodeflow.explorer import changes, comparison_pages, run_pages, sample_pages, study_pages
 from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
-from bigcodeflow.explorer.rendering import POLICY, Renderer, assets, vega
+from bigcodeflow.explorer.rendering import POLICY, assets, compile_templates, rendered, vega
 from bigcodeflow.pipeline.live_files import live_runs
 from bigcodeflow.results.statistics import student_quantile
 
@@ -45,71 +43,44 @@ _STATUSES = {NotThereError: HTTPStatus.NOT_FOUND, AddressError: HTTPStatus.UNPRO
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Explorer:
-    """A store opened for reading: its catalog and the templates."""
+def warm_up(catalog: Catalog) -> Iterator[None]:
+    """Prepare what the first visitors would wait for: read the catalog, compile pages and charts.
 
-    catalog: Catalog
-    renderer: Renderer = field(default_factory=Renderer)
-
-    @classmethod
-    def of(cls, location: Path | str) -> "Explorer":
-        """Open the explorer of a store."""
-        return cls(Catalog(location))
-
-    def warm_up(self) -> Iterator[None]:
-        """Prepare what the first visitors would wait for: read the catalog, compile pages and charts.
-
-        It yields between the steps, so that the caller can stop there.
-        """
-        student_quantile(2)  # imports SciPy
-        self.renderer.compile()
+    It yields between the steps, so that the caller can stop there.
+    """
+    student_quantile(2)  # imports SciPy
+    compile_templates()
+    yield
+    try:
+        version = catalog.version()
+        version.compute()
         yield
-        try:
-            version = self.catalog.version()
-            version.compute()
+        # Make a page of each costly kind, to import its modules; runs of the same series are always comparable.
+        nights = next((runs for runs in version.series.values() if len(runs) > 1), version.runs)
+        records = [run.record for run in nights[:2]]
+        visit = Visit(catalog, version, QueryParams([("run", record) for record in records]), now())
+        changes.changes_of(catalog, version)
+        for record in records:
             yield
-            # Make a page of each costly kind, to import its modules; runs of the same series are always comparable.
-            nights = next((runs for runs in version.series.values() if len(runs) > 1), version.runs)
-            records = [run.record for run in nights[:2]]
-            visit = Visit(self.catalog, version, QueryParams([("run", record) for record in records]), now())
-            changes.changes_of(self.catalog, version)
-            for record in records:
-                yield
-                run_pages.one_run(visit, record)
-            yield
-            comparison_pages.compare_page(visit)
-        except BigCodeFlowError as error:  # the pages will show it too
-            logger.warning("%s", error)
+            run_pages.one_run(visit, record)
         yield
-        vega()
+        comparison_pages.compare_page(visit)
+    except BigCodeFlowError as error:  # the pages will show it too
+        logger.warning("%s", error)
+    yield
+    vega()
 
-    def visit(self, request: Request) -> Visit:
-        """Create the visit of a request, with the current version of the catalog."""
-        return Visit(self.catalog, self.catalog.version(), request.query_params, now())
 
-
-def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
+def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
     """Create the application; ``host`` is the address on which it listens."""
 
-    def page(make: Callable[..., Page]) -> Callable[[Request], Awaitable[Response]]:
-        """Create the endpoint of a page; its maker receives the visit and the parts of the path."""
-
-        async def answer(request: Request) -> Response:
-            return await run_in_threadpool(_answer, explorer, request, make)
-
-        return answer
-
-    async def asset(request: Request) -> Response:
-        return await run_in_threadpool(_asset, str(request.path_params["name"]))
-
-    async def health(_request: Request) -> Response:
+    def health(_request: Request) -> Response:
         # The store is named, so that `up` can distinguish this explorer from other programs on the port.
-        return PlainTextResponse(f"bigcodeflow {bigcodeflow.__version__} {explorer.catalog.store.location}")
+        return PlainTextResponse(f"bigcodeflow {bigcodeflow.__version__} {catalog.store.location}")
 
-    async def refused(request: Request, error: Exception) -> Response:
+    def refused(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
-        return await run_in_threadpool(_problem, explorer, request, "There is no such page.", status)
+        return _problem(catalog, request, "There is no such page.", status)
 
     pages: Mapping[str, Callable[..., Page]] = {
         "/": run_pages.all_runs,
@@ -124,45 +95,47 @@ def make_app(explorer: Explorer, *, host: str = "127.0.0.1") -> ASGIApp:
         "/runs/{record}": run_pages.one_run,
         "/studies/{study}/{key}": study_pages.one_study,
     }
-    routes = [Route(path, page(make)) for path, make in pages.items()]
-    routes += [
-        Route("/assets/{name}", asset),
-        Route("/health", health),
-    ]
+    # Starlette calls these functions in threads, so that no page has to wait for another.
+    routes = [Route(path, partial(_answer, catalog, make)) for path, make in pages.items()]
+    routes += [Route("/assets/{name}", _asset), Route("/health", health)]
     return OwnNameOnly(Starlette(routes=routes, exception_handlers={HTTPException: refused}), host)
 
 
-def _answer(explorer: Explorer, request: Request, make: Callable[..., Page]) -> Response:
-    """Return the page, or a page that describes the problem with the address or the store."""
+def _answer(catalog: Catalog, make: Callable[..., Page], request: Request) -> Response:
+    """Return the page, or a page that describes the problem with the address or the store.
+
+    ``make`` receives the visit and the parts of the path.
+    """
     try:
-        visit = explorer.visit(request)
+        visit = Visit(catalog, catalog.version(), request.query_params, now())
         template, context = make(visit, **request.path_params)
-        return explorer.renderer.page(template, {**_common(explorer, request), **context})
+        return rendered(template, {**_common(catalog, request), **context})
     except BigCodeFlowError as error:
-        return _problem(explorer, request, str(error), _STATUSES.get(type(error), HTTPStatus.CONFLICT))
+        return _problem(catalog, request, str(error), _STATUSES.get(type(error), HTTPStatus.CONFLICT))
     except duckdb.Error as error:
         logger.warning("%s: %s", request.url.path, error_message(error))
         message = f"A table of the store cannot be read ({error_message(error)}): run what made it again."
-        return _problem(explorer, request, message, HTTPStatus.INTERNAL_SERVER_ERROR)
+        return _problem(catalog, request, message, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _problem(explorer: Explorer, request: Request, message: str, status: int) -> Response:
-    return explorer.renderer.page("problem.html", {**_common(explorer, request), "message": message}, status)
+def _problem(catalog: Catalog, request: Request, message: str, status: int) -> Response:
+    return rendered("problem.html", {**_common(catalog, request), "message": message}, status)
 
 
-def _common(explorer: Explorer, request: Request) -> dict[str, Any]:
+def _common(catalog: Catalog, request: Request) -> dict[str, Any]:
     """Return the context that all pages need."""
     moment = now()
     return {
         "path": request.url.path,
         "query": request.query_params,
-        "n_live": len(live_runs(explorer.catalog.store.root, moment)),
-        "location": explorer.catalog.store.location,
+        "n_live": len(live_runs(catalog.store.root, moment)),
+        "location": catalog.store.location,
         "now": moment,
     }
 
 
-def _asset(name: str) -> Response:
+def _asset(request: Request) -> Response:
+    name = request.path_params["name"]
     found = vega() if name == "vega.js" else assets().get(name)
     if found is None:
         return PlainTextResponse("There is no such file.", HTTPStatus.NOT_FOUND)

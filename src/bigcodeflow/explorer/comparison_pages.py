@@ -39,7 +39,7 @@ def compare_page(visit: Visit) -> Page:
         "compare.html",
         {
             "runs": listed,
-            "sections": [section.as_json() for section in sections],
+            "sections": sections,
             "tasks": tasks[:_MOST_TASKS],
             "n_tasks": len(tasks),
             "labels": labels,

@@ -1,6 +1,6 @@
 """Basics of all pages: the request with its parameters, pagination, and errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
@@ -12,6 +12,8 @@ from bigcodeflow.explorer.catalog import Catalog, CatalogVersion, ListedRun
 
 #: Number of rows of a list on a page.
 ROWS = 50
+#: Filters of runs with choices: query parameters, and the attributes of runs.
+CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
 
 
 class NotThereError(BigCodeFlowError):
@@ -69,11 +71,11 @@ class Visit:
             )
         return found
 
-    def lists(self, names: Mapping[str, str]) -> dict[str, Sequence[str]]:
-        """Return the existing values of attributes of runs, for a form; ``names`` maps form fields to attributes."""
+    def choices(self) -> dict[str, Sequence[str]]:
+        """Return the existing values of each filter in CHOICES, for a form."""
         return {
             name: sorted({value for run in self.version.runs if (value := getattr(run, attribute))})
-            for name, attribute in names.items()
+            for name, attribute in CHOICES.items()
         }
 
 

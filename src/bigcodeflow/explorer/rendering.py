@@ -1,11 +1,10 @@
 """Rendering of pages to HTML, with templates that escape all texts, and the assets of the pages."""
 
 import hashlib
-import math
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from http import HTTPStatus
 from importlib import metadata
 from pathlib import Path
@@ -16,6 +15,7 @@ from starlette.responses import HTMLResponse, Response
 
 import bigcodeflow
 from bigcodeflow.explorer.catalog import utc
+from bigcodeflow.report.overview import duration
 from bigcodeflow.report.writer import asset, charting_library, template_environment
 from bigcodeflow.results.formatting import percent, percent_range
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 #: Scripts of the report, whose style and elements the pages share.
 _SHARED_SCRIPTS = ("dom.js", "code.js", "charts.js", "theme.js")
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 #: Content security policy: only files of this server, nothing inline, no frames, no markup made by scripts.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -41,35 +40,33 @@ class Asset(NamedTuple):
     media_type: str
 
 
-class Renderer:
-    """Jinja templates with their common filters and globals."""
+@cache
+def _environment() -> "Environment":
+    """Return the templates with their common filters and globals."""
+    environment = template_environment(_HERE / "templates", place=_place)
+    environment.filters |= {
+        "percent": _known(percent),
+        "ends": percent_range,
+        "moment": _known(lambda moment: f"{utc(moment):%Y-%m-%d %H:%M}"),
+        "day": _known(lambda moment: f"{utc(moment):%Y-%m-%d}"),
+        "duration": duration,
+        "number": lambda value, digits=0: "" if value is None else f"{value:,.{digits}f}",
+        "worded": lambda text: text.replace("_", " "),
+        "money": _known("{:,.2f}".format),
+    }
+    environment.globals |= {"link": link, "versions": asset_versions(), "version": bigcodeflow.__version__}
+    return environment
 
-    @cached_property
-    def _environment(self) -> "Environment":
-        environment = template_environment(_HERE / "templates", place=_place)
-        environment.filters |= {
-            "percent": _known(percent),
-            "ends": percent_range,
-            "moment": _known(lambda moment: f"{utc(moment):%Y-%m-%d %H:%M}"),
-            "day": _known(lambda moment: f"{utc(moment):%Y-%m-%d}"),
-            "duration": duration,
-            "number": lambda value, digits=0: "" if value is None else f"{value:,.{digits}f}",
-            "worded": lambda text: text.replace("_", " "),
-            "money": _known("{:,.2f}".format),
-        }
-        environment.globals |= {"link": link, "versions": asset_versions()}
-        environment.globals["version"] = bigcodeflow.__version__
-        return environment
 
-    def compile(self) -> None:
-        """Compile all templates, which takes some tenths of a second."""
-        for name in self._environment.list_templates(extensions=["html"]):
-            self._environment.get_template(name)
+def compile_templates() -> None:
+    """Compile all templates, which takes some tenths of a second."""
+    for name in _environment().list_templates(extensions=["html"]):
+        _environment().get_template(name)
 
-    def page(self, template: str, context: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:
-        """Render a template to an HTML response."""
-        text = self._environment.get_template(template).render(context)
-        return HTMLResponse(text, status)
+
+def rendered(template: str, context: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:
+    """Render a template to an HTML response."""
+    return HTMLResponse(_environment().get_template(template).render(context), status)
 
 
 @cache
@@ -103,17 +100,6 @@ def link(path: str, given: Mapping[str, object] | None = None, /, **query: objec
     """Return an address of the explorer; ``query`` overrides ``given``; parameters without a value are left out."""
     found = {name: value for name, value in {**(given or {}), **query}.items() if value not in (None, "", False)}
     return f"{path}?{urlencode(found, doseq=True)}" if found else path
-
-
-def duration(seconds: float | None) -> str:
-    """Return a duration in words, such as '2.4 s', '7 min' or '3.5 h'; empty if it is not known."""
-    if seconds is None or not math.isfinite(seconds):
-        return ""
-    if seconds < 2 * _MINUTE:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - two digits are enough
-    if seconds < 2 * _HOUR:
-        return f"{seconds / _MINUTE:.0f} min"
-    return f"{seconds / _HOUR:.1f} h" if seconds < 2 * _DAY else f"{seconds / _DAY:.0f} days"
 
 
 def _place(href: str) -> str:

@@ -8,15 +8,13 @@ from typing import Any
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.explorer.catalog import ListedRun, utc
 from bigcodeflow.explorer.changes import changes_of, worse
-from bigcodeflow.explorer.pages import ROWS, Page, Portion, Visit
+from bigcodeflow.explorer.pages import CHOICES, ROWS, Page, Portion, Visit
 from bigcodeflow.pipeline.live_files import live_runs
 from bigcodeflow.report import overview
 from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, reported_run
 from bigcodeflow.results.runs import RecordedRun
 
-#: Filters with choices: query parameters, and the attributes of runs.
-_CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
 #: Orders of the list, the default first; runs without the value come last.
 _ORDERS: Mapping[str, tuple[str, Callable[[ListedRun], Any]]] = {
     "latest": ("latest first", lambda run: run.started_at),
@@ -31,11 +29,11 @@ _MOST_WORSE = 3
 
 def all_runs(visit: Visit) -> Page:
     """Make the page of all recorded runs that match the filters."""
-    found = filtered(visit)
+    found = filtered(visit, words=visit.text("q").lower().split())
     order = visit.text("sort") if visit.text("sort") in _ORDERS else "latest"
     runs = _ordered(found, order)
     portion = Portion.of(visit, len(runs))
-    given = {name: visit.text(name) for name in (*_CHOICES, "q", "since", "until")}
+    given = {name: visit.text(name) for name in (*CHOICES, "q", "since", "until")}
     return Page(
         "runs.html",
         {
@@ -45,7 +43,7 @@ def all_runs(visit: Visit) -> Page:
             "given": given,
             "order": order,
             "orders": {name: words for name, (words, _) in _ORDERS.items()},
-            "choices": visit.lists(_CHOICES),
+            "choices": visit.choices(),
             "live": live_runs(visit.catalog.store.root, visit.now),
             "worse": worse(changes_of(visit.catalog, visit.version))[:_MOST_WORSE],
         },
@@ -57,10 +55,9 @@ def live_page(visit: Visit) -> Page:
     return Page("live.html", {"live": live_runs(visit.catalog.store.root, visit.now)})
 
 
-def filtered(visit: Visit) -> list[ListedRun]:
-    """Return the runs that match the filters in the address, the latest first."""
-    wanted = {attribute: text for name, attribute in _CHOICES.items() if (text := visit.text(name))}
-    words = visit.text("q").lower().split()
+def filtered(visit: Visit, *, words: Sequence[str] = ()) -> list[ListedRun]:
+    """Return the runs that match the filters in the address and the words, the latest first."""
+    wanted = {attribute: text for name, attribute in CHOICES.items() if (text := visit.text(name))}
     since, until = visit.day("since"), visit.day("until")
 
     def fits(run: ListedRun) -> bool:
@@ -93,7 +90,6 @@ def one_run(visit: Visit, record: str) -> Page:
         reported, problem = reported_run(recorded), ""
     except ArtifactError as error:
         reported, problem = None, str(error)
-    sections = _sections(reported) if reported else []
     return Page(
         "run.html",
         {
@@ -103,7 +99,7 @@ def one_run(visit: Visit, record: str) -> Page:
             "n_nights": len(nights),
             "problem": problem,
             "tiles": overview.tiles(reported) if reported else [],
-            "sections": [section.as_json() for section in sections],
+            "sections": _sections(reported) if reported else [],
             "facts": _facts(listed, recorded),
             "config": json.dumps(recorded.config, indent=2, sort_keys=True),
         },

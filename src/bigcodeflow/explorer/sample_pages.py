@@ -3,23 +3,15 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from bigcodeflow.core.difficulty import LEVELS, Difficulty, published_solve_rates
 from bigcodeflow.explorer.catalog import ListedRun
-from bigcodeflow.explorer.pages import NotThereError, Page, Visit
-from bigcodeflow.explorer.rendering import duration
+from bigcodeflow.explorer.pages import CHOICES, NotThereError, Page, Visit
 from bigcodeflow.explorer.run_pages import filtered
 from bigcodeflow.explorer.search import SampleQuery, search
-from bigcodeflow.results.inspection.samples import (
-    Filters,
-    SampleDetail,
-    identity_of,
-    inspect_run,
-    measured,
-    sections,
-)
+from bigcodeflow.report.samples import notices, parts, steps
+from bigcodeflow.results.inspection.samples import Filters, identity_of, inspect_run
 
 _WORD = re.compile(r'"[^"]+"|\S+')
 _MOST_WORDS = 8
@@ -33,10 +25,7 @@ _PASSED_HERE: Mapping[str, tuple[str, Difficulty]] = {
 #: Filters of the form on samples.
 _OWN = ("q", "status", "kind", "variant", "difficulty", "passed")
 #: Filters of the form on the samples' runs.
-_OF_RUN = ("run", "model", "split", "subset", "environment")
-_CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
-#: Sections that are open initially; the others open on a click.
-_OPEN = ("verdict", "executed program", "the module itself failed")
+_OF_RUN = ("run", *CHOICES)
 
 
 def samples(visit: Visit) -> Page:
@@ -47,7 +36,7 @@ def samples(visit: Visit) -> Page:
     deep = bool(visit.text("deep") and words)
     # Of several records of the same execution, the latest stands for all.
     latest: dict[str, ListedRun] = {}
-    for run in [one] if one else _without_words(visit):
+    for run in [one] if one else filtered(visit):
         if run.execution_key:
             latest.setdefault(run.execution_key, run)
     query = SampleQuery(
@@ -68,7 +57,7 @@ def samples(visit: Visit) -> Page:
             "given": given,
             "deep": deep,
             "one": one,
-            "choices": visit.lists(_CHOICES),
+            "choices": visit.choices(),
             "difficulties": {
                 name: f"{name}: {100 * low:.0f} to {100 * high:.0f} %" for name, (low, high) in LEVELS.items()
             },
@@ -76,12 +65,6 @@ def samples(visit: Visit) -> Page:
             "pass_shares": visit.version.pass_shares,
         },
     )
-
-
-def _without_words(visit: Visit) -> list[ListedRun]:
-    """Return the runs that match the filters except the words, which here search samples."""
-    query = visit.query.__class__([(name, value) for name, value in visit.query.multi_items() if name != "q"])
-    return filtered(replace(visit, query=query))
 
 
 def _hits(words: Sequence[str], text: str) -> int:
@@ -125,7 +108,6 @@ def sample(visit: Visit) -> Page:
     if not fitting:
         raise NotThereError(f"run {run.record} has no sample {index} of task {task_id[:200]!r} so judged")
     detail = fitting[0]
-    before, after = _neighbours(visit, run, task_id)
     return Page(
         "sample.html",
         {
@@ -136,75 +118,20 @@ def sample(visit: Visit) -> Page:
             "task": visit.version.tasks.get(task_id),
             "solve_rate": published_solve_rates().get(task_id),
             "pass_share": visit.version.pass_shares.get(task_id),
-            "sections": [_section(one, detail) for one in sections(detail)],
-            "steps": _steps(detail),
-            "before": before,
-            "after": after,
+            "notices": notices(detail),
+            "steps": steps(detail),
+            "parts_of_sample": list(parts(detail)),
+            **_neighbours(visit, run, task_id),
             "elsewhere": _elsewhere(visit, run, task_id),
         },
     )
 
 
-def _section(section: Any, detail: SampleDetail) -> dict[str, Any]:
-    text = section.text.rstrip("\n")
-    opened = section.title in _OPEN or (bool(detail.failing_tests) and section.title.endswith((": fail", ": error")))
-    lines = range(section.first_line, section.first_line + text.count("\n") + 1) if section.first_line else ()
-    return {
-        "title": section.title,
-        "text": text,
-        "form": section.form,
-        "open": opened,
-        "lines": "\n".join(map(str, lines)),
-    }
-
-
-def _steps(detail: SampleDetail) -> list[tuple[str, str, str]]:
-    """Return the stages of the sample, each with its name, duration and result."""
-    verdict, answer = detail.verdict, detail.row
-    steps = []
-    if answer["provider"] not in (None, "imported"):
-        tokens = [f"{answer[name]:,} {words}" for name, words in _TOKENS.items() if answer[name] is not None]
-        tokens += [f"{answer['cost_usd']:,.6f} USD"] if answer["cost_usd"] is not None else []
-        ended = f"ended with {answer['finish_reason']}" if answer["finish_reason"] else ""
-        came = "; ".join(filter(None, (answer["served_model"] or answer["provider"], ended, ", ".join(tokens))))
-        steps.append(("answered", duration(answer["latency_seconds"]), answer["error"] or came))
-    flags = ", ".join(flag.replace("_", " ") for flag in detail.flags) or "nothing noticeable"
-    steps.append(("sanitized", "", f"{detail.sanitizer}: {flags}"))
-    wall = duration(verdict["wall_seconds"]) if measured(verdict["wall_seconds"]) else ""
-    parts = [f"by {verdict['backend']}"]
-    if measured(verdict["cpu_seconds"]):
-        parts.append(f"{duration(verdict['cpu_seconds'])} of CPU")
-    if measured(verdict["max_rss_mib"]):
-        parts.append(f"{verdict['max_rss_mib']:,.0f} MiB at most")
-    parts += [f"{verdict['attempts']} executions"] if (verdict["attempts"] or 1) > 1 else []
-    parts += [verdict["exit"]] if verdict["exit"] else []
-    steps.append(("executed", wall, "; ".join(parts)))
-    kind = verdict["failure_kind"].replace("_", " ")
-    judged = f"{verdict['status'].replace('_', ' ')}{f' ({kind})' if kind else ''}"
-    steps.append(
-        ("judged", "", f"{judged}; check of the pass: {verdict['integrity']}" if verdict["integrity"] else judged)
-    )
-    return steps
-
-
-_TOKENS = {"prompt_tokens": "tokens sent", "completion_tokens": "received", "reasoning_tokens": "of these reasoning"}
-
-
-def _neighbours(visit: Visit, run: ListedRun, task_id: str) -> tuple[str | None, str | None]:
+def _neighbours(visit: Visit, run: ListedRun, task_id: str) -> Mapping[str, str | None]:
     """Return the nearest tasks before and after this task that have samples of the run which did not pass."""
-    chosen = {"artifact": run.execution_key, "dataset": run.dataset_key}
-    chosen |= {"variant": run.variant, "sanitizer": run.sanitizer}
-    rows = visit.version.rows("failing_tasks", **chosen) if run.execution_key and run.dataset_key else []
-    failing = [row["task_id"] for row in rows]
-    position = visit.version.tasks.get(task_id, {}).get("position", 0)
-    places = visit.version.tasks
-
-    def place(one: str) -> int:
-        return int(places[one]["position"])
-
-    before = [one for one in failing if place(one) < position]
-    after = [one for one in failing if place(one) > position]
-    return (before[-1] if before else None), (after[0] if after else None)
+    chosen = {"artifact": run.execution_key, "dataset": run.dataset_key, "task_id": task_id}
+    [row] = visit.version.rows("failing_neighbours", **chosen, variant=run.variant, sanitizer=run.sanitizer)
+    return row
 
 
 def _elsewhere(visit: Visit, run: ListedRun, task_id: str) -> list[dict[str, Any]]:

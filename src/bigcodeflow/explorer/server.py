@@ -1,6 +1,10 @@
-"""Server process of the explorer: it listens and answers until it is stopped."""
+"""Server process of the explorer: it listens and answers until it is stopped.
+
+`bigcodeflow up` starts it as `python -m bigcodeflow.explorer.server STORE HOST PORT`.
+"""
 
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,26 +13,28 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.listening import BACKLOG, listening, quiet_signals, shown_host
-from bigcodeflow.explorer.app import Explorer, make_app
+from bigcodeflow.explorer.app import make_app, warm_up
+from bigcodeflow.explorer.catalog import Catalog
 
 
 def explore(location: Path | str, *, host: str, port: int, ready: Callable[[str], object] = lambda _url: None) -> None:
     """Serve a store's runs until SIGTERM or SIGINT; call ``ready`` with the address when the server can answer."""
     with listening(host, port) as listener, quiet_signals():
-        explorer = Explorer.of(location)
+        catalog = Catalog(location)
         url = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
-        with _warming_up(explorer):
-            ExplorerServer(make_app(explorer, host=host), lambda: ready(url)).run([listener])
+        with _warming_up(catalog):
+            ExplorerServer(make_app(catalog, host=host), lambda: ready(url)).run([listener])
 
 
 @contextmanager
-def _warming_up(explorer: Explorer) -> Iterator[None]:
+def _warming_up(catalog: Catalog) -> Iterator[None]:
     """Warm up in a thread, and wait for its end: Python aborts if a thread is inside DuckDB when the process exits."""
     stopped = threading.Event()
 
     def work() -> None:
-        for _ in explorer.warm_up():
+        for _ in warm_up(catalog):
             if stopped.is_set():
                 return
 
@@ -65,3 +71,11 @@ class ExplorerServer(uvicorn.Server):
         """Start listening, then call ``ready``."""
         await super().startup(sockets)
         self._ready()
+
+
+if __name__ == "__main__":
+    store, address, port_number = sys.argv[1:]
+    try:
+        explore(store, host=address, port=int(port_number), ready=lambda url: print(url, flush=True))  # noqa: T201 - its log
+    except BigCodeFlowError as problem:
+        sys.exit(str(problem))

@@ -29,10 +29,8 @@ def one_study(visit: Visit, study: str, key: str) -> Page:
     record = next((one for one in found if (one.ref.stage, one.ref.key) == (study, key)), None)
     if record is None:
         raise NotThereError(f"this store has no result {key[:80]!r} of a study {study[:80]!r}: see /studies")
-    sections = [section.as_json() for section in record.sections(visit.catalog.store)]
-    for section in sections:
-        section["n_rows"], section["rows"] = len(section["rows"]), section["rows"][:_MOST_ROWS]
-    return Page("study.html", {"record": record, "study": record.study, "sections": sections})
+    sections = list(record.sections(visit.catalog.store))
+    return Page("study.html", {"record": record, "study": record.study, "sections": sections, "most": _MOST_ROWS})
 
 
 def recommend_page(visit: Visit) -> Page:

@@ -202,25 +202,11 @@ def exported_run(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
 
 def messages_of(sample: SampleDetail) -> list[dict[str, str]]:
     """Return the messages sent to the model, as role and content; the prompt alone if the request is not known."""
-    alone = [{"role": "user", "content": sample.prompt}]
-    try:
-        body = json.loads(sample.row["request"] or "")
-    except ValueError:
-        return alone
-    if not isinstance(body, dict):
-        return alone
-    if isinstance(body.get("prompt"), str):
+    body = json.loads(sample.row["request"] or "{}")
+    if "prompt" in body:
         return [{"role": "user", "content": body["prompt"]}]
-    turns = body.get("messages")
+    turns = body.get("messages", [])
+    if not turns or not all(isinstance(turn["content"], str) for turn in turns):
+        return [{"role": "user", "content": sample.prompt}]
     system = [{"role": "system", "content": body["system"]}] if isinstance(body.get("system"), str) else []
-    if not isinstance(turns, list) or not all(_is_turn(turn) for turn in turns) or not turns:
-        return alone
     return [*system, *({"role": turn["role"], "content": turn["content"]} for turn in turns)]
-
-
-def _is_turn(turn: Any) -> bool:
-    return (
-        isinstance(turn, dict)
-        and turn.get("role") in {"system", "user", "assistant"}
-        and isinstance(turn.get("content"), str)
-    )

@@ -33,19 +33,9 @@ _GENERATE_CONFIG = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 _SAMPLE_FACTS = ("entry_point", "libs", "domains", "hard", "test", "code_prompt", "ground_truth_status")
 _ANSWER_FACTS = ("provider", "finish_reason", "seed", "cost_usd", "latency_seconds")
 _VERDICT_FACTS = (
-    *("status", "failure_kind", "tests_expected", "tests_run", "attempts", "flaky", "integrity", "backend"),
-    *(
-        "environment_sha",
-        "exit",
-        "stdout",
-        "stderr",
-        "blocked",
-        "omitted_setup",
-        "placeholder",
-        "truncated",
-        "shortened",
-    ),
-)
+    "status", "failure_kind", "tests_expected", "tests_run", "attempts", "flaky", "integrity", "backend",
+    "environment_sha", "exit", "stdout", "stderr", "blocked", "omitted_setup", "placeholder", "truncated", "shortened",
+)  # fmt: skip
 
 
 def write_inspect_log(run: ExportedRun, folder: Path, *, samples: bool = True) -> Path:

@@ -5,15 +5,13 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal, InvalidOperation
-from pathlib import Path
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from bigcodeflow.config import Split, Subset
-from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.results.formatting import percent_range, title_of
@@ -21,7 +19,6 @@ from bigcodeflow.results.formatting import percent_range, title_of
 N_TASKS: Mapping[Subset, int] = MappingProxyType({"full": 1140, "hard": 148})
 #: Every subset with every split, in the order of all outputs.
 RANKINGS: tuple[tuple[Subset, Split], ...] = tuple(itertools.product(N_TASKS, get_args(Split)))
-_PUBLISHED_COLUMNS = ("model", *(f"{subset}_{split}" for subset, split in RANKINGS), "size_b", "date")
 
 
 class PublishedModel(BaseModel):
@@ -128,46 +125,29 @@ def content_sha256(entries: Iterable[LeaderboardEntry]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def published_entries(table: Path | None = None) -> list[LeaderboardEntry]:
+def published_entries() -> list[LeaderboardEntry]:
     """Read one entry for each figure of BigCodeBench's own leaderboard; a missing figure makes no entry.
 
-    None reads the shipped table; another table must have its columns. See data/leaderboard/README.md.
+    See data/leaderboard/README.md.
     """
-    path = table or shipped("data/leaderboard/published_pass_at_1.csv")
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = csv.DictReader(file, strict=True)
-            if tuple(rows.fieldnames or ()) != _PUBLISHED_COLUMNS:
-                raise ArtifactError(
-                    f"{path}: its first line must be {','.join(_PUBLISHED_COLUMNS)}: take the shipped table"
-                )
-            return [entry for row in rows for entry in _published(row, f"{path}, line {rows.line_num}")]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ArtifactError(f"{path}: cannot be read ({error}): reinstall bigcodeflow") from None
-
-
-def _published(row: Mapping[str, str | None], line: str) -> Iterator[LeaderboardEntry]:
-    if None in row or None in row.values():
-        raise ArtifactError(f"{line}: has not {len(_PUBLISHED_COLUMNS)} cells: quote names that hold a comma")
-    for subset, split in RANKINGS:
-        column = f"{subset}_{split}"
-        if not row[column]:
-            continue
-        try:
-            yield LeaderboardEntry(
+    with shipped("data/leaderboard/published_pass_at_1.csv").open(newline="", encoding="utf-8") as file:
+        return [
+            LeaderboardEntry(
                 origin="published",
-                model=row["model"] or "",
+                model=row["model"],
                 split=split,
                 subset=subset,
                 # In decimal: 58.1 / 100 in binary is 0.5810000000000001.
-                pass_at_1=float(Decimal(row[column] or "") / 100),
+                pass_at_1=float(Decimal(figure) / 100),
                 n_tasks=N_TASKS[subset],
                 model_date=row["date"] or None,
                 size_b=float(row["size_b"]) if row["size_b"] else None,
                 source="BigCodeBench leaderboard, bigcode-bench.github.io",
             )
-        except (InvalidOperation, ValueError):
-            raise ArtifactError(f"{line}: {column} or size_b is no number that it can be: correct it") from None
+            for row in csv.DictReader(file)
+            for subset, split in RANKINGS
+            if (figure := row[f"{subset}_{split}"])
+        ]
 
 
 class Rank(NamedTuple):

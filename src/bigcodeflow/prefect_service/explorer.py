@@ -71,7 +71,7 @@ class ExplorerStart:
         record.settings = settings.model_copy(update={"explorer_port": port})
         record.explored = _location(settings.store, self._start.project)
         arguments = (record.explored, _HOST, str(port))
-        record.explorer = self._start.process("explorer", "bigcodeflow.explorer", *arguments)
+        record.explorer = self._start.process("explorer", "bigcodeflow.explorer.server", *arguments)
         self._began = True
 
     def _answers(self) -> bool:

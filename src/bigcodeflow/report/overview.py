@@ -25,7 +25,7 @@ from bigcodeflow.results.formatting import (
     unjudged_notes,
 )
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.runs import RecordedRun, split_mismatch
+from bigcodeflow.results.runs import split_mismatch
 
 #: Most libraries in the chart; the table shows all.
 _MOST_LIBRARIES = 24
@@ -42,6 +42,7 @@ _USAGE_COLUMNS: tuple[str | Column, ...] = (
     *numbers("judging, CPU h", "run took"),
 )
 _NO_TABLE = Table((), ())
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +61,9 @@ class Section:
     board: str = ""
     """Subset and split of the section, if a report has several boards."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the section for the page; a cell is a text, or an object with 'text', 'href' (a link) and 'tone'."""
-        columns = [(one.heading, "number" if one.align == "right" else "text") for one in self.table.columns]
-        rows = [
-            [_cell_json(cell, text) for cell, text in zip(cells, texts, strict=True)]
-            for cells, texts in zip(self.table.rows, self.table.texts(), strict=True)
-        ]
-        own = {name: getattr(self, name) for name in ("name", "title", "lead", "chart", "board")}
-        return own | {"columns": columns, "rows": rows, "notes": self.table.notes}
-
     def of_board(self, board: str) -> Self:
         """Return the same section with a board, which also becomes part of its name."""
         return replace(self, name=f"{self.name}-{re.sub('[^a-z]+', '-', board.lower())}", board=board)
-
-
-def _cell_json(cell: object, text: str) -> str | dict[str, str]:
-    if not isinstance(cell, Cell):
-        return text
-    more = {"text": text, "href": cell.href, "tone": cell.tone}
-    return {name: value for name, value in more.items() if value or name == "text"}
 
 
 def scores(runs: Sequence[ReportedRun]) -> Section:
@@ -256,7 +240,9 @@ def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:
         cost = _amount(row["cost_usd"], shape=",.2f", at_least=some_priced)
         latency = _amount(row["median_latency_seconds"], shape=",.1f")
         judging = _amount(row["judging_cpu_seconds"] and row["judging_cpu_seconds"] / 3600, shape=",.2f")
-        rows.append([run.label, _amount(row["n_answers"]), *tokens, cost, latency, judging, _duration(run.recorded)])
+        # An imported run has no duration.
+        took = ((run.recorded.finished_at or run.recorded.started_at) - run.recorded.started_at).total_seconds()
+        rows.append([run.label, _amount(row["n_answers"]), *tokens, cost, latency, judging, duration(took or None)])
         score = next(iter(_lead_scores(run, k)), None)
         if row["cost_usd"] is not None and not some_priced and score:
             points.append({**_point(run.label, run.label, score), "x": row["cost_usd"]})
@@ -350,10 +336,12 @@ def _amount(value: float | None, *, shape: str = ",.0f", at_least: bool = False)
     return "" if value is None else f"{'≥ ' if at_least else ''}{value:{shape}}"
 
 
-def _duration(run: RecordedRun) -> str:
-    """Return the time from the run's start to its end in words; empty for imported runs, which have no duration."""
-    seconds = ((run.finished_at or run.started_at) - run.started_at).total_seconds()
-    if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.1f} s" if seconds else ""
-    minutes, hours = round(seconds / 60), seconds / 3600
-    return f"{minutes} min" if minutes < 120 else f"{hours:.1f} h"  # noqa: PLR2004 - two hours
+def duration(seconds: float | None) -> str:
+    """Return a duration in words, such as '2.4 s', '7 min' or '3.5 h'; empty if it is not known."""
+    if seconds is None or not math.isfinite(seconds):
+        return ""
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - two digits are enough
+    if seconds < 2 * _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.1f} h" if seconds < 2 * _DAY else f"{seconds / _DAY:.0f} days"

@@ -1,4 +1,4 @@
-"""Samples in the report's page: an index of all samples, and a pack per task with all data about its samples.
+"""Samples in the report's page: an index of all samples, and a pack per task with the parts of its samples.
 
 Packs are compressed and base64-encoded; texts are cut so that the page does not exceed its size limit.
 """
@@ -7,12 +7,15 @@ import base64
 import json
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bigcodeflow.report.overview import duration
+from bigcodeflow.report.runs import ReportedRun
 from bigcodeflow.results.formatting import cause_line
+from bigcodeflow.results.inspection.samples import SampleDetail, detail_of, measured, sections
 from bigcodeflow.results.models import Row, rows_from, sql_of
 
 if TYPE_CHECKING:
@@ -26,19 +29,26 @@ _LONGEST_CAUSE = 140
 #: Exit of a sandbox whose tests only fail: not a cause of the failure.
 _QUIET_END = "exit 0"
 _COLUMNS = ("task_index", "run_index", "sample_index", "variant", "sanitizer", "status", "failure_kind")
-#: Numbers and names of a sample that are shown unchanged, if they are known.
-_FACTS = (
-    "run_index", "sample_index", "variant", "sanitizer", "status", "failure_kind", "exit", "wall_seconds",
-    "cpu_seconds", "max_rss_mib", "attempts", "flaky", "tampering", "integrity", "backend", "stdout_truncated",
-    "stderr_truncated", "finish_reason", "prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd",
-    "latency_seconds", "error", "truncated", "syntax_error", "tests_expected",
-)  # fmt: skip
-_TEXTS = ("prompt", "code_prompt", "canonical_solution", "test")
+_TOKENS = {"prompt_tokens": "tokens sent", "completion_tokens": "received", "reasoning_tokens": "of these reasoning"}
+#: Parts of a sample that are open initially; the others open on a click.
+_OPEN = ("verdict", "executed program", "the module itself failed")
+#: The task's texts that a page shows; they are empty if the store lacks the dataset.
+_TEXTS = ("prompt", "complete_prompt", "code_prompt", "canonical_solution", "test")
 
-#: Texts of a task, in the order of ``_TEXTS``.
-Texts = list[str | None]
-#: Samples of a task, each with the texts of its prompt and judging.
-Task = list[tuple[Row, Texts]]
+#: Samples of a task; their rows are those of ``report/explored_samples.sql`` with the task's texts.
+Task = list[SampleDetail]
+
+
+class Part(NamedTuple):
+    """A part of a sample's page."""
+
+    title: str
+    form: str
+    """Format for display, see :class:`DetailSection`."""
+    is_open: bool
+    first_line: int
+    """Number of the first line; 0: show no line numbers."""
+    text: str
 
 
 class TextLimit(NamedTuple):
@@ -82,7 +92,7 @@ class PackedSamples(NamedTuple):
         return len(self.listed) + sum(map(len, self.tasks))
 
 
-def pack_samples(connection: "DuckDBPyConnection", *, max_bytes: int) -> PackedSamples:
+def pack_samples(connection: "DuckDBPyConnection", runs: Sequence[ReportedRun], *, max_bytes: int) -> PackedSamples:
     """Pack all samples of the runs and their index into ``max_bytes``; cut texts only as much as necessary.
 
     The smallest limit removes all texts of samples; if that is still too large, the packs are returned anyway.
@@ -90,10 +100,19 @@ def pack_samples(connection: "DuckDBPyConnection", *, max_bytes: int) -> PackedS
     # Stored in the order of the query, so that the joins are computed once and each later read is a scan.
     connection.execute(f"CREATE OR REPLACE TEMP TABLE explored AS {sql_of('report/explored_samples')}")
     rows = connection.execute(sql_of("report/task_texts")).fetchall()
-    texts = {(task, dataset, split): own for task, dataset, split, *own in rows}  # by task, dataset and split
+    texts = {(task, dataset, split): dict(zip(_TEXTS, own, strict=True)) for task, dataset, split, *own in rows}
+    unknown = dict.fromkeys(_TEXTS, "")
     n_tasks = connection.sql("SELECT count(*) FROM judged_tasks").fetchall()[0][0]
     step = max(1, n_tasks // _TASKS_TRIED)
-    tried = list(_by_task(connection, texts, step))
+
+    def by_task(step: int) -> Iterator[Task]:
+        """Yield the samples of every ``step``-th task."""
+        found = rows_from(connection.execute("SELECT * FROM explored WHERE task_index % $step = 0", {"step": step}))
+        for task, group in groupby(found, key=itemgetter("task_index")):
+            whole = (row | texts.get((task, row["dataset_run"], row["split"]), unknown) for row in group)
+            yield [detail_of(row, runs[row["run_index"]].recorded) for row in whole]
+
+    tried = list(by_task(step))
     share = len(tried) / n_tasks if n_tasks else 1.0
 
     def fits(limit: TextLimit) -> bool:
@@ -102,27 +121,18 @@ def pack_samples(connection: "DuckDBPyConnection", *, max_bytes: int) -> PackedS
     # Sizes decrease from limit to limit, so bisection finds the first that fits; usually it is the very first.
     first = 0 if fits(TEXT_LIMITS[0]) else bisect_left(TEXT_LIMITS, x=True, lo=1, hi=len(TEXT_LIMITS) - 1, key=fits)
     for limit in TEXT_LIMITS[first:]:
-        packed = _pack(tried if step == 1 else _by_task(connection, texts, 1), limit)
+        packed = _pack(tried if step == 1 else by_task(1), limit)
         if packed.size <= max_bytes:
             break
     return packed
 
 
-def _by_task(
-    connection: "DuckDBPyConnection", texts: Mapping[tuple[int, int, str], Texts], step: int
-) -> Iterator[Task]:
-    rows = rows_from(connection.execute("SELECT * FROM explored WHERE task_index % $step = 0", {"step": step}))
-    unknown: Texts = [None] * len(_TEXTS)
-    for task, group in groupby(rows, key=itemgetter("task_index")):
-        yield [(row, texts.get((task, row["dataset_run"], row["split"]), unknown)) for row in group]
-
-
 def _pack(tasks: Iterable[Task], limit: TextLimit) -> PackedSamples:
     listed_rows: list[tuple[Any, ...]] = []
     packs = []
-    for rows in tasks:
-        listed_rows += [(*(row[name] for name in _COLUMNS), cause_of(row)) for row, _ in rows]
-        packs.append(pack(_task_content(rows, limit)))
+    for details in tasks:
+        listed_rows += [(*(one.row[name] for name in _COLUMNS), cause_of(one.row)) for one in details]
+        packs.append(pack(_task_content(details, limit)))
     listed = {}
     for number, name in enumerate((*_COLUMNS, "cause")):
         # Store distinct values and their indexes by row: statuses and causes occur thousands of times.
@@ -132,52 +142,95 @@ def _pack(tasks: Iterable[Task], limit: TextLimit) -> PackedSamples:
     return PackedSamples(pack(listed), packs, limit)
 
 
-def _task_content(rows: Task, limit: TextLimit) -> dict[str, Any]:
-    """Return a task's samples; the task's texts occur uncut and only once, even if several runs share them."""
-    texts: dict[tuple[str | None, ...], int] = {}
+def _task_content(details: Task, limit: TextLimit) -> dict[str, Any]:
+    """Return a task's samples; each text occurs only once, even if several samples share it."""
+    texts: dict[str, int] = {}
     samples = []
-    for row, own in rows:
-        place = texts.setdefault(tuple(own), len(texts))
-        samples.append({**_sample(row, limit.passed if row["status"] == "pass" else limit.failed), "text": place})
-    return {"texts": [dict(zip(_TEXTS, own, strict=True)) for own in texts], "samples": samples}
+    for detail in details:
+        most = limit.passed if detail.passed else limit.failed
+        shown = [
+            (*part[:-1], texts.setdefault(_cut(part, detail, most), len(texts)))
+            for part in parts(detail, portable=True)
+        ]
+        samples.append({"notices": notices(detail), "steps": steps(detail), "parts": shown})
+    return {"texts": list(texts), "samples": samples}
 
 
-def _sample(row: Row, limit: int) -> Row:
-    """Return all known data of a sample; leave out names without a value."""
-    found: Row = {name: row[name] for name in _FACTS}
-    # The solution follows the answer that contains it, so that it compresses to a few bytes.
-    found |= {"answer": head(row["raw_text"] or "", limit), "solution": head(row["solution"] or "", limit)}
-    found |= {"reasoning": tail(row["reasoning"] or "", limit // 2), "module_trace": tail(row["module_trace"], limit)}
-    found |= {"tests": _tests(row["tests"], limit), "findings": row["findings"]}
-    found |= {name: tail(row[name], limit // 2) for name in ("stdout", "stderr")}
-    if row["ground_truth_status"] is not None:
-        cause = cause_of(row, "ground_truth_")
-        found["truth"] = {
-            "status": row["ground_truth_status"],
-            "failure_kind": row["ground_truth_failure_kind"],
-            "cause": cause,
-        }
-    # Leave out None, empty texts and empty lists, but keep 0 and False.
-    return {name: value for name, value in found.items() if value or value == 0}
+def _cut(part: Part, detail: SampleDetail, limit: int) -> str:
+    """Cut a text of the sample; texts of the task stay whole. Programs and answers keep their beginning."""
+    of_task = (text.rstrip("\n") for text in (detail.prompt, detail.test, detail.ground_truth))
+    if part.form == "sentence" or part.text in of_task:
+        return part.text
+    from_start = part.form == "python" or part.title.startswith("raw answer")
+    return (head if from_start else tail)(part.text, limit)
 
 
-def _tests(tests: list[Row] | None, limit: int) -> list[list[str]]:
-    """Return name, outcome and trace of each test; traces share 2 * limit characters, with 300 to limit for each."""
-    failing = sum(bool(test["trace"]) for test in tests or ())
-    room = min(limit, max(300, 2 * limit // failing)) if failing else limit
-    return [[test["name"], test["outcome"], tail(test["trace"] or "", room)] for test in tests or ()]
+def notices(detail: SampleDetail) -> list[str]:
+    """Return reasons why the verdict may say nothing about the model."""
+    found = []
+    if detail.quarantined:
+        found.append(
+            "This task is in quarantine: its own solution does not always pass, so that this verdict may be chance."
+        )
+    if detail.ground_truth_status not in (None, "pass"):
+        cause = (detail.row["ground_truth_failure_kind"] or detail.ground_truth_status).replace("_", " ")
+        found.append(
+            f"The task's own solution does not pass here either ({cause}): this verdict says nothing about the model."
+        )
+    return found
 
 
-def cause_of(row: Row, prefix: str = "") -> str:
+def steps(detail: SampleDetail) -> list[tuple[str, str, str]]:
+    """Return the stages of the sample, each with its name, duration and result."""
+    verdict, answer = detail.verdict, detail.row
+    found = []
+    if answer["provider"] not in (None, "imported"):
+        tokens = [f"{answer[name]:,} {words}" for name, words in _TOKENS.items() if answer[name] is not None]
+        tokens += [f"{answer['cost_usd']:,.6f} USD"] if answer["cost_usd"] is not None else []
+        ended = f"ended with {answer['finish_reason']}" if answer["finish_reason"] else ""
+        came = "; ".join(filter(None, (answer["served_model"] or answer["provider"], ended, ", ".join(tokens))))
+        found.append(("answered", duration(answer["latency_seconds"]), answer["error"] or came))
+    flags = ", ".join(flag.replace("_", " ") for flag in detail.flags) or "nothing noticeable"
+    found.append(("sanitized", "", f"{detail.sanitizer}: {answer['syntax_error'] or flags}"))
+    wall = duration(verdict["wall_seconds"]) if measured(verdict["wall_seconds"]) else ""
+    executed = [f"by {verdict['backend']}"]
+    if measured(verdict["cpu_seconds"]):
+        executed.append(f"{duration(verdict['cpu_seconds'])} of CPU")
+    if measured(verdict["max_rss_mib"]):
+        executed.append(f"{verdict['max_rss_mib']:,.0f} MiB at most")
+    executed += [f"{verdict['attempts']} executions"] if (verdict["attempts"] or 1) > 1 else []
+    executed += [verdict["exit"]] if verdict["exit"] else []
+    found.append(("executed", wall, "; ".join(executed)))
+    kind = verdict["failure_kind"].replace("_", " ")
+    judged = f"{verdict['status'].replace('_', ' ')}{f' ({kind})' if kind else ''}"
+    checked = f"; check of the pass: {verdict['integrity']}" if verdict["integrity"] else ""
+    found.append(("judged", "", f"{judged}{checked}"))
+    return found
+
+
+def parts(detail: SampleDetail, *, portable: bool = False) -> Iterator[Part]:
+    """Yield the parts of the sample's page: what `inspect` shows, all tests and the reasoning; no empty texts."""
+    for title, text, form, first_line in sections(detail, portable=portable):
+        failed = bool(detail.failing_tests) and title.endswith((": fail", ": error"))
+        if text.rstrip("\n"):
+            yield Part(title, form, title in _OPEN or failed, first_line, text.rstrip("\n"))
+    tests = detail.verdict["tests"] or ()
+    lines = [f"{one['outcome'].replace('_', ' '):<10} {duration(one['seconds']):>7}  {one['name']}" for one in tests]
+    for title, text in (("all tests and their times", "\n".join(lines)), ("reasoning", detail.row["reasoning"])):
+        if text:
+            yield Part(title, form="text", is_open=False, first_line=0, text=text)
+
+
+def cause_of(row: Row) -> str:
     """Return in one line why a sample did not pass: the test and its exception, or how the sandbox ended."""
-    if row[f"{prefix}status"] == "pass":
+    if row["status"] == "pass":
         return ""
-    trace, test = row[f"{prefix}module_trace"] or "", ""
+    trace, test = row["module_trace"], ""
     if not trace:
-        failing = next((one for one in row[f"{prefix}tests"] or () if one["trace"]), None)
+        failing = next((one for one in row["tests"] or () if one["trace"]), None)
         test, trace = (f"{failing['name']}: ", failing["trace"]) if failing else ("", "")
-    ended = row[f"{prefix}exit"]
-    line = cause_line(trace) or (ended if ended != _QUIET_END else "") or row[f"{prefix}failure_kind"]
+    ended = row["exit"]
+    line = cause_line(trace) or (ended if ended != _QUIET_END else "") or row["failure_kind"]
     return f"{test}{line}"[:_LONGEST_CAUSE]
 
 

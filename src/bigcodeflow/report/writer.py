@@ -70,13 +70,13 @@ def write_report(
         }
         shown = {
             "tiles": overview.tiles(runs[0]) if len(runs) == 1 else [],
-            "sections": [section.as_json() for section in (*_sections(runs, connection, comparison), *sections)],
+            "sections": [*_sections(runs, connection, comparison), *sections],
             "subtitle": _subtitle(runs),
         }
         library = charting_library()
         empty = len(render_page(summary, PackedSamples("", [], TEXT_LIMITS[0]), library, shown))
         # The HTML element of each pack costs some additional bytes.
-        packed = pack_samples(connection, max_bytes=max_bytes - empty - 64 * len(tasks["task_id"]))
+        packed = pack_samples(connection, runs, max_bytes=max_bytes - empty - 64 * len(tasks["task_id"]))
     content = render_page(summary, packed, library, shown)
     try:
         write_atomically(out, content)

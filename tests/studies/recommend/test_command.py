@@ -115,7 +115,7 @@ def test_the_explorer_ranks_them_too(store):
             "2.5 s",
         ):
             assert part in page, part
-        memory = explored.explorer.catalog.version().memory
+        memory = explored.catalog.version().memory
         kept = memory["recommend evidence", "", ""]
         explored.get("/recommend", libraries="pandas")
         assert memory["recommend evidence", "", ""] is kept

@@ -1,4 +1,4 @@
-// Python and tracebacks with line numbers and quiet colours.
+// Python in quiet colours.
 
 const KEYWORDS = new Set(('False None True and as assert async await break case class continue def del elif else except finally for from '
   + 'global if import in is lambda match nonlocal not or pass raise return try while with yield').split(' '));
@@ -9,25 +9,6 @@ const TOKENS = new RegExp([
   /(?<word>[A-Za-z_]\w*)/,
 ].map((pattern) => pattern.source).join('|'), 'g');
 const MOST_COLOURED = 60000;
-
-/** Python source with each line numbered. */
-function pythonBlock(source) {
-  const text = source.replace(/\n+$/, '');
-  const code = make('code');
-  code.append(...(text.length > MOST_COLOURED ? [text] : coloured(text)));
-  const numbers = Array.from({ length: text.split('\n').length }, (_, line) => line + 1).join('\n');
-  return scrolling('Program', make('pre', { class: 'lines', 'aria-hidden': 'true' }, numbers), make('pre', {}, code));
-}
-
-/** Text as it stands. */
-function textBlock(label, text) {
-  return scrolling(label, make('pre', {}, text));
-}
-
-/** A part that scrolls sideways must be reachable by keyboard. */
-function scrolling(label, ...children) {
-  return make('div', { class: 'block', tabindex: '0', role: 'group', 'aria-label': label }, ...children);
-}
 
 function* coloured(text) {
   let end = 0;

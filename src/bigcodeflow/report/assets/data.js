@@ -26,10 +26,9 @@ function sampleIndex() {
   return indexPromise;
 }
 
-/** All that is known of one row of the index, with its task's texts. */
+/** All that is known of one row of the index; its parts name their places in `texts`. */
 async function sampleOf(index, row) {
   const task = index.task_index[row];
-  const pack = await unpack(`task-${task}`);
-  const sample = pack.samples[row - index.first[task]];
-  return { ...sample, ...pack.texts[sample.text], task_id: summary.tasks.task_id[task], libs: summary.tasks.libs[task] };
+  const { texts, samples } = await unpack(`task-${task}`);
+  return { texts, ...samples[row - index.first[task]] };
 }

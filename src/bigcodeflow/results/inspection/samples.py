@@ -292,8 +292,12 @@ def reason(trace: str, end: str) -> str:
     return one_line(cause_line(trace) or end)
 
 
-def sections(detail: SampleDetail) -> Iterator[DetailSection]:
-    """Yield the sections in the order of the stages; a sentence replaces texts that the store lacks."""
+def sections(detail: SampleDetail, *, portable: bool = False) -> Iterator[DetailSection]:
+    """Yield the sections in the order of the stages; a sentence replaces texts that the store lacks.
+
+    ``portable`` leaves out the diff, which takes long for many samples, and the command, which names this machine's
+    folders.
+    """
     yield DetailSection("verdict", _verdict_line(detail), "sentence")
     yield DetailSection("prompt", detail.prompt, "text")
     if detail.raw_answer is None:
@@ -301,7 +305,7 @@ def sections(detail: SampleDetail) -> Iterator[DetailSection]:
     else:
         ended = " (cut off by the token limit)" if detail.finish_reason == "length" else ""
         yield DetailSection(f"raw answer{ended}", detail.raw_answer, "text")
-        diff = detail.sanitizer_diff
+        diff = None if portable else detail.sanitizer_diff
         if diff:
             yield DetailSection(f"answer → solution ({detail.sanitizer})", diff, "diff")
         elif diff is not None:
@@ -315,7 +319,8 @@ def sections(detail: SampleDetail) -> Iterator[DetailSection]:
     yield DetailSection(f"ground truth: {detail.ground_truth_status or 'not executed'}", detail.ground_truth, "python")
     if detail.ground_truth_status not in (None, "pass"):
         yield DetailSection("why the ground truth fails", detail.ground_truth_trace, "text")
-    yield DetailSection("execute this sample again", detail.rerun_command, "text")
+    if not portable:
+        yield DetailSection("execute this sample again", detail.rerun_command, "text")
 
 
 def _verdict_line(detail: SampleDetail) -> str:

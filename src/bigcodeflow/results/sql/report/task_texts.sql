@@ -1,4 +1,4 @@
--- Grain: one row a dataset artifact, split that a run asked of it, and task: the texts that the explorer shows of it.
+-- Grain: one row a dataset artifact, split that a run asked of it, and task: the texts that the page shows of it.
 with
 
 asked as (select distinct dataset_run, split from runs where dataset_run is not null)
@@ -8,6 +8,7 @@ select
     asked.dataset_run,
     asked.split,
     case asked.split when 'instruct' then tasks.instruct_prompt else tasks.complete_prompt end as prompt,
+    tasks.complete_prompt,
     tasks.code_prompt,
     tasks.canonical_solution,
     tasks.test
