@@ -14,11 +14,11 @@ from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurr
 from prefect.states import Completed
 
 from bigcodeflow.core.errors import ExecutionError, GenerationError, error_message
-from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages, StageLocks
+from bigcodeflow.pipeline.concurrent_stages import ALONE, ConcurrentStages, StageLocks
 from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
-from bigcodeflow.pipeline.runs import whole_run
+from bigcodeflow.pipeline.runs import Refs, whole_run
 from bigcodeflow.pipeline.stages import STAGES, RunArtifacts, Stage, perform, stage_of
 from bigcodeflow.store import ArtifactRef
 from tasks.keys import take_secret
@@ -28,8 +28,6 @@ T = TypeVar("T")
 #: Pauses between attempts to get a slot from a server that fails.
 _PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 logger = logging.getLogger("bigcodeflow.tasks")
-Refs = Mapping[str, ArtifactRef]
-"""Artifacts of the earlier stages, by stage."""
 
 
 class TaskOptions(TypedDict):
@@ -89,7 +87,7 @@ def _run_name(text: str) -> Callable[..., str]:
 
 def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
     def body(
-        run: ResolvedRun, refs: Refs, concurrent: ConcurrentStages | None = None, live: LiveRun | None = None
+        run: ResolvedRun, refs: Refs, concurrent: ConcurrentStages = ALONE, live: LiveRun | None = None
     ) -> State[ArtifactRef]:
         limit = run.config.generation.requests.shared_limit
         shared_limit = partial(_slot, limit) if limit else None
@@ -107,7 +105,7 @@ def perform_tasks(run: ResolvedRun, stage_locks: StageLocks, live: LiveRun | Non
     """Run every stage's task, also of further rounds; execute ground truths and new answers while a model answers."""
     take_secret(run.config)
 
-    def obtain(name: str, refs: Refs, concurrent: ConcurrentStages | None = None) -> ArtifactRef:
+    def obtain(name: str, refs: Refs, concurrent: ConcurrentStages = ALONE) -> ArtifactRef:
         with stage_locks.held(name):
             ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), concurrent, live, return_state=True).result()
         return ref

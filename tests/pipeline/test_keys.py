@@ -33,7 +33,7 @@ def keys_of(config: RunConfig, **contents: object) -> Keys:
     def obtain(name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
         stage = stage_of(name, run, refs)
         keys[stage.title] = stage.key
-        return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
+        return stage.planned
 
     each_stage(obtain)
     return keys
