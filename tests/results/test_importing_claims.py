@@ -3,7 +3,6 @@
 import gzip
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
@@ -13,6 +12,7 @@ from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.importing.claims import agreed, claims_of_name, scores_of
 from bigcodeflow.results.runs import find_run, recorded_runs
 from tests.examples import examples
+from tests.results.conftest import recorded_files
 from tests.results.test_importing import PASSES, STARTER, STEM, entry, scores, take_in, write
 
 VALUES = {
@@ -241,85 +241,23 @@ class TestRecordsStay:
         assert before.items() < self.records(tmp_path).items()
 
 
-def changed(folder, original, *, stem=None, scores_changed=None, tasks=None):
-    """A copy of a recorded file and of its scores, with something changed."""
-    folder.mkdir()
-    before = original.name.removesuffix("_eval_results.json.gz")
-    content = json.loads(gzip.decompress(original.read_bytes()))
-    if tasks is not None:
-        content["eval"] = {task_id: samples for task_id, samples in content["eval"].items() if task_id in tasks}
-    path = folder / f"{stem or before}_eval_results.json"
-    path.write_text(json.dumps(content))
-    beside = json.loads(original.with_name(f"{before}_pass_at_k.json").read_text())
-    (folder / f"{stem or before}_pass_at_k.json").write_text(json.dumps(beside | (scores_changed or {})))
-    return path
-
-
-@pytest.fixture(scope="module")
-def original(reference_data):
-    [path] = (reference_data / "samples" / "gemma-3-4b-it").glob("*_eval_results.json.gz")
-    return path
-
-
-@pytest.fixture(scope="module")
-def recorded(original, reference_data, tmp_path_factory):
-    """A store with the file's run, and the tasks that it was made from."""
-    source = {"source": str(reference_data / "bigcodebench-v0.1.4.parquet")}
-    folder = tmp_path_factory.mktemp("store")
-    take_in(original, folder, settings=source)
-    return folder, source
-
-
 @pytest.mark.real_data
 @pytest.mark.slow
-class TestRecordedFiles:
-    """Copies of a recorded result file that were changed in one place, beside the run of the file itself."""
-
-    @pytest.fixture
-    def refused(self, recorded):
-        """Imports a file, which is refused and changes no record."""
-        store, source = recorded
-
-        def attempt(path, message, **more):
-            before = {record.name: record.read_bytes() for record in (store / "runs").iterdir()}
-            with pytest.raises(SamplesError, match=message):
-                take_in(path, store, settings=source | more)
-            assert {record.name: record.read_bytes() for record in (store / "runs").iterdir()} == before
-
-        return attempt
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            # A renamed file says something else than its scores and its samples.
-            (("-complete", "-instruct"), r"split .*'complete' says .*_at_k\.json, 'instruct' says the file's name"),
-            (("bench-", "bench-hard-"), r"subset .*'hard' says the file's name, 'full' says its samples \(992 tasks"),
-            (("google", "meta"), r"model .*'google--gemma-3-4b-it--main' says .*, 'meta--gemma-3-4b-it--main' says"),
-            (("vllm-0-1", "vllm-0-10"), r"n_samples .*10 says the file's name, 1 says its samples \(1,140 tasks"),
-            # Scores of another evaluation beside the file.
-            ({"split": "instruct"}, r"split .*'instruct' says .*_pass_at_k\.json, 'complete' says the file's name"),
-            ({"subset": "hard"}, r"subset .*'hard' says .*_pass_at_k\.json, 'full' says the file's name"),
-            ({"model": "gemma-3-27b-it--main"}, r"model .*'gemma-3-27b-it--main' says .*_pass_at_k\.json"),
-            ({"calibrated": False}, r"calibrated .*no says .*, yes says its samples"),
-            ({"pass@1": 0.5}, r"its samples give pass@1 0\.3789"),
-            ({"pass@5": 0.5}, r"has tasks of 1 samples"),
-        ],
-    )
-    def test_another_name_or_other_scores(self, original, refused, tmp_path, change, message):
-        """A copy of the file that says something else than the file."""
-        if isinstance(change, dict):
-            refused(changed(tmp_path / "files", original, scores_changed=change), message)
-        else:
-            stem = original.name.removesuffix("_eval_results.json.gz").replace(*change)
-            refused(changed(tmp_path / "files", original, stem=stem), message)
-
-    @pytest.mark.parametrize(("field", "value"), [("split", "instruct"), ("subset", "hard")])
-    def test_other_options(self, original, refused, field, value):
-        """An option that says something else than name, scores and samples."""
-        refused(original, rf"{field} .*'{value}' says --{field}", **{field: value})
-
-    def test_other_tasks(self, original, refused, tmp_path, reference_data):
-        """A file of exactly the Hard tasks is not one of the full benchmark."""
-        hard = set(json.loads(Path(reference_data / "hard_task_ids.json").read_text()))
-        path = changed(tmp_path / "files", original, tasks=hard)
-        refused(path, r"subset .*'hard' says its samples \(exactly the 148 tasks")
+def test_samples_tell_their_subset(reference_data, tmp_path):
+    """All tasks are not the hard ones, whatever the name says, and exactly the hard ones are not all tasks."""
+    path, _, _ = recorded_files(reference_data, "gemma-3-4b-it")
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    source = {"source": str(reference_data / "bigcodebench-v0.1.4.parquet")}
+    hard = json.loads((reference_data / "hard_task_ids.json").read_text())
+    name, of_hard = path.name.removesuffix(".gz"), {task_id: content["eval"][task_id] for task_id in hard}
+    for stated, samples, message in (
+        (
+            name.replace("bench-", "bench-hard-"),
+            content["eval"],
+            r"'hard' says .*, 'full' says its samples \(992 tasks",
+        ),
+        (name, of_hard, r"subset .*'hard' says its samples \(exactly the 148 tasks"),
+    ):
+        (tmp_path / stated).write_text(json.dumps(content | {"eval": samples}))
+        with pytest.raises(SamplesError, match=message):
+            take_in(tmp_path / stated, tmp_path / "store", settings=source)
