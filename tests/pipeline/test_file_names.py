@@ -70,23 +70,6 @@ def test_names_are_shared_exactly_where_the_settings_are(one: dict, other: dict,
     assert len((file_stem(first) + longest_addition).encode()) <= 255
 
 
-@pytest.mark.parametrize("field", ["sampling", "prompt", "offline"])
-def test_every_setting_of_a_model_is_in_the_name(field: str) -> None:
-    """Each field that is part of the answers' identity gives another name."""
-    plain = run_of()
-    section = getattr(plain.generation, field)
-    others = {float: 0.7, int: 7, str: "x", bool: True, tuple: ("x",)}
-    for name in type(section).model_fields:
-        for value in others.values():
-            try:
-                config = run_of(**{f"generation.{field}.{name}": value})
-            except ValueError:
-                continue
-            if isinstance(getattr(getattr(config.generation, field), name), tuple) and name != "stop":
-                continue  # a grid, of which every run has one value
-            assert (file_stem(config) == file_stem(plain)) == (identity(config) == identity(plain)), (name, value)
-
-
 @pytest.mark.parametrize("source", [_HUB, f"{_HUB}@{datasets.DEFAULT_VERSION}"])
 def test_the_originals_settings_have_the_originals_names(source: str) -> None:
     """Model, revision, benchmark, provider, temperature and number of samples, as its own tools read them."""

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,8 +24,7 @@ from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import open_store
 from tests.doubles.listeners import RecordingListener
 from tests.endtoend.conftest import write_samples
-
-_PATIENCE_SECONDS = 300.0
+from tests.prefect_service.services import wait_for
 
 
 class Shown:
@@ -50,14 +48,6 @@ def files(folder: Path) -> list[Path]:
     return sorted((folder / "store" / "live").glob("*"))
 
 
-def wait_for(found: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not (value := found()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return value
-
-
 def test_the_file_holds_what_the_run_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run, process, stage at work, and the executions that take longest; afterwards there is none."""
     monkeypatch.setattr(live, "_SECONDS_BETWEEN_WRITES", 0.05)
@@ -70,7 +60,7 @@ def test_the_file_holds_what_the_run_does(tmp_path: Path, monkeypatch: pytest.Mo
         report = run.watched(Shown()).begin("execution")
         status = Status(3, [OpenItem("T/1", since, 241.0, "raw", 0), OpenItem("T/2", since, 241.0)], 60.0)
         report(12, 80, "some words", status)
-        content = wait_for(lambda: (found := json.loads(path.read_bytes()))["stage"] and found)
+        content = wait_for(lambda: (found := json.loads(path.read_bytes()))["stage"] and found, "a stage")
     assert files(tmp_path) == []
     expected = {
         "run_id": "the-id",
@@ -125,7 +115,7 @@ def test_a_silent_stage_is_shown_again_and_again(tmp_path: Path, monkeypatch: py
     with live_run(config_in(tmp_path), open_store(tmp_path / "store")) as run:
         report = run.watched(shown).begin("execution")
         report(1, 2, "words")
-        wait_for(lambda: len(shown.calls) > 3)
+        wait_for(lambda: len(shown.calls) > 3, "reports")
     assert {call[:3] for call in shown.calls} == {(1, 2, "words")}
 
 
@@ -182,7 +172,7 @@ def test_a_real_run_shows_the_sample_that_takes_longest(tmp_path: Path, monkeypa
         content = json.loads(found[0].read_bytes()) if found and found[0].suffix == ".json" else {}
         return content if content.get("stage") == "execution" and content["executing"] else None
 
-    content = wait_for(executing)
+    content = wait_for(executing, "an execution")
     run.join()
     assert content["total"] >= 3
     assert content["open"] == len(content["executing"])
