@@ -12,7 +12,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.pipeline.outputs import in_own_folder, recorded_in
 from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.results.runs import recorded_runs
-from flows.rescore import rescore
+from flows.benchmark import rescore
 from flows.sweep import sweep
 from tests.endtoend.conftest import write_samples
 from tests.flows.observed import RunFlow, Settings, prefect, run_id

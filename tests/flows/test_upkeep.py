@@ -20,11 +20,9 @@ from bigcodeflow.pipeline.retention import RetentionConfig
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.evolution import EvolutionConfig
-from flows.check_environment import check_environment
-from flows.leaderboard import leaderboard
-from flows.rescore import rescore
-from flows.retention import retention
+from flows.benchmark import rescore
 from flows.studies import evolution
+from flows.upkeep import check_environment, leaderboard, retention
 from tests.endtoend.conftest import write_samples
 from tests.flows.observed import TASKS, ObservedRun, Settings, run_id, shown
 
