@@ -9,7 +9,7 @@ from prefect.states import Completed
 
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.pipeline.concurrent_stages import StageLocks
-from bigcodeflow.pipeline.live import live_run
+from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.outputs import in_own_folder, run_title
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.resolution import Resolver
@@ -60,7 +60,7 @@ def judge(config: RunConfig, resolver: Resolver, stage_locks: StageLocks, preset
     tag_run(config, preset)
     run, flow_run = begin_run(config, resolver, *moment_and_token()), current_run()
     run_id = str(flow_run.id) if flow_run else ""
-    with live_run(run.config, run.resolved.store, run_id, check=stage_locks.check) as live:
+    with LiveRun(run.config, run.resolved.store, run_id, check=stage_locks.check) as live:
         artifacts = perform_tasks(run.resolved, stage_locks, live)
     finished = record_run(run, artifacts)
     show_result(finished)

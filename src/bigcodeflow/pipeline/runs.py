@@ -19,7 +19,7 @@ from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, view
 from bigcodeflow.core.errors import error_message
 from bigcodeflow.pipeline.concurrent_stages import ALONE, ConcurrentStages, StoppedError
-from bigcodeflow.pipeline.live import live_run
+from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.pipeline.stages import (
     ROUND_STAGES,
@@ -70,7 +70,7 @@ def perform_up_to(target: str, config: RunConfig, listener: Listener) -> dict[st
 
 @contextmanager
 def _obtaining(run: ResolvedRun, listener: Listener) -> "Iterator[Obtain]":
-    with live_run(run.config, run.store) as live:
+    with LiveRun(run.config, run.store) as live:
         watched = live.watched(listener)
 
         def obtain(name: str, refs: Refs, concurrent: ConcurrentStages = ALONE) -> ArtifactRef:
