@@ -57,7 +57,7 @@ def test_a_silent_run_is_told_and_in_the_end_forgotten(tmp_path, age_seconds, sh
         '{"run_id": "x", "started_at": "yesterday", "updated_at": "now"}',
         "\0" * 10,
         {"done": -1},
-        {"eta_seconds": "NaN"},
+        {"eta_seconds": "inf"},
         {"started_at": "2026-11-24T12:00:00"},
         {"executing": [{}]},
     ],
