@@ -1,4 +1,7 @@
-"""Benchmark as one Prefect flow; every stage is a separate task, reused if the store holds its artifact."""
+"""Benchmark as one Prefect flow, also for samples that are judged again; every stage is a separate task.
+
+A stage's artifact is reused if the store holds it.
+"""
 
 from datetime import UTC, datetime
 
@@ -6,8 +9,9 @@ from prefect.states import Completed
 
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.pipeline.concurrent_stages import StageLocks
-from bigcodeflow.pipeline.live import live_run
-from bigcodeflow.pipeline.outputs import run_title
+from bigcodeflow.pipeline.live import LiveRun
+from bigcodeflow.pipeline.outputs import in_own_folder, run_title
+from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.recording import FinishedRun, begin_run, record_run
 from flows.hooks import by_config, current_run, reporting_flow, tag_run
@@ -17,6 +21,7 @@ from tasks.stages import perform_tasks
 #: Default values of the form: the preset of `make run`. It has no preset name, since a form with another model would
 #: otherwise give the preset's name to that model's run.
 STARTER_SET = load_config("starter").model_copy(update={"name": "run"})
+STARTER_ANSWERS = RescoreConfig()
 
 
 @reporting_flow("benchmark", flow_run_name=by_config(RunConfig, run_title))
@@ -27,6 +32,21 @@ def benchmark(config: RunConfig = STARTER_SET) -> FinishedRun:
         config: All settings of the run.
     """
     return scored(judge(config, Resolver(), StageLocks()))
+
+
+def _rescore_name(config: RescoreConfig) -> str:
+    return f"rescore {config.run or config.samples}"
+
+
+@reporting_flow("rescore", flow_run_name=by_config(RescoreConfig, _rescore_name))
+def rescore(config: RescoreConfig = STARTER_ANSWERS) -> FinishedRun:
+    """Judge samples that exist: a file, a folder, or those of a recorded run under other settings. Asks no model.
+
+    Args:
+        config: which samples, and what is different this time.
+    """
+    chosen = in_own_folder(rescored(config), *moment_and_token())
+    return scored(benchmark(chosen))
 
 
 def scored(run: FinishedRun) -> FinishedRun:
@@ -40,7 +60,7 @@ def judge(config: RunConfig, resolver: Resolver, stage_locks: StageLocks, preset
     tag_run(config, preset)
     run, flow_run = begin_run(config, resolver, *moment_and_token()), current_run()
     run_id = str(flow_run.id) if flow_run else ""
-    with live_run(run.config, run.resolved.store, run_id, check=stage_locks.check) as live:
+    with LiveRun(run.config, run.resolved.store, run_id, check=stage_locks.check) as live:
         artifacts = perform_tasks(run.resolved, stage_locks, live)
     finished = record_run(run, artifacts)
     show_result(finished)

@@ -12,9 +12,8 @@ from bigcodeflow.studies import installed_studies
 from bigcodeflow.studies.registry import help_of
 from flows.hooks import by_config, reporting_flow
 from tasks.artifacts import show_study
-from tasks.keys import take_secret
 from tasks.progress import RunListener
-from tasks.stages import perform_step
+from tasks.stages import perform_step, take_secret
 
 
 def __getattr__(name: str) -> Flow[..., ArtifactRef]:

@@ -60,9 +60,7 @@ def run_members(chosen: SweepConfig) -> list[MemberResult]:
     folder = sweep_results.folder_of(chosen, *moment_and_token())
     results = list(_perform(chosen, members_of(chosen), folder))
     show_sweep(chosen, results, sweep_results.write_results(chosen, results, folder))
-    failure = sweep_results.failure_of(chosen, results)
-    if failure is not None:
-        raise failure
+    sweep_results.refuse_failures(chosen, results)
     return Completed(message=sweep_results.summary(results), data=results)  # type: ignore[return-value]
 
 

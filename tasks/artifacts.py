@@ -177,20 +177,11 @@ def result_page(
     parts += [table(scores) or "No pass@k: every requested k is larger than the number of samples of a task."]
     if common:
         parts.append("; ".join(f"{name} {value}" for name, value in common.items()) + ".")
-    parts += [
-        f"**Provisional:** {row['value']:,.0f} of {row['n_samples']:,} samples ({row['variant']}, {row['sanitizer']}) "
-        "were not judged for reasons outside them. Run again to judge these alone."
-        for row in overall(rows, "infra_error_count")
-        if row["value"]
-    ]
+    parts += [f"**Provisional:** {note}" for note in formatting.unjudged_notes(rows)]
     parts += formatting.notes(rows)
     parts += [f"## {heading}\n\n{table(found)}" for heading, found in sections if found]
-    for row in overall(rows, "ground_truth_rate"):
-        passed = 0 if math.isnan(row["value"]) else round(row["value"] * row["n_tasks"])
-        counts = (
-            f"{passed:,} of {row['n_tasks']:,} pass ({percent(row['value'])}){formatting.flaky_ground_truths(rows)}"
-        )
-        parts.append(f"## Ground truths\n\n{counts}.")
+    if truths := formatting.ground_truths(rows):
+        parts.append(f"## Ground truths\n\n{truths}.")
     if unjudgeable:
         lines = [
             f"- {failure.task_id}: {failure.failure_kind or failure.status}".replace("_", " ")

@@ -2,44 +2,36 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar, cast
 
 from prefect import Task, task
-from prefect.cache_policies import NO_CACHE, CachePolicy
+from prefect.blocks.system import Secret
+from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError, concurrency
 from prefect.states import Completed
 
+from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import ExecutionError, GenerationError, error_message
-from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages, StageLocks
+from bigcodeflow.generation import provider_and_model
+from bigcodeflow.generation.providers import key_variables, secret_block
+from bigcodeflow.pipeline.concurrent_stages import ALONE, ConcurrentStages, StageLocks
 from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.resolution import ResolvedRun
-from bigcodeflow.pipeline.runs import whole_run
+from bigcodeflow.pipeline.runs import Refs, whole_run
 from bigcodeflow.pipeline.stages import STAGES, RunArtifacts, Stage, perform, stage_of
-from bigcodeflow.store import ArtifactRef
-from tasks.keys import take_secret
+from bigcodeflow.store import ArtifactRef, Store
 from tasks.progress import RunListener
 
 T = TypeVar("T")
 #: Pauses between attempts to get a slot from a server that fails.
 _PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 logger = logging.getLogger("bigcodeflow.tasks")
-Refs = Mapping[str, ArtifactRef]
-"""Artifacts of the earlier stages, by stage."""
-
-
-class TaskOptions(TypedDict):
-    """Settings of every task, passed to ``@task`` as keyword arguments."""
-
-    cache_policy: CachePolicy
-    persist_result: bool
-    retries: int
-    retry_delay_seconds: float
-    retry_condition_fn: Callable[[Task[..., Any], TaskRun, State[Any]], bool]
 
 
 def worth_another_try(_task: Task[..., Any], _task_run: TaskRun, state: State[Any]) -> bool:
@@ -49,7 +41,8 @@ def worth_another_try(_task: Task[..., Any], _task_run: TaskRun, state: State[An
 
 #: Prefect caches nothing: a cached reference may name an artifact that is gone, damaged, provisional, or in another
 #: store. Only the store knows which artifacts are valid.
-TASK_OPTIONS = TaskOptions(
+as_task: Callable[..., Any] = partial(
+    task,
     cache_policy=NO_CACHE,
     persist_result=False,
     retries=1,
@@ -58,10 +51,10 @@ TASK_OPTIONS = TaskOptions(
 )
 
 
-def perform_stage(stage: Stage, run: ResolvedRun, live: LiveRun | None = None) -> State[ArtifactRef]:
+def perform_stage(stage: Stage, store: Store, live: LiveRun | None = None) -> State[ArtifactRef]:
     """Perform a stage; return the final state of its task with the artifact, named Cached if the store held it."""
-    listener = RunListener(store=run.config.store)
-    ref = perform(stage, run.store, live.watched(listener) if live else listener)
+    listener = RunListener(store=store.location)
+    ref = perform(stage, store, live.watched(listener) if live else listener)
     return Completed(data=ref, name="Cached" if listener.reused else "Completed")
 
 
@@ -89,25 +82,27 @@ def _run_name(text: str) -> Callable[..., str]:
 
 def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
     def body(
-        run: ResolvedRun, refs: Refs, concurrent: ConcurrentStages | None = None, live: LiveRun | None = None
+        run: ResolvedRun, refs: Refs, concurrent: ConcurrentStages = ALONE, live: LiveRun | None = None
     ) -> State[ArtifactRef]:
         limit = run.config.generation.requests.shared_limit
         shared_limit = partial(_slot, limit) if limit else None
-        return perform_stage(stage_of(name, run, refs, shared_limit=shared_limit, concurrent=concurrent), run, live)
+        stage = stage_of(name, run, refs, shared_limit=shared_limit, concurrent=concurrent)
+        return perform_stage(stage, run.store, live)
 
     body.__qualname__ = name  # Prefect distinguishes the tasks of a run by it
-    return task(name=STAGES[name].title, task_run_name=_run_name(_RUN_NAMES[name]), **TASK_OPTIONS)(body)
+    decorate = as_task(name=STAGES[name].title, task_run_name=_run_name(_RUN_NAMES[name]))
+    return cast("Task[..., State[ArtifactRef]]", decorate(body))
 
 
 #: The task of each stage, by the fields of RunArtifacts.
 STAGE_TASKS: Mapping[str, Task[..., State[ArtifactRef]]] = {name: _stage_task(name) for name in STAGES}
 
 
-def perform_tasks(run: ResolvedRun, stage_locks: StageLocks, live: LiveRun | None = None) -> RunArtifacts:
+def perform_tasks(run: ResolvedRun, stage_locks: StageLocks, live: LiveRun) -> RunArtifacts:
     """Run every stage's task, also of further rounds; execute ground truths and new answers while a model answers."""
     take_secret(run.config)
 
-    def obtain(name: str, refs: Refs, concurrent: ConcurrentStages | None = None) -> ArtifactRef:
+    def obtain(name: str, refs: Refs, concurrent: ConcurrentStages = ALONE) -> ArtifactRef:
         with stage_locks.held(name):
             ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), concurrent, live, return_state=True).result()
         return ref
@@ -115,14 +110,31 @@ def perform_tasks(run: ResolvedRun, stage_locks: StageLocks, live: LiveRun | Non
     return whole_run(run, obtain)
 
 
-@task(**TASK_OPTIONS)
-def _perform_step(action: Callable[[], T]) -> T:
-    return action()
+def take_secret(config: RunConfig) -> None:
+    """Set the model's key variable from the Secret block of its name, if no key variable is set and a block exists."""
+    settings = config.generation
+    if config.samples.source != "model":
+        return
+    name, _ = provider_and_model(settings)
+    variables = key_variables(name, variable=settings.api_key_variable, base_url=settings.base_url)
+    if any(os.environ.get(variable) for variable in variables):
+        return
+    for variable in variables:
+        try:
+            secret: Any = Secret.load(secret_block(variable))
+        except ValueError:  # no such block
+            continue
+        os.environ[variable] = str(secret.get())
+        return
 
 
 def perform_step(title: str, action: Callable[[], T]) -> T:
     """Perform an action as a separate task with the options of a stage's task; return its result."""
-    return _perform_step.with_options(name=title, task_run_name=title)(action)
+
+    def perform_step() -> T:
+        return action()
+
+    return cast("T", as_task(name=title, task_run_name=title)(perform_step)())
 
 
 @asynccontextmanager

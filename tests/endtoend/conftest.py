@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,7 @@ from tests.endtoend.service import Service
 Config = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture(scope="module")
-def service(starter_environment: InstalledEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Ends with its module, so that it takes no time from tests of other folders."""
-    with Service(tmp_path_factory.mktemp("service")) as service:
-        yield service
-
-
-def write_samples(path: Path, count: int, *, sleep_seconds: float = 0.0) -> Path:
+def write_samples(path: Path, count: int = 3, *, sleep_seconds: float = 0.0) -> Path:
     """The starter tasks' own solutions, one a task, that first sleep so long."""
     pause = f"import time\ntime.sleep({sleep_seconds})\n" if sleep_seconds else ""
     lines = shipped("data/starter/tasks.jsonl").read_text().splitlines()[:count]
@@ -34,20 +26,16 @@ def write_samples(path: Path, count: int, *, sleep_seconds: float = 0.0) -> Path
     return path
 
 
-def config_in(folder: Path, *, tasks: int = 3, **sections: Any) -> dict[str, Any]:
-    """Parameters of a run on the first starter tasks, with everything written below a folder."""
-    small: dict[str, Any] = {
-        "store": str(folder / "store"),
-        "out": str(folder / "out"),
-        "dataset": {"ids": f"0-{tasks - 1}"},
-        "samples": {"source": "oracle"},
-        "sanitizing": {"mode": "none"},
-        "execution": {"workers": 2},
-    }
-    return small | sections
+@pytest.fixture(scope="module")
+def service(starter_environment: InstalledEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Ends with its module, so that it takes no time from tests of other folders."""
+    with Service(tmp_path_factory.mktemp("service")) as service:
+        yield service
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    """Parameters of runs that write below the test's folder."""
-    return partial(config_in, tmp_path)
+    """Makes parameters of runs on the first starter tasks that write below the test's folder."""
+    small = {"samples": {"source": "oracle"}, "sanitizing": {"mode": "none"}, "execution": {"workers": 2}}
+    places = {name: str(tmp_path / name) for name in ("store", "out")}
+    return lambda *, tasks=3, **sections: {**small, **places, "dataset": {"ids": f"0-{tasks - 1}"}, **sections}

@@ -183,11 +183,6 @@ class ServedRun:
         content = {"logs": {"flow_run_id": {"any_": [self.id]}}, "sort": "TIMESTAMP_ASC", "limit": 200}
         return [line["message"] for line in self.service.post("/logs/filter", **content)]
 
-    def task_runs(self) -> list[tuple[str, str]]:
-        """Name and state of every task run, oldest first."""
-        content = {"flow_runs": {"id": {"any_": [self.id]}}, "sort": "EXPECTED_START_TIME_ASC"}
-        return [(task["name"], task["state_name"]) for task in self.service.post("/task_runs/filter", **content)]
-
     def artifacts(self) -> dict[str, str]:
         """Ids of what the run shows, by kind."""
         found = self.service.post("/artifacts/filter", artifacts={"flow_run_id": {"any_": [self.id]}})

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bigcodeflow.judge.environments import InstalledEnvironment
+from tests.endtoend.conftest import write_samples
 from tests.endtoend.service import RUN_SECONDS, ServedRun, Service, wait_for
-from tests.flows.test_failures import write_samples
 
 pytestmark = [pytest.mark.flow, pytest.mark.slow, pytest.mark.long, pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
@@ -128,20 +128,6 @@ def test_run_is_started_and_read_in_the_browser(service: Service, page: Any, scr
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "complaint"),
-    [("Name", "no good name!", r"name.*no good name!"), ("Ids", "0,999", r"999")],
-)
-def test_bad_input_is_refused_in_the_form(field: str, value: str, complaint: str, checked: Service, page: Any) -> None:
-    """A value outside what is allowed is refused with the field's name when it is submitted, and no run is made."""
-    before = len(runs_of(checked))
-    form = RunForm(page, checked)
-    form.fill(field, value)
-    form.submit()
-    page.get_by_text(re.compile(complaint)).first.wait_for()
-    assert len(runs_of(checked)) == before
-
-
-@pytest.mark.parametrize(
     ("name", "case"),
     [
         ("ask-a-model", ("model", "openai:gpt-4o", "openai needs a key.*OPENAI_API_KEY")),
@@ -169,20 +155,6 @@ def test_short_forms_fit_and_say_what_is_missing(
         page.wait_for_timeout(1000)  # it fades in
         page.screenshot(path=screenshots / "form-refused.png")
     assert not runs_of(checked, name)
-
-
-def test_a_short_form_runs(checked: Service, page: Any) -> None:
-    """Samples are judged from two fields; the typed name is the run's, and its tags say what it is."""
-    form = RunForm(page, checked, "judge-samples")
-    form.fill("Run Name", "my first run")
-    form.fill("samples", "oracle")
-    form.choose("preset", "starter")
-    form.submit()
-    [found] = wait_for(lambda: runs_of(checked, "judge-samples"), "the run that was submitted")
-    ServedRun(checked, found["id"]).ended("COMPLETED")
-    run = checked.get(f"/flow_runs/{found['id']}")
-    assert run["name"] == "my first run"
-    assert {"samples=oracle", "preset=starter", "subset=full"} <= set(run["tags"])
 
 
 def test_a_sweep_is_started_and_its_table_fits(checked: Service, page: Any, screenshots: Path) -> None:

@@ -6,15 +6,12 @@ from typing import Any
 import pytest
 
 from bigcodeflow.config import RunConfig, load_config
-from flows.benchmark import benchmark
-from flows.check_environment import check_environment
+from flows.benchmark import benchmark, rescore
 from flows.forms import ask_a_model, judge_samples, sweep_models
-from flows.leaderboard import leaderboard
 from flows.perturbation import perturbation
-from flows.rescore import rescore
-from flows.retention import retention
 from flows.studies import audit, cheating, contamination, evolution
 from flows.sweep import sweep, sweep_file
+from flows.upkeep import check_environment, leaderboard, retention
 
 _FULL = (
     *(benchmark, sweep, rescore, check_environment, leaderboard, retention),

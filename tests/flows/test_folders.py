@@ -1,6 +1,7 @@
 """Where runs leave their results: a folder each, which no other run writes into."""
 
 import json
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.pipeline.outputs import in_own_folder, recorded_in
 from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.results.runs import recorded_runs
-from flows.rescore import rescore
+from flows.benchmark import rescore
 from flows.sweep import sweep
+from tests.endtoend.conftest import write_samples
 from tests.flows.observed import RunFlow, Settings, prefect, run_id
-from tests.flows.test_failures import write_samples
 from tests.flows.test_sweep import sweep_in
 
 pytestmark = [pytest.mark.flow, pytest.mark.usefixtures("prefect_client", "starter_environment")]
@@ -48,16 +49,24 @@ def test_every_run_has_a_folder_of_its_own(settings: Settings, run_flow: RunFlow
 
 
 @pytest.mark.slow
-def test_a_retry_writes_into_the_folder_of_its_run(settings: Settings, run_flow: RunFlow, tmp_path: Path) -> None:
-    """A run that failed before it had results, and one that had some."""
+def test_the_logged_command_continues_a_failed_run(settings: Settings, run_flow: RunFlow) -> None:
+    """The failed stage and later ones run, and nothing before them; each retry writes into the folder of its run."""
+    Path("mine.jsonl").write_text("{\n")
     failed = run_flow(settings("out=''", "samples.source=mine.jsonl"))
-    assert failed.state.is_failed()
+    failed.assert_states(dataset=["Cached"], generation=["Failed"])
     assert not Path("results/runs").exists()
+    remedy = next(message for message in failed.log("prefect flow-run retry") if "prefect flow-run retry" in message)
+    program, *words = shlex.split(remedy.split("`")[-2])
+    assert program == "prefect"
     write_samples(Path("mine.jsonl"))
-    for _ in range(2):
-        prefect("flow-run", "retry", str(failed.id), "--entrypoint", "flows.benchmark.benchmark", folder=Path.cwd())
+    for retried in (True, False):
+        prefect(*words, folder=Path.cwd())
         [name] = folders()
         assert name.endswith(failed.id.hex[-8:])
+        if retried:
+            again = {"dataset": ["Cached"] * 2, "generation": ["Failed", "Completed"], "ground_truth": ["Cached"]}
+            failed.assert_states("Completed", **again)
+    assert failed.client.read_flow_run(failed.id).state.is_completed()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from prefect.blocks.system import Secret
 from prefect.client.orchestration import SyncPrefectClient
 
 from bigcodeflow.config import RunConfig, load_settings
-from tasks.keys import take_secret
+from tasks.stages import take_secret
 
 pytestmark = pytest.mark.flow
 

@@ -1,6 +1,7 @@
 """What a run computes and what it takes from earlier ones."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,19 +15,10 @@ from tests.flows.observed import TASKS, ObservedRun, RunFlow, Settings
 
 pytestmark = pytest.mark.flow
 
-#: Stages that are deleted in the default suite: an ordinary stage, and the stage that needs workers.
-_DELETED = ("generation", "execution")
-
 
 def parts(store: Path) -> dict[Path, tuple[int, int]]:
     """Identity of every Parquet file: its inode and when it was written."""
     return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in store.rglob("*.parquet")}
-
-
-def folder_of(run: ObservedRun, settings: Settings, stage: str) -> Path:
-    """The stage's artifact in the copied store."""
-    ref = getattr(run.artifacts, stage)
-    return open_store(settings().store).folder(ref.stage, ref.key)
 
 
 def test_first_run_computes_every_stage(finished_run: ObservedRun) -> None:
@@ -47,52 +39,28 @@ def test_second_run_executes_nothing(finished_run: ObservedRun, settings: Settin
     assert run.artifacts == finished_run.artifacts
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "stage", [stage if stage in _DELETED else pytest.param(stage, marks=pytest.mark.slow) for stage in TASKS]
-)
-def test_deleted_artifact_is_made_again(
-    stage: str, finished_run: ObservedRun, settings: Settings, run_flow: RunFlow
-) -> None:
-    """An artifact that is gone makes exactly its own stage run again, under the same key."""
-    shutil.rmtree(folder_of(finished_run, settings, stage))
-    run = run_flow(settings())
-    run.assert_states("Cached", **{stage: ["Completed"]})
-    assert [ref.key for ref in run.artifacts.by_stage.values()] == [
-        ref.key for ref in finished_run.artifacts.by_stage.values()
-    ]
-
-
-@pytest.mark.parametrize("stage", ["sanitizing", pytest.param("aggregation", marks=pytest.mark.slow)])
-def test_damaged_artifact_is_made_again(
-    stage: str, finished_run: ObservedRun, settings: Settings, run_flow: RunFlow
-) -> None:
-    """An artifact with one wrong byte makes exactly its own stage run again, and is whole afterwards."""
-    part = folder_of(finished_run, settings, stage) / "part-0.parquet"
-    content = bytearray(part.read_bytes())
+def damage(folder: Path) -> None:
+    """Change one byte of an artifact's table."""
+    content = bytearray((folder / "part-0.parquet").read_bytes())
     content[len(content) // 2] ^= 0xFF
-    part.write_bytes(content)
+    (folder / "part-0.parquet").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("stage", "spoil"),
+    [("sanitizing", damage), *(pytest.param(stage, shutil.rmtree, marks=pytest.mark.slow) for stage in TASKS)],
+)
+def test_a_damaged_or_deleted_artifact_is_made_again(
+    stage: str, spoil: Callable[[Path], None], finished_run: ObservedRun, settings: Settings, run_flow: RunFlow
+) -> None:
+    """Exactly its own stage runs again, and the artifact is whole afterwards, under the same key."""
+    before = getattr(finished_run.artifacts, stage)
+    spoil(open_store(settings().store).folder(before.stage, before.key))
     run = run_flow(settings())
     run.assert_states("Cached", **{stage: ["Completed"]})
     ref = getattr(run.artifacts, stage)
     assert run.store.find(ref.stage, ref.key) == ref
-
-
-@pytest.mark.slow
-def test_a_setting_concerns_its_stages_only(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
-    """A change of k costs the aggregation alone."""
-    run = run_flow(settings("aggregation.k=[1]"))
-    run.assert_states("Cached", aggregation=["Completed"])
-    assert run.artifacts.aggregation.key != finished_run.artifacts.aggregation.key
-
-
-@pytest.mark.slow
-def test_another_store_is_filled(finished_run: ObservedRun, settings: Settings, run_flow: RunFlow) -> None:
-    """What one store holds is not taken for the content of another."""
-    elsewhere = settings().model_copy(update={"store": f"{settings().store}-elsewhere"})
-    run = run_flow(elsewhere)
-    run.assert_states("Completed")
-    assert all(run.store.find(ref.stage, ref.key) == ref for ref in run.artifacts.by_stage.values())
+    assert ref.key == before.key
 
 
 def test_run_without_prefect_has_the_same_artifacts(finished_run: ObservedRun, settings: Settings) -> None:

@@ -229,41 +229,37 @@ def test_score_rows_hold_one_row_a_variant_and_k() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("row", "there", "absent"),
-    [
-        (
-            SCORE,
-            [f"- `{Path.cwd() / path.parent}`: `{path.name}`" for path in (*OUTPUTS.files, OUTPUTS.catalog)],
-            "Provisional",
-        ),
-        (SCORE, ["variant calibrated; sanitizer parity."], "| calibrated |"),
-        (SCORE, [], "Several samples"),
-        (SCORE, [], "## Why"),
-        (
-            metric("pass^k", 0.25, k=5, ci_low=0.1, ci_high=0.4),
-            ["## Several samples a task", "| pass^5 | 25.0 % | 10.0 to 40.0 |"],
-            "Provisional",
-        ),
-        (metric("infra_error_count", 2.0), ["**Provisional:** 2 of 10 samples (calibrated, parity)"], "## Why"),
-        (metric("infra_error_count", 0.0), [], "Provisional"),
-    ],
-)
-def test_page_has_a_section_for_what_there_is(row: dict[str, Any], there: list[str], absent: str) -> None:
-    """Result files by paths that a reader in another folder can follow, scores of several samples, unjudged samples."""
-    page = result_page(table(SCORE, row), [], OUTPUTS)
+def test_the_page_has_a_section_for_what_there_is() -> None:
+    """Link, scores, unjudged samples, failures, ground truths, report and files by paths that hold anywhere; no others."""
+    rows = [SCORE, metric("pass^k", 0.25, k=5, ci_low=0.1, ci_high=0.4), metric("infra_error_count", 2.0)]
+    unjudgeable = [GroundTruthFailure(f"BigCodeBench/{number}", "fail", "assertion_failed") for number in range(52)]
+    page = result_page(
+        table(*rows, metric("ground_truth_rate", 0.8)),
+        unjudgeable,
+        OUTPUTS._replace(report=Path("/out/report.html")),
+        failures=[{"variant": "calibrated", "sanitizer": "parity", "status": "fail", "samples": "2"}],
+        explorer="http://127.0.0.1:4201/runs/x",
+    )
+    there = [
+        "[Open in the explorer](http://127.0.0.1:4201/runs/x)",
+        "variant calibrated; sanitizer parity.",
+        "**Provisional:** 2 of 10 samples (calibrated, parity)",
+        "## Several samples a task",
+        "| pass^5 | 25.0 % | 10.0 to 40.0 |",
+        "## Why samples did not pass\n\n| status | samples |",
+        "8 of 10 pass (80.0 %).",
+        "- BigCodeBench/0: assertion failed\n",
+        "- and 2 more",
+        "open `/out/report.html`",
+        "`bigcodeflow inspect 20260301T120000-x`",
+        *(f"- `{Path.cwd() / path.parent}`: `{path.name}`" for path in (*OUTPUTS.files, OUTPUTS.catalog)),
+    ]
     assert [text for text in there if text not in page] == []
-    assert absent not in page
-
-
-def test_page_names_tasks_whose_ground_truth_fails() -> None:
-    """Excluded tasks are listed with the reason; beyond fifty, the rest is counted."""
-    failures = [GroundTruthFailure(f"BigCodeBench/{n}", "fail", "assertion_failed") for n in range(52)]
-    page = result_page(table(SCORE, metric("ground_truth_rate", 0.8)), failures, OUTPUTS)
-    assert "8 of 10 pass (80.0 %)." in page
-    assert "- BigCodeBench/0: assertion failed\n" in page
     assert "BigCodeBench/50" not in page
-    assert "- and 2 more" in page
+    bare = result_page(table(SCORE, metric("infra_error_count", 0.0)), [], OUTPUTS)
+    absent = ("explorer", "Provisional", "Several samples", "## Why", "Ground truths", "## Report", "| calibrated |")
+    assert [text for text in absent if text in bare] == []
+    assert "No pass@k" in result_page(table(metric("sample_count", 10.0)), [], OUTPUTS)
 
 
 def test_failures_are_counted_by_status_and_cause() -> None:
@@ -292,24 +288,6 @@ def test_libraries_are_ordered_by_the_tasks_that_they_cost() -> None:
         ("numpy", "50", "90.0 %"),
         ("turtle", "2", "50.0 %"),
     ]
-
-
-def test_page_shows_why_samples_failed_and_where_the_report_is() -> None:
-    """Failures and report are on the page where there are any; without a score it says why."""
-    assert "No pass@k" in result_page(table(metric("sample_count", 10.0)), [], OUTPUTS)
-    failures = [{"status": "fail", "samples": "2"}]
-    outputs = OUTPUTS._replace(report=Path("/out/report.html"))
-    page = result_page(table(SCORE), [], outputs, failures=failures)
-    assert "## Why samples did not pass\n\n| status | samples |" in page
-    assert "open `/out/report.html`" in page
-    assert "`bigcodeflow inspect 20260301T120000-x`" in page
-
-
-def test_page_leads_to_the_explorer_where_there_is_one() -> None:
-    """A link by http stands above the scores; without an explorer there is none."""
-    page = result_page(table(SCORE), [], OUTPUTS, explorer="http://127.0.0.1:4201/runs/x")
-    assert "[Open in the explorer](http://127.0.0.1:4201/runs/x)" in page.partition("| variant")[0]
-    assert "Open in the explorer" not in result_page(table(SCORE), [], OUTPUTS)
 
 
 def test_model_s_task_runs_show_the_model() -> None:

@@ -18,8 +18,8 @@ from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import ArtifactRef, open_store
 from flows.sweep import sweep, sweep_file
+from tests.endtoend.conftest import write_samples
 from tests.flows.observed import prefect, run_id, shown
-from tests.flows.test_failures import write_samples
 from tests.flows.test_reuse import parts
 from tests.generation.providers.double import Completion, model_server
 from tests.generation.split_answers import solved_by_docstring
@@ -81,7 +81,7 @@ def test_a_failure_stops_no_other_run_and_a_retry_does_it_alone(
     assert "cannot be opened" in failure["why"]
 
     before = parts(Path(config.store))
-    write_samples(file, numbers=range(2))
+    write_samples(file, 2)
     prefect("flow-run", "retry", str(first), "--entrypoint", "flows.sweep.sweep")
 
     assert prefect_client.read_flow_run(first).state.is_completed()
@@ -197,10 +197,3 @@ def test_a_file_is_read_when_the_sweep_runs(prefect_client: SyncPrefectClient, t
     assert state.is_failed()
     assert state.message == "sweep 'absent' is neither a file nor one of: nightly, starter"
     assert prefect_client.read_flow_run(run_id(state)).name == "sweep absent"
-
-
-def test_the_form_refuses_a_wrong_value(prefect_client: SyncPrefectClient) -> None:
-    """A value outside its bounds is reported with its place, and the flow's body does not begin."""
-    with pytest.raises(Exception, match=r"config\.splits\.0") as caught:
-        sweep({"splits": ["both"], "models": [{"answers": "oracle"}]})
-    assert "complete" in str(caught.value)

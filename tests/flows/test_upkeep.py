@@ -20,13 +20,11 @@ from bigcodeflow.pipeline.retention import RetentionConfig
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.evolution import EvolutionConfig
-from flows.check_environment import check_environment
-from flows.leaderboard import leaderboard
-from flows.rescore import rescore
-from flows.retention import retention
+from flows.benchmark import rescore
 from flows.studies import evolution
+from flows.upkeep import check_environment, leaderboard, retention
+from tests.endtoend.conftest import write_samples
 from tests.flows.observed import TASKS, ObservedRun, Settings, run_id, shown
-from tests.flows.test_failures import write_samples
 
 pytestmark = pytest.mark.flow
 
@@ -127,21 +125,6 @@ def test_an_environment_that_fails_its_check_fails_the_flow(
     }
     forgiven = check_environment(check.model_copy(update={"least_judgeable": 0.0}), return_state=True)
     assert forgiven.is_completed(), forgiven.message
-
-
-@pytest.mark.slow
-def test_a_study_is_shown_as_a_page(settings: Settings, prefect_client: SyncPrefectClient) -> None:
-    """What earlier runs have executed is reused; the page has the tables, and the run is named by its environments."""
-    config = EvolutionConfig(
-        dataset="starter", ids="0-2", environment="starter", current="starter", workers=1, store=settings().store
-    )
-    state = evolution(config, return_state=True)
-    assert state.is_completed(), state.message
-    [page] = [
-        text for text in shown(prefect_client, run_id(state)).values() if "Tasks under newer libraries" in str(text)
-    ]
-    assert "| holds | 3 | 100.0 % |" in page
-    assert prefect_client.read_flow_run(run_id(state)).name == "evolution, starter to starter"
 
 
 @pytest.mark.slow

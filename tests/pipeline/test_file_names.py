@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,8 +14,9 @@ from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS
 from bigcodeflow.core.settings import merged
 from bigcodeflow.importing.claims import Claim, agreed, claims_of_name
 from bigcodeflow.pipeline.outputs import cut_model, file_stem, model_name, write_sample_files
-from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
+from bigcodeflow.store import ArtifactRef, artifact_key, open_store
 from tests.examples import examples
+from tests.results.conftest import blank
 
 _HUB = "bigcode/bigcodebench"
 #: What tells runs apart in one place or in several, among it what a file name cannot show plainly.
@@ -68,23 +70,6 @@ def test_names_are_shared_exactly_where_the_settings_are(one: dict, other: dict,
     assert (file_stem(first) == file_stem(second)) == (identity(first) == identity(second))
     longest_addition = "." + "-uncalibrated_eval_results.json" + "." + 32 * "0" + ".tmp"
     assert len((file_stem(first) + longest_addition).encode()) <= 255
-
-
-@pytest.mark.parametrize("field", ["sampling", "prompt", "offline"])
-def test_every_setting_of_a_model_is_in_the_name(field: str) -> None:
-    """Each field that is part of the answers' identity gives another name."""
-    plain = run_of()
-    section = getattr(plain.generation, field)
-    others = {float: 0.7, int: 7, str: "x", bool: True, tuple: ("x",)}
-    for name in type(section).model_fields:
-        for value in others.values():
-            try:
-                config = run_of(**{f"generation.{field}.{name}": value})
-            except ValueError:
-                continue
-            if isinstance(getattr(getattr(config.generation, field), name), tuple) and name != "stop":
-                continue  # a grid, of which every run has one value
-            assert (file_stem(config) == file_stem(plain)) == (identity(config) == identity(plain)), (name, value)
 
 
 @pytest.mark.parametrize("source", [_HUB, f"{_HUB}@{datasets.DEFAULT_VERSION}"])
@@ -144,20 +129,17 @@ def test_a_file_of_other_content_is_kept(tmp_path: Path, caplog: pytest.LogCaptu
     assert "kept in" in caplog.text
 
 
-_FLAGS = {"syntax_ok": True, "syntax_error": "", "findings": [], "blocked": False} | dict.fromkeys(
-    ("omitted_setup", "placeholder", "truncated"), False
-)
 _STORES = (("a", "one"), ("a", "one"), ("b", "two"))
 
 
 def _samples(config: RunConfig, folder: Path, text: str) -> tuple[RunConfig, ArtifactRef, ArtifactRef]:
-    store = open_store(folder)
-    answer = {"raw_text": text, "provider": "openai", "attempts": 1}
-    samples = _published(store, "generation", SAMPLES, answer)
-    solutions = _published(store, "sanitizing", SOLUTIONS, {"solution": text, "sanitizer": "parity"} | _FLAGS)
-    return config.model_copy(update={"store": str(folder)}), samples, solutions
-
-
-def _published(store: Store, stage: str, schema, row: dict[str, object]) -> ArtifactRef:
-    table = schema.empty_table().from_pylist([{"task_id": "Demo/0", "sample_index": 0, **row}], schema=schema)
-    return store.publish(stage, artifact_key(stage, 1, {}), table, settings={})
+    """The run with a store in the folder, and one sample in it with the text as answer and as program."""
+    store, refs = open_store(folder), []
+    for stage, schema, own in (
+        ("generation", SAMPLES, {"raw_text": text, "attempts": 1}),
+        ("sanitizing", SOLUTIONS, {"solution": text, "sanitizer": "parity"}),
+    ):
+        row = blank(schema) | {"task_id": "Demo/0", "sample_index": 0} | own
+        table = pa.Table.from_pylist([row], schema=schema)
+        refs.append(store.publish(stage, artifact_key(stage, 1, {}), table, settings={}))
+    return config.model_copy(update={"store": str(folder)}), *refs

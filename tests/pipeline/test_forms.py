@@ -1,7 +1,9 @@
 """The short forms: what their fields make, and which mistakes they name."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,28 +44,28 @@ def test_every_mistake_of_a_form_is_named_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "field"),
+    ("make", "fields", "message"),
     [
-        ({"generation.model": "openai:other"}, "model"),
-        ({"dataset": {"split": "instruct"}}, "split"),
-        ({"name": "x"}, "name"),
+        (asked_run, {"model": "  "}, "model: is empty"),
+        (models_sweep, {"models": ["", " "]}, "models: is empty"),
+        (judged_run, {}, "give one of them"),
+        (judged_run, {"samples": "stub", "run": "latest"}, "give one of them"),
+        # Two places for one value would leave open which one counts.
+        (asked_run, {"model": "openai:m", "settings": {"generation.model": "x"}}, "a field of its own, model$"),
+        (asked_run, {"model": "openai:m", "settings": {"dataset": {"split": "x"}}}, "a field of its own, split$"),
+        (
+            asked_run,
+            {"model": "openai:m", "settings": {"generation": {"n_samples": 5}}},
+            "a field of its own, samples$",
+        ),
+        (models_sweep, {"models": ["stub"], "settings": {"generation.n_samples": 5}}, "a field of its own, samples$"),
     ],
 )
-def test_a_setting_that_has_a_field_is_refused(settings: dict[str, object], field: str) -> None:
-    """Two places for one value would leave open which one counts."""
-    with pytest.raises(ConfigError, match=f"a field of its own, {field}$"):
-        asked_run(model="openai:m", settings=settings)
-
-
-def test_a_model_has_to_be_named() -> None:
-    with pytest.raises(ConfigError, match="model: is empty"):
-        asked_run(model="  ")
-
-
-@pytest.mark.parametrize(("samples", "run"), [("", ""), ("stub", "latest")])
-def test_samples_come_from_one_place(samples: str, run: str) -> None:
-    with pytest.raises(ConfigError, match="give one of them"):
-        judged_run(samples=samples, run=run)
+def test_fields_that_are_missing_or_filled_twice_are_named(
+    make: Callable[..., object], fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make(**fields)
 
 
 def test_samples_are_judged_under_the_preset() -> None:
@@ -81,16 +83,6 @@ def test_folders_are_settings_of_every_form(tmp_path: Path) -> None:
     assert {"store": sweep.store, "out": sweep.out} == folders
 
 
-def test_what_has_a_field_is_no_other_setting() -> None:
-    """Else the field would say what does not hold."""
-    for make in (
-        lambda **more: asked_run(model="openai:m", **more),
-        lambda **more: models_sweep(models=["stub"], **more),
-    ):
-        with pytest.raises(ConfigError, match=r"generation\.n_samples has a field of its own, samples"):
-            make(settings={"generation": {"n_samples": 5}})
-
-
 def test_a_sweep_takes_models_and_answers() -> None:
     """What holds a colon is asked; blank rows and repeated ones are left out."""
     sweep = models_sweep(
@@ -99,8 +91,6 @@ def test_a_sweep_takes_models_and_answers() -> None:
     names = [member.name for member in members_of(sweep)]
     assert names == ["a-complete-hard", "a-instruct-hard", "oracle-complete-hard", "oracle-instruct-hard"]
     assert {member.config.generation.n_samples for member in members_of(sweep)} == {2}
-    with pytest.raises(ConfigError, match="models: is empty"):
-        models_sweep(models=["", " "])
 
 
 def test_everything_that_is_missing_is_known_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

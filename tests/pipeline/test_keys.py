@@ -13,10 +13,8 @@ from bigcodeflow.config.reads import CONTENT, NEUTRAL, READS, view
 from bigcodeflow.generation.model_settings import identity
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.pipeline.environment_check import check_settings
-from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.resolution import Content, ResolvedRun, Resolver
 from bigcodeflow.pipeline.stages import each_stage, stage_of
-from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting, members_of
 from bigcodeflow.store import ArtifactRef, open_store
 
 MODEL_RUN = load_settings({"samples": {"source": "model"}, "generation": {"model": "openai:m"}}, "test")
@@ -33,7 +31,7 @@ def keys_of(config: RunConfig, **contents: object) -> Keys:
     def obtain(name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
         stage = stage_of(name, run, refs)
         keys[stage.title] = stage.key
-        return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
+        return stage.planned
 
     each_stage(obtain)
     return keys
@@ -181,90 +179,6 @@ def test_answers_are_kept_apart_by_all_that_the_samples_key_holds() -> None:
         assert identity(changed(MODEL_RUN, path).generation) != identity(MODEL_RUN.generation), path
 
 
-def test_keys_are_the_same_in_every_process_and_order() -> None:
-    """Fields that are set in another order make the same keys."""
-    execution = {"reruns": 2, "workers": 3, "limits": {"memory_mib": 512, "time_seconds": 9}}
-    turned = {"limits": {"time_seconds": 9, "memory_mib": 512}, "workers": 1, "reruns": 2}
-    one, two = (load_settings({"execution": settings}, "test") for settings in (execution, turned))
-    assert keys_of(one) == keys_of(two)
-
-
-# the settings of other flows: each makes runs, whose keys are the ones above
-
-
-_SWEEP_CHANGES: dict[str, Any] = {
-    "preset": "bigcodebench",
-    "models": (SweepModel(answers="stub"),),
-    "splits": ("instruct",),
-    "subsets": ("hard",),
-    "settings": (SweepSetting(name="robust", values={"sanitizing.mode": "robust"}),),
-    "common": {"aggregation.k": [2]},
-    "overrides": {"aggregation.k": [3]},
-}
-_RESCORE_CHANGES: dict[str, Any] = {
-    "samples": "stub",
-    "preset": "bigcodebench",
-    "split": "instruct",
-    "subset": "hard",
-    "sanitizer": "robust",
-    "environment": "bigcodebench",
-    "values": {"execution.limits.time_seconds": 60},
-}
-_CHECK_CHANGES: dict[str, Any] = {
-    "environment": "bigcodebench",
-    "dataset": "bigcode/bigcodebench",
-    "subset": "hard",
-    "ids": "1",
-    "overrides": ("execution.limits.time_seconds=60",),
-}
-#: Fields of those models that change no row of any run's artifacts, each with the reason.
-_NEUTRAL_ELSEWHERE = {
-    "name": "it names runs",
-    "store": "it says where artifacts lie",
-    "out": "it says where result files lie",
-    "run": "it is another way to say which samples are judged, by a recorded run's own settings",
-    "controls": "which further samples are judged, by names that are held",
-    "repeat": "executions beside the artifacts, in the quarantine list, whose content is held",
-    "least_judgeable": "how the result is called",
-    "workers": "speed",
-}
-
-
-def _settings(config: RunConfig) -> list[tuple[str, Any]]:
-    """What a run's keys hold of its settings: the rest is neutral."""
-    return [(path, value) for path, value in sections(config) if not under(path, NEUTRAL)]
-
-
-def _runs(config: BaseModel) -> list[Any]:
-    if isinstance(config, SweepConfig):
-        return [_settings(member.config) for member in members_of(config)]
-    if isinstance(config, RescoreConfig):
-        return [_settings(rescored(config))]
-    assert isinstance(config, EnvironmentCheckConfig)
-    return [_settings(check_settings(config))]
-
-
-@pytest.mark.parametrize(
-    ("config", "changes"),
-    [
-        pytest.param(SweepConfig(models=(SweepModel(answers="oracle"),)), _SWEEP_CHANGES, id="sweep"),
-        pytest.param(RescoreConfig(samples="oracle"), _RESCORE_CHANGES, id="rescore"),
-        pytest.param(EnvironmentCheckConfig(), _CHECK_CHANGES, id="check"),
-    ],
-)
-def test_settings_of_other_flows_reach_the_runs_that_they_make(
-    config: BaseModel, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each field changes what a run's keys hold, or stands among the neutral ones with its reason."""
-    # Whether an environment is built here is not what this is about.
-    monkeypatch.setattr("bigcodeflow.judge.environments.find_environment", lambda name: name)
-    for name in type(config).model_fields:
-        assert (name in changes) != (name in _NEUTRAL_ELSEWHERE), name
-        if name in changes:
-            again = type(config).model_validate(config.model_dump() | {name: changes[name]})
-            assert _runs(again) != _runs(config), name
-
-
 def test_a_run_is_resolved_without_what_it_does_not_need(starter_environment: InstalledEnvironment) -> None:
     """What several runs name alike is looked up once; samples of a model name no content."""
     resolver = Resolver()
@@ -275,3 +189,12 @@ def test_a_run_is_resolved_without_what_it_does_not_need(starter_environment: In
     assert run.contents["dataset"].value is again.contents["dataset"].value
     assert "environment" not in resolver.up_to_sanitizing(MODEL_RUN).contents
     assert keys_of(replace(run, config=MODEL_RUN).config) == keys_of(MODEL_RUN)
+
+
+def test_a_check_judges_what_it_names(starter_environment: InstalledEnvironment) -> None:
+    """Its fields are settings of its run; the tasks are the environment's own where no dataset is named."""
+    check = EnvironmentCheckConfig(ids="1", subset="hard", workers=3, overrides=("execution.limits.time_seconds=60",))
+    run = check_settings(check)
+    assert (run.dataset.source, run.dataset.ids, run.dataset.subset) == ("starter", "1", "hard")
+    assert (run.execution.environment, run.execution.workers, run.execution.limits.time_seconds) == ("starter", 3, 60)
+    assert check_settings(check.model_copy(update={"dataset": "mine.jsonl"})).dataset.source == "mine.jsonl"

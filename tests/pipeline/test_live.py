@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,15 +17,14 @@ from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.progress import OpenItem, Status
 from bigcodeflow.pipeline import live
-from bigcodeflow.pipeline.live import live_run
+from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.live_files import remove_left_over
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import open_store
 from tests.doubles.listeners import RecordingListener
 from tests.endtoend.conftest import write_samples
-
-_PATIENCE_SECONDS = 300.0
+from tests.prefect_service.services import wait_for
 
 
 class Shown:
@@ -50,27 +48,19 @@ def files(folder: Path) -> list[Path]:
     return sorted((folder / "store" / "live").glob("*"))
 
 
-def wait_for(found: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not (value := found()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return value
-
-
 def test_the_file_holds_what_the_run_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run, process, stage at work, and the executions that take longest; afterwards there is none."""
     monkeypatch.setattr(live, "_SECONDS_BETWEEN_WRITES", 0.05)
     since = datetime.now(UTC) - timedelta(seconds=43)
     config = config_in(tmp_path, **{"samples.source": "oracle", "dataset.split": "instruct"})
-    with live_run(config, open_store(config.store), "the-id") as run:
+    with LiveRun(config, open_store(config.store), "the-id") as run:
         [path] = files(tmp_path)
         assert path.name == "the-id.json"
         assert json.loads(path.read_bytes())["stage"] == ""
         report = run.watched(Shown()).begin("execution")
         status = Status(3, [OpenItem("T/1", since, 241.0, "raw", 0), OpenItem("T/2", since, 241.0)], 60.0)
         report(12, 80, "some words", status)
-        content = wait_for(lambda: (found := json.loads(path.read_bytes()))["stage"] and found)
+        content = wait_for(lambda: (found := json.loads(path.read_bytes()))["stage"] and found, "a stage")
     assert files(tmp_path) == []
     expected = {
         "run_id": "the-id",
@@ -92,7 +82,7 @@ def test_the_file_holds_what_the_run_does(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_stage_that_others_wait_for_comes_first(tmp_path: Path) -> None:
     """While a model answers, what came is executed: the stage is generation, and what executes is shown all the same."""
     since = datetime.now(UTC)
-    with live_run(config_in(tmp_path), open_store(tmp_path / "store")) as run:
+    with LiveRun(config_in(tmp_path), open_store(tmp_path / "store")) as run:
         for title, status in (("execution", Status(1, [OpenItem("T/1", since, 1.0)])), ("generation", Status())):
             run.begin(title, lambda *_: None)(1, 2, "", status)
         content = run.content()
@@ -106,7 +96,7 @@ def test_the_file_goes_with_any_end(tmp_path: Path, error: BaseException) -> Non
     """Also with an error, and with an interruption, which then says what is kept and how to go on."""
 
     def fail() -> None:
-        with live_run(config_in(tmp_path), open_store(tmp_path / "store")) as run:
+        with LiveRun(config_in(tmp_path), open_store(tmp_path / "store")) as run:
             run.begin("execution", lambda *_: None)(84, 148)
             raise error
 
@@ -122,10 +112,10 @@ def test_a_silent_stage_is_shown_again_and_again(tmp_path: Path, monkeypatch: py
     """A stage that says nothing for a while, such as one that waits for a cluster, still gives signs of life."""
     monkeypatch.setattr(live, "_SECONDS_BETWEEN_WRITES", 0.02)
     shown = Shown()
-    with live_run(config_in(tmp_path), open_store(tmp_path / "store")) as run:
+    with LiveRun(config_in(tmp_path), open_store(tmp_path / "store")) as run:
         report = run.watched(shown).begin("execution")
         report(1, 2, "words")
-        wait_for(lambda: len(shown.calls) > 3)
+        wait_for(lambda: len(shown.calls) > 3, "reports")
     assert {call[:3] for call in shown.calls} == {(1, 2, "words")}
 
 
@@ -133,7 +123,7 @@ def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path: Path) -> None:
     """Where nothing can be written, there is no file, and the run goes on."""
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "live").write_text("no folder")
-    with live_run(config_in(tmp_path), open_store(tmp_path / "store")) as run:
+    with LiveRun(config_in(tmp_path), open_store(tmp_path / "store")) as run:
         assert run.content().stage == ""
     assert (tmp_path / "store" / "live").read_text() == "no folder"
 
@@ -182,7 +172,7 @@ def test_a_real_run_shows_the_sample_that_takes_longest(tmp_path: Path, monkeypa
         content = json.loads(found[0].read_bytes()) if found and found[0].suffix == ".json" else {}
         return content if content.get("stage") == "execution" and content["executing"] else None
 
-    content = wait_for(executing)
+    content = wait_for(executing, "an execution")
     run.join()
     assert content["total"] >= 3
     assert content["open"] == len(content["executing"])

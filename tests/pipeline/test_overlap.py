@@ -1,7 +1,6 @@
 """Answers are executed while the model is still asked: nothing waits, nothing is lost, nothing runs twice."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,8 @@ from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
-from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.store import open_store
+from tests.doubles.listeners import RecordingListener
 from tests.generation.providers.double import Completion, Fail, ModelServer, Outcome, Received, model_server
 
 pytestmark = [
@@ -24,28 +24,10 @@ _TASKS = 3
 _ANSWER = Completion("```python\ndef task_func(*args, **kwargs):\n    return 1\n```")
 
 
-class Watcher:
-    """A listener that notes what happens in which order."""
-
-    def __init__(self) -> None:
-        self.events: list[str] = []
-
-    def begin(self, title: str) -> Callable[..., None]:
-        self.events.append(f"{title} begins")
-        return lambda finished, *_: self.events.append(f"{title} has {finished}")
-
-    def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        del ref
-        self.events.append(f"{title} reused" if reused else f"{title} ends")
-
-    def before(self, first: str, second: str) -> bool:
-        return self.events.index(first) < self.events.index(second)
-
-
 class Model:
     """Gives its last answer only when those before it were executed."""
 
-    def __init__(self, watcher: Watcher, last: Outcome = _ANSWER) -> None:
+    def __init__(self, watcher: RecordingListener, last: Outcome = _ANSWER) -> None:
         self.watcher, self.last = watcher, last
         self.given: set[bytes] = set()
 
@@ -68,7 +50,7 @@ def _config(folder: Path, server: ModelServer) -> RunConfig:
 @pytest.mark.slow
 def test_answers_are_executed_while_the_model_is_asked(tmp_path: Path) -> None:
     """The last answer is given only after the others were executed; the tables are those of stages in order."""
-    watcher, again = Watcher(), Watcher()
+    watcher, again = RecordingListener(), RecordingListener()
     with model_server(Model(watcher)) as server:
         artifacts = perform_all(resolve(_config(tmp_path, server)), watcher)
         assert perform_all(resolve(_config(tmp_path, server)), again) == artifacts
@@ -88,7 +70,7 @@ def test_answers_are_executed_while_the_model_is_asked(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_was_executed_before_the_model_failed_is_kept(tmp_path: Path) -> None:
     """The run fails for the model's reason; the next one executes what is left."""
-    watcher = Watcher()
+    watcher = RecordingListener()
     model = Model(watcher, Fail(401, "the key was withdrawn"))
     with model_server(model) as server:
         with pytest.raises(GenerationError):

@@ -66,7 +66,7 @@ def test_keys_of_a_round_hold_all_rounds_before_and_the_level(run: ResolvedRun) 
         def obtain(name: str, refs: Any) -> ArtifactRef:
             stage = stage_of(name, replace(run, config=config), refs)
             made.append(stage.key)
-            return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
+            return stage.planned
 
         first = {name: ArtifactRef(stage=name, key=name, rows=0, sha256="") for name in (*ROUND_STAGES, "dataset")}
         further_rounds(config, first | {"ground_truth": first["dataset"]}, obtain)

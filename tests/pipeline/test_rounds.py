@@ -18,9 +18,9 @@ from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies
 from bigcodeflow.studies.rounds import Chains, publish_rounds
+from tests.doubles.listeners import RecordingListener
 from tests.generation.providers.double import model_server
 from tests.pipeline.repairing import ASKED, PASSES_IN, MendingModel, config, settings
-from tests.pipeline.test_overlap import Watcher
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -42,15 +42,15 @@ def test_a_model_that_mends_itself_in_known_rounds_gives_the_exact_figures(tmp_p
     """One round, then three: the first is reused, only failed samples are asked again, and no test is quoted."""
     model = MendingModel()
     with model_server(model) as server:
-        once = perform_all(resolve(config(tmp_path, server, 1)), Watcher())
+        once = perform_all(resolve(config(tmp_path, server, 1)), RecordingListener())
         assert model.asked == {1: 5}
         assert once.rounds == ()
         run = config(tmp_path, server, 3)
         assert planned_run(resolve(run))[1] == ("repair", "sanitizing", "execution") * 2
-        artifacts = perform_all(resolve(run), Watcher())
+        artifacts = perform_all(resolve(run), RecordingListener())
         assert model.asked == ASKED
         assert artifacts.by_stage == once.by_stage
-        assert perform_all(resolve(run), Watcher()) == artifacts
+        assert perform_all(resolve(run), RecordingListener()) == artifacts
         assert planned_run(resolve(run)) == (artifacts, ())
         assert model.asked == ASKED
     rounds, mean_reciprocal_rank = _figures(run, artifacts)
@@ -112,10 +112,10 @@ def test_the_limit_of_cost_counts_all_rounds(tmp_path: Path) -> None:
     limits = {"generation.requests.max_cost_usd": 0.016, "generation.sampling.max_tokens": 50}
     with model_server(model) as server:
         with pytest.raises(GenerationError, match=r"max_cost_usd: 0\.0100 of 0\.016 US dollars are spent"):
-            perform_all(resolve(config(tmp_path, server, 2, **limits)), Watcher())
+            perform_all(resolve(config(tmp_path, server, 2, **limits)), RecordingListener())
         assert model.asked == {1: 5}
         limits["generation.requests.max_cost_usd"] = 1.0
-        perform_all(resolve(config(tmp_path, server, 2, **limits)), Watcher())
+        perform_all(resolve(config(tmp_path, server, 2, **limits)), RecordingListener())
     assert model.asked == {1: 5, 2: 3}
 
 
@@ -127,7 +127,7 @@ def test_the_limit_of_cost_counts_answers_of_a_round_that_it_has_ended(tmp_path:
     with model_server(model) as server:
         for _ in range(2):
             with pytest.raises(GenerationError, match=r"max_cost_usd: 0\.0130 of 0\.0185 US dollars are spent"):
-                perform_all(resolve(config(tmp_path, server, 2, **limits)), Watcher())
+                perform_all(resolve(config(tmp_path, server, 2, **limits)), RecordingListener())
             assert model.asked == {1: 5, 2: 1}
 
 

@@ -89,10 +89,8 @@ def publish_run(store, tables, record, *, answers=None, metrics=None, without=()
 
 
 def write_record(store, record, **content):
-    path = store.root / "runs" / f"{record}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"started_at": "2026-11-21T10:00:00Z", **content}))
-    return path
+    content = {"started_at": "2026-11-21T10:00:00Z", **content}
+    return store.write(f"runs/{record}.json", json.dumps(content).encode())
 
 
 def printed(renderable, width=140):

@@ -1,12 +1,9 @@
 """Verdicts in, metrics out, with real DuckDB over real Parquet files."""
 
 import math
-from fractions import Fraction
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import ArtifactError, ExecutionError
 from bigcodeflow.core.schemas import METRICS
@@ -262,25 +259,6 @@ class TestIncomplete:
         paths["verdicts"].unlink()
         with pytest.raises(ArtifactError, match=r"verdicts\.parquet"):
             aggregate(**paths, split="complete", subset="full", k=(1,))
-
-
-@pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.lists(st.booleans(), min_size=3, max_size=9), min_size=1, max_size=6), st.integers(1, 9))
-def test_scores_equal_exact_arithmetic(tmp_path_factory, outcomes, k):
-    """Through Parquet, SQL and the mean, pass@k agrees with exact fractions to 1e-12, for every k that is reported."""
-    tables = Tables(tmp_path_factory.mktemp("tables"))
-    for number, passes in enumerate(outcomes):
-        tables.task(f"Demo/{number}")
-        for index, passed in enumerate(passes):
-            tables.sample(f"Demo/{number}", "pass" if passed else "fail", index=index)
-    metrics = tables.metrics(k=(k,))
-    if min(map(len, outcomes)) < k:
-        assert reported(metrics) == []
-        return
-    exact = [1 - Fraction(math.comb(len(passes) - sum(passes), k), math.comb(len(passes), k)) for passes in outcomes]
-    value = find(metrics, "pass@k", k=k)["value"]
-    assert abs(Fraction(value) - sum(exact) / len(exact)) < Fraction(1, 10**12)
 
 
 def test_sql_and_python_agree_on_every_small_count():

@@ -1,15 +1,12 @@
 """The original's result files: their keys, their statuses and, from recorded verdicts, their very numbers."""
 
-import gzip
 import json
 from datetime import datetime
 
-import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.exports import write_eval_results, write_pass_at_k
-from tests.results.conftest import recorded_files
 
 EVALUATED_AT = datetime(2025, 5, 7, 20, 56, 31)  # noqa: DTZ001 - the files carry local time without zone
 
@@ -150,42 +147,3 @@ class TestPassAtK:
         """Asking for a sanitizer without metrics names it."""
         with pytest.raises(ArtifactError, match="variant calibrated, sanitizer robust"):
             pass_at_k(three_tasks, tmp_path / "out.json", sanitizer="robust")
-
-
-@pytest.mark.real_data
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["qwen2.5-coder-7b-instruct", "gemma-3-4b-it"])
-class TestRecordedRuns:
-    """Verdicts that the original evaluator recorded, taken in as tables and written out again."""
-
-    @pytest.fixture
-    def recorded(self, reference_data, model, tables):
-        """The recorded files, with the tables filled from them, from the sample file and from the dataset."""
-        results_file, scores, samples_file = recorded_files(reference_data, model)
-        lines = gzip.decompress(samples_file.read_bytes()).splitlines()
-        solutions = {sample["task_id"]: sample["solution"] for sample in map(json.loads, lines)}
-        results = json.loads(gzip.decompress(results_file.read_bytes()))
-        hub = {row["task_id"]: row for row in pq.read_table(reference_data / "bigcodebench-v0.1.4.parquet").to_pylist()}
-        domains = json.loads((reference_data / "task_domains.json").read_text())
-        for task_id, row in hub.items():
-            failed = task_id in scores["failed_tasks"]
-            [entry] = results["eval"][task_id]
-            ground_truth = "fail" if failed else "pass"
-            tables.task(task_id, ground_truth=ground_truth, domains=domains[task_id], code_prompt=row["code_prompt"])
-            tests = [outcome(name, "fail", trace) for name, trace in entry["details"].items()]
-            tables.sample(task_id, entry["status"], solution=solutions[task_id], tests=tests)
-        return tables, results, scores
-
-    def test_recorded_scores_come_out_to_the_last_digit(self, recorded, tmp_path):
-        """pass@1 and the ground-truth rate equal the recorded ones exactly, and the same tasks are listed."""
-        tables, _, scores = recorded
-        content = pass_at_k(tables, tmp_path / "out.json", k=(1, 5, 10))
-        assert list(content) == list(scores)
-        assert (content["pass@1"], content["gt_pass_rate"]) == (scores["pass@1"], scores["gt_pass_rate"])
-        assert sorted(content["failed_tasks"]) == sorted(scores["failed_tasks"])
-        assert [content[key] for key in ("split", "subset", "calibrated")] == ["complete", "full", True]
-
-    def test_recorded_samples_come_out_as_they_were(self, recorded, tmp_path):
-        """Program text, status and traces of all 1,140 samples equal the recorded ones."""
-        tables, results, _ = recorded
-        assert eval_results(tables, tmp_path / "out.json")["eval"] == results["eval"]

@@ -18,11 +18,13 @@ from bigcodeflow.importing import import_results
 from bigcodeflow.importing.claims import failed_ground_truths, scores_of
 from bigcodeflow.importing.reading import read_results
 from bigcodeflow.results.catalog.description import describe_catalog
+from bigcodeflow.results.exports import write_eval_results, write_pass_at_k
 from bigcodeflow.results.models import readable
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
 from tests.doubles.listeners import RecordingListener
+from tests.results.conftest import recorded_files
 
 STEM = "m--main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
 TASKS = [json.loads(line) for line in (ROOT / "data" / "starter" / "tasks.jsonl").read_text().splitlines()]
@@ -384,19 +386,31 @@ class TestDefects:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["qwen2.5-coder-7b-instruct", "gemma-3-4b-it"])
 def test_recorded_files_give_their_recorded_scores(reference_data, tmp_path, model):
-    """pass@1 and ground-truth rate of 1,140 recorded samples come out to the last digit, answers and traces whole."""
-    folder = reference_data / "samples" / model
-    [path], [beside] = folder.glob("*_eval_results.json.gz"), folder.glob("*_pass_at_k.json")
-    [samples] = folder.glob("*_calibrated.jsonl.gz")
+    """Scores of 1,140 recorded samples come out to the last digit, also in the catalog; both files are written again."""
+    path, recorded, samples = recorded_files(reference_data, model)
     source = {"source": str(reference_data / "bigcodebench-v0.1.4.parquet")}
     run = take_in(path, tmp_path, settings=source, samples=str(samples))
-    recorded = json.loads(beside.read_text())
     assert metric(run, tmp_path, "pass@k", k=1) == [recorded["pass@1"]]
     assert metric(run, tmp_path, "ground_truth_rate") == [recorded["gt_pass_rate"]]
+    with duckdb.connect(tmp_path / "results.duckdb", read_only=True) as catalog:
+        found = catalog.execute("SELECT pass_at_k, ground_truth_rate FROM pass_at_k").fetchall()
+        assert found == [(recorded["pass@1"], recorded["gt_pass_rate"])]
+        solved = catalog.execute("SELECT sum(n_passed), count(*), count_if(NOT judgeable) FROM solve_rate").fetchone()
+    assert solved == (round(1140 * recorded["pass@1"]), 1140, len(recorded["failed_tasks"]))
     content = json.loads(gzip.decompress(path.read_bytes()))["eval"]
-    for row in verdicts(tmp_path):
-        [sample] = content[row["task_id"]]
-        traces = {test["name"]: test["trace"] for test in row["tests"] if test["trace"]}
-        assert sample["details"].items() <= traces.items()
-        assert row["status"] == sample["status"]
-        assert (row["failure_kind"] == "") == (row["status"] == "pass")
+    assert all((row["failure_kind"] == "") == (row["status"] == "pass") for row in verdicts(tmp_path))
+    kept = find_run(tmp_path, "latest")
+    kind = {"variant": "calibrated", "sanitizer": "unknown"}
+    tables = {"tasks": kept.path("dataset"), "solutions": kept.path("sanitizing"), "verdicts": kept.path("execution")}
+    written = write_eval_results(tmp_path / "x.json", **tables, **kind, evaluated_at=kept.started_at)
+    for task_id, [sample] in json.loads(written.read_text())["eval"].items():
+        [original] = content.pop(task_id)
+        assert sample | {"details": original["details"]} == original
+        assert original["details"].items() <= sample["details"].items()  # a failed subtest fails its test, too
+    assert content == {}
+    metrics, truths = pq.read_table(kept.path("aggregation")), kept.path("ground_truth")
+    written = write_pass_at_k(tmp_path / "y.json", metrics=metrics, ground_truth=truths, model=kept.model, **kind)
+    again = json.loads(written.read_text())
+    assert again | {"failed_tasks": sorted(again["failed_tasks"])} == recorded | {
+        "failed_tasks": sorted(recorded["failed_tasks"])
+    }

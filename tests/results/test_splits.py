@@ -1,6 +1,5 @@
 """Runs whose model was asked the prompts of another split are found by the requests in the store."""
 
-import json
 from pathlib import Path
 
 import duckdb
@@ -21,17 +20,11 @@ from bigcodeflow.report.overview import scores
 from bigcodeflow.results import rebuild_catalog
 from bigcodeflow.results.runs import RecordedRun, asked_splits, find_run, is_mismatched, recorded_runs, split_mismatch
 from bigcodeflow.store import open_store
-from tests.conftest import Command
-from tests.generation.providers.double import Completion, Received, model_server
 from tests.results.conftest import Tables, blank, publish_run, write_record
 from tests.store.s3 import new_bucket
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 prompts = st.builds(PromptConfig, system=texts, instruction_prefix=texts, response_prefix=texts)
-
-
-def _answer(_: Received) -> Completion:
-    return Completion("```python\ndef task_func(*args):\n    return 1\n```")
 
 
 def _recorded(store: Path, split: str, prompt: dict[str, object], **keys: str) -> RecordedRun:
@@ -57,43 +50,26 @@ def test_the_template_tells_the_split_whatever_the_prompt(folder: Path, prompt, 
     assert is_mismatched(run, {template, other}) is (split == "instruct")
 
 
-def _run(bigcodeflow: Command, tmp_path: Path) -> None:
-    """Run the pipeline against a model."""
-    with model_server(_answer) as server:
-        address = ("--model", "openai:m", "--base-url", server.url("openai"))
-        bigcodeflow("run", "starter", "--no-prefect", *address, "--set", "dataset.ids=0", "--set", "name=good")
-
-
-def _publish(_: Command, tmp_path: Path) -> None:
-    """Record a run as the pipeline does."""
-    tables = Tables(tmp_path / "tables")
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """A store with a run of complete, and one that the same answers were recorded with as instruct."""
+    tables, store = Tables(tmp_path / "tables"), open_store(tmp_path / "store")
     tables.task("Demo/0")
     tables.sample("Demo/0")
     asked = {"template_sha": template_sha256("complete", "chat", PromptConfig()), "provider": "openai", "attempts": 1}
     answers = [blank(SAMPLES) | {"task_id": "Demo/0", "sample_index": 0, "raw_text": "x"} | asked]
-    config = {"dataset": {"split": "complete", "subset": "full"}, "samples": {"source": "model"}}
-    store = open_store(tmp_path / "results" / "store")
-    publish_run(store, tables, "good", answers=answers, metrics=tables.metrics(), run="good", model="m", config=config)
-
-
-@pytest.fixture(params=[_publish, pytest.param(_run, marks=[pytest.mark.slow, pytest.mark.sandbox])])
-def stored(request: pytest.FixtureRequest, bigcodeflow: Command, tmp_path: Path) -> Path:
-    """A store with a run of complete, and one that the same answers were recorded with as instruct."""
-    request.param(bigcodeflow, tmp_path)
-    store = tmp_path / "results" / "store"
-    [record] = (store / "runs").glob("*.json")
-    content = json.loads(record.read_text())
-    content["run"] = "wrong"
-    content["config"]["dataset"]["split"] = "instruct"
-    record.with_name("30000101T000000.000000-wrong.json").write_text(json.dumps(content))
-    return store
+    for record, run, split in (("a", "good", "complete"), ("b", "wrong", "instruct")):
+        config = {"dataset": {"split": split, "subset": "full"}, "samples": {"source": "model"}}
+        content = {"answers": answers, "metrics": tables.metrics(), "run": run, "model": "m", "config": config}
+        publish_run(store, tables, record, **content)
+    return store.root
 
 
 def test_a_run_of_another_split_is_named_marked_and_refused(stored: Path) -> None:
     """By doctor, in the catalog, by the leaderboard, and in a report; the right run is not, nor is a store of it."""
     message = "it is recorded as instruct, but its model was asked the complete prompts"
     [shown] = _recorded_runs(str(stored))
-    assert shown.subject == "recorded run 30000101T000000.000000-wrong"
+    assert shown.subject == "recorded run b"
     assert shown.details.startswith(message)
     with duckdb.connect(rebuild_catalog(stored), read_only=True) as catalog:
         for view in ("runs", "pass_at_k"):
@@ -104,18 +80,9 @@ def test_a_run_of_another_split_is_named_marked_and_refused(stored: Path) -> Non
     assert split_mismatch(find_run(stored, "good")) == ""
     [note] = scores(select_runs(stored, ["wrong"])).table.notes
     assert message in note
-    next((stored / "runs").glob("*-wrong.json")).unlink()
+    (stored / "runs" / "b.json").unlink()
     [shown] = _recorded_runs(str(stored))
     assert (shown.works, shown.details) == (True, "1, each asked the prompts of its split")
-
-
-@pytest.mark.slow
-@pytest.mark.sandbox
-def test_doctor_names_the_run(bigcodeflow: Command, stored: Path) -> None:
-    """With the environments, which take longer to check."""
-    shown = " ".join(bigcodeflow("doctor", "--quiet", check=False, COLUMNS="400").stdout.split())
-    assert "30000101T000000.000000-wrong │ it is recorded as instruct" in shown
-    assert shown.count("recorded run") == 1
 
 
 def test_an_unreadable_record_is_a_defect_and_no_store_is_none(tmp_path: Path) -> None:
@@ -135,8 +102,8 @@ def test_a_store_at_a_url_is_read_too(s3_endpoint, tmp_path: Path, monkeypatch: 
     asked = template_sha256("complete", "chat", PromptConfig())
     for name, templates in (("wrong", [asked, None]), ("replayed", [None, None])):
         store.publish("generation", name, pa.table({"template_sha": pa.array(templates, pa.string())}), settings={})
-        record = {"run": name, "started_at": "2026-11-21T10:00:00Z", "config": {"dataset": {"split": "instruct"}}}
-        store.write(f"runs/{name}.json", json.dumps(record | {"artifacts": {"generation": name}}).encode())
+        config = {"dataset": {"split": "instruct"}}
+        write_record(store, name, run=name, config=config, artifacts={"generation": name})
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "another machine"))
     assert [bool(split_mismatch(run)) for run in recorded_runs(store.location)] == [False, True]
 

@@ -20,7 +20,6 @@ from bigcodeflow.results.statistics import (
     pass_at_k,
     pass_hat_k,
     standard_error,
-    student_quantile,
 )
 
 shares = st.floats(0, 1)
@@ -56,20 +55,6 @@ def test_metrics_of_k_draws_are_means_over_all_draws(given_counts, threshold):
     assert g_pass_at_k(*given_counts, float(threshold)) == float(share(threshold * k))
     above = sum((share(count) for count in range(math.ceil(Fraction(k, 2)) + 1, k + 1)), Fraction(0))
     assert mg_pass_at_k(*given_counts) == pytest.approx(float(Fraction(2, k) * above), abs=1e-15)
-
-
-@given(counts())
-def test_the_ends_of_g_pass_at_k_are_pass_hat_k_and_pass_at_k(given_counts):
-    """A threshold of 1 asks for all k samples, one of 1 / k for one."""
-    assert g_pass_at_k(*given_counts, 1.0) == pass_hat_k(*given_counts)
-    assert g_pass_at_k(*given_counts, 1 / given_counts[2]) == pytest.approx(pass_at_k(*given_counts), abs=1e-12)
-
-
-@given(counts())
-def test_a_solved_task_has_the_largest_mg_pass_at_k(given_counts):
-    """All samples passing gives 1 for an even k and (k - 1) / k for an odd one, as the definition has it."""
-    n_samples, _, k = given_counts
-    assert mg_pass_at_k(n_samples, n_samples, k) == pytest.approx(1 if k % 2 == 0 else (k - 1) / k)
 
 
 def test_a_threshold_in_binary_is_not_rounded_up():
@@ -132,49 +117,6 @@ def test_the_interval_is_a_part_of_0_to_1_that_holds_the_mean(scores):
     low, high = clustered_interval(scores)
     assert 0 <= low <= math.fsum(scores) / len(scores) <= high + 1e-12 <= 1 + 1e-12
     assert low < high
-
-
-@given(some_scores)
-def test_failures_for_passes_turn_the_interval_round(scores):
-    """1 - score for each task gives 1 - high and 1 - low."""
-    low, high = clustered_interval(scores)
-    turned = clustered_interval([1 - score for score in scores])
-    assert (turned.high, turned.low) == pytest.approx((1 - low, 1 - high), abs=1e-9)
-
-
-@given(some_scores)
-def test_four_times_the_tasks_narrow_the_interval(scores):
-    """The same scores four times lie in a narrower interval."""
-    low, high = clustered_interval(scores)
-    narrow = clustered_interval(scores * 4)
-    assert narrow.high - narrow.low < high - low
-
-
-@given(some_scores)
-def test_shares_are_never_less_certain_than_zeros_and_ones(scores):
-    """Rounding each task to solved or not, the mean kept, cannot narrow the interval: the spread is then the greatest."""
-    solved = round(sum(scores))
-    whole = [1.0] * solved + [0.0] * (len(scores) - solved)
-    shares_of_it = [solved / len(scores)] * len(scores)
-    narrow, wide = clustered_interval(shares_of_it), clustered_interval(whole)
-    assert wide.low <= narrow.low + 1e-12
-    assert narrow.high <= wide.high + 1e-12
-
-
-@pytest.mark.parametrize("n_tasks", [5, 7, 10, 20, 148])
-def test_a_solved_task_more_moves_no_end_down(n_tasks):
-    """From no solved task to all, both ends rise. With shares the low end may fall: they then spread more."""
-    ends = [clustered_interval([1.0] * solved + [0.0] * (n_tasks - solved)) for solved in range(n_tasks + 1)]
-    for before, after in itertools.pairwise(ends):
-        assert after.low >= before.low
-        assert after.high >= before.high
-
-
-def test_students_quantile_is_scipys():
-    """For every number of degrees of freedom; without any it has no bound."""
-    for freedom in (1, 2, 4, 9, 39, 1139):
-        assert student_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-9)
-    assert student_quantile(0) == math.inf
 
 
 @pytest.mark.slow
@@ -271,19 +213,6 @@ def test_several_sample_metrics_equal_scorio(scorio, given_outcomes, threshold):
     assert (value, error, *ends) == pytest.approx(scorio.bayes_ci(matrix, bounds=(0.0, 1.0)), abs=1e-12)
     shares = [passed / samples for samples, passed in tasks]
     assert estimate(shares).value == pytest.approx(scorio.avg(matrix)[0], abs=1e-12)
-
-
-@pytest.mark.parametrize("n_samples", [2, 10])
-def test_the_credible_interval_holds_95_percent_of_the_posterior(n_samples):
-    """Rates drawn from the posterior of 10 tasks fall into the interval in 95 % ± 1 of draws, for tasks of all kinds."""
-    generator = random.Random(1)
-    tasks = [(n_samples, number % (n_samples + 1)) for number in range(10)]
-    low, high = bayes_at_n(tasks).interval
-    means = [
-        sum(generator.betavariate(passed + 1, samples - passed + 1) for samples, passed in tasks) / len(tasks)
-        for _ in range(5_000)
-    ]
-    assert sum(low <= mean <= high for mean in means) / len(means) == pytest.approx(0.95, abs=0.01)
 
 
 def test_tasks_of_bayes_at_n_may_differ_in_samples():

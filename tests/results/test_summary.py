@@ -91,12 +91,6 @@ def test_too_large_a_k_is_explained(three_tasks):
     assert "No pass@k: every requested k is larger" in text_of(three_tasks, k=(5, 10))
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
-def test_numbers_survive_a_narrow_terminal(three_tasks, width):
-    """In a narrow terminal cells wrap; the score is still there."""
-    assert "66.7 %" in text_of(three_tasks, width=width)
-
-
 def overall(table):
     """Values of the rows over all tasks, by metric, each with the number of tasks behind it."""
     rows = [row for row in table.to_pylist() if row["slice_kind"] == "all"]

@@ -34,15 +34,6 @@ def test_details_stand_only_where_titles_are_shared():
     assert disambiguated(["a", "a", "a"], details) == ["a · 0.2 · parity", "a · 0.8", "a · 0.2 · robust"]
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.sampled_from("pq")), max_size=8))
-def test_runs_that_differ_anywhere_have_different_titles(runs):
-    """Runs get the same title only where they have the same title and the same details."""
-    places = [str(place) for place in range(len(runs))]
-    titles = disambiguated([run[0] for run in runs], [[run[1] for run in runs], [run[2] for run in runs], places])
-    assert len(set(titles)) == len(runs)
-    assert all(title.startswith(run[0]) for title, run in zip(titles, runs, strict=True))
-
-
 @given(st.text(max_size=60), st.integers(0, 40))
 def test_an_elided_name_fits_and_keeps_beginning_and_end(text, width):
     """It is never wider than asked for; what fits is untouched; what is cut is the middle."""

@@ -26,9 +26,10 @@ class ConcurrentStages:
     stopped: threading.Event
     """Set when the stages that produce its input have failed or were interrupted."""
     arriving: "Iterable[pa.Table | None]" = ()
-    """As in `Work`."""
+    """Rows of an input that is not finished yet, for a stage that starts before it; None while there are no new rows.
+    When the iterable ends, the input is in the store."""
     workers: "Callable[[], Workers] | None" = None
-    """As in `Work`."""
+    """Returns the workers that the run's stages share."""
 
     def guarded(self, progress: Progress) -> Progress:
         """Wrap a progress callback: it raises StoppedError once the other stages have failed."""
@@ -50,6 +51,10 @@ class ConcurrentStages:
         """Raise StoppedError if the other stages have failed."""
         if self.stopped.is_set():
             raise StoppedError("ended because no more answers come: what was executed is kept, run again")
+
+
+#: For a stage that shares nothing.
+ALONE = ConcurrentStages(threading.Event())
 
 
 class StageLocks:

@@ -16,7 +16,7 @@ from bigcodeflow.judge import environments
 from bigcodeflow.judge.integrity.checks import Coverage
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
-from bigcodeflow.store import ArtifactRef, open_store
+from bigcodeflow.store import ArtifactRef
 
 _MOST_NAMED = 5
 
@@ -109,8 +109,9 @@ class EnvironmentCheck:
     """One check of one environment over one dataset; everything but repetitions is cached in the store."""
 
     def __init__(self, config: RunConfig, listener: stages.Listener) -> None:
-        self._resolver, self._listener, self._store = Resolver(), listener, open_store(config.store)
+        self._resolver, self._listener = Resolver(), listener
         self._run = self._resolver(config)
+        self._store = self._run.store
         self._found = stages.each_stage(partial(self._perform, self._run), target="ground_truth")
         self._tasks, self._truths = (self._store.read(self._found[name]) for name in ("dataset", "ground_truth"))
         self._environment = environments.find_environment(config.execution.environment)

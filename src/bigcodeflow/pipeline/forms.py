@@ -26,22 +26,10 @@ Values = dict[str, Any]
 _NONE: Values = {}
 _COMPLETE: tuple[Split, ...] = ("complete",)
 _HARD: tuple[Subset, ...] = ("hard",)
-#: Settings that have a field in a form, with the field's name.
-_FIELDS: Mapping[str, str] = MappingProxyType(
-    {
-        "generation.model": "model",
-        "generation.base_url": "server",
-        "generation.n_samples": "samples",
-        "dataset.split": "split",
-        "dataset.subset": "subset",
-        "samples.source": "samples",
-        "name": "name",
-    }
-)
-
-
-#: Settings that are a field of the forms that ask models.
-_OF_MODELS = ("generation.n_samples",)
+#: Settings that have a field in each form, in the forms that ask models, and in the form of one model, with its name.
+_FIELDS = {"dataset.split": "split", "dataset.subset": "subset", "samples.source": "samples", "name": "name"}
+_FIELDS_OF_MODELS = _FIELDS | {"generation.n_samples": "samples"}
+_FIELDS_OF_A_MODEL = _FIELDS_OF_MODELS | {"generation.model": "model", "generation.base_url": "server"}
 
 
 def asked_run(
@@ -73,7 +61,7 @@ def asked_run(
     """
     if not model.strip():
         raise ConfigError("model: is empty; name one as PROVIDER:NAME, such as openai:gpt-4o")
-    model, given = model.strip(), _other_settings(settings, *_OF_MODELS, "generation.model", "generation.base_url")
+    model, given = model.strip(), _other_settings(settings, _FIELDS_OF_A_MODEL)
     fields = {
         "generation.model": model,
         "generation.base_url": server.strip(),
@@ -119,7 +107,7 @@ def judged_run(
         raise ConfigError("samples, run: give one of them, a sample file or the name of a recorded run")
     given = {"samples": samples.strip(), "run": run.strip(), "preset": preset, "name": name}
     view = {name: chosen for name, chosen in (("split", split), ("subset", subset)) if chosen != "default"}
-    values, folders = _folders_apart(_other_settings(settings))
+    values, folders = _folders_apart(_other_settings(settings, _FIELDS))
     return rescored(validated(RescoreConfig, {**given, **view, **folders, "values": values}, "form"))
 
 
@@ -152,7 +140,7 @@ def models_sweep(
     if not named:
         raise ConfigError("models: is empty; name one a row as PROVIDER:NAME, such as openai:gpt-4o")
     entries = [{"model": entry} if ":" in entry else {"answers": entry} for entry in dict.fromkeys(named)]
-    values, folders = _folders_apart(_other_settings(settings, *_OF_MODELS))
+    values, folders = _folders_apart(_other_settings(settings, _FIELDS_OF_MODELS))
     common = {"generation.n_samples": samples} | values
     fields = {"models": entries, "splits": splits, "subsets": subsets, "preset": preset, "common": common, **folders}
     return validated(SweepConfig, {**fields, "name": name or "models"}, "form")
@@ -164,11 +152,10 @@ def _folders_apart(settings: Values) -> tuple[Values, Values]:
     return settings, folders
 
 
-def _other_settings(settings: Values, *fields: str) -> dict[str, Any]:
+def _other_settings(settings: Values, fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings; raise a ConfigError if one of them has a field in the form."""
-    own = {"dataset.split", "dataset.subset", "samples.source", "name", *fields}
     paths = [".".join(path) for path, _ in flattened(settings)]
-    if refused := [f"settings: {path} has a field of its own, {_FIELDS[path]}" for path in paths if path in own]:
+    if refused := [f"settings: {path} has a field of its own, {fields[path]}" for path in paths if path in fields]:
         raise ConfigError("\n".join(refused))
     return dict(settings)
 

@@ -10,12 +10,12 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import Self
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.files import write_atomically
@@ -49,45 +49,47 @@ class _LiveStage:
 
 
 class LiveRun:
-    """A run under way: its stages at work are shown to a listener and written to its file."""
+    """A run under way: its stages at work are shown to a listener and, while the context lasts, written to its file.
+
+    A KeyboardInterrupt leaves the context with a message about the kept results.
+    """
 
     def __init__(
-        self,
-        config: RunConfig,
-        folder: Path,
-        run_id: str = "",
-        *,
-        check: Callable[[], None] = lambda: None,
+        self, config: RunConfig, store: Store, run_id: str = "", *, check: Callable[[], None] = lambda: None
     ) -> None:
         """Prepare the run; nothing is written yet.
 
         Args:
             config: the run's settings.
-            folder: folder of the live files.
+            store: the store that holds the file.
             run_id: name of the file; empty makes a new one.
             check: called with each report of a stage; an exception that it raises ends the stage.
         """
         self._run_id, self._config, self._check = run_id or uuid.uuid4().hex, config, check
         self._started_at = datetime.now(UTC)
-        self._file = folder / f"{self._run_id}.json"
+        self._file = store.root / LIVE_FOLDER / f"{self._run_id}.json"
         self._stages: dict[str, _LiveStage] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._may_write = True
         self._thread = threading.Thread(target=self._work, name="live", daemon=True)
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         """Write the file, and start the thread that updates it."""
+        remove_left_over(self._file.parent)
         self._write()
         self._thread.start()
+        return self
 
-    def end(self) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         """Remove the file."""
         self._ended.set()
         self._thread.join(_SECONDS_BETWEEN_WRITES)
         with self._lock, suppress(OSError):
             self._may_write = False
             self._file.unlink(missing_ok=True)
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(self._kept()) from None
 
     def watched(self, listener: Listener) -> Listener:
         """Wrap a listener: it still gets all reports, including repeated ones of silent stages; the file follows."""
@@ -112,7 +114,7 @@ class LiveRun:
         with self._lock:
             self._stages.pop(title, None)
 
-    def kept(self) -> str:
+    def _kept(self) -> str:
         """Return the message for an interrupted run: the kept results, and how to continue."""
         states = [stage.state for stage in self._at_work()]
         done = " and ".join(f"{state.title} with {state.finished:,} of {state.total:,}" for state in states)
@@ -195,23 +197,3 @@ class _Watched:
         """Report the end of the stage to the live run and to the listener."""
         self._run.finish(title)
         self._listener.end(title, ref, reused=reused)
-
-
-@contextmanager
-def live_run(
-    config: RunConfig, store: Store, run_id: str = "", *, check: Callable[[], None] = lambda: None
-) -> Iterator[LiveRun]:
-    """Make a run visible from outside, in a file of its store, while the block lasts; see `LiveRun`.
-
-    A KeyboardInterrupt leaves the block with a message about the kept results.
-    """
-    folder = store.root / LIVE_FOLDER
-    run = LiveRun(config, folder, run_id, check=check)
-    remove_left_over(folder)
-    run.start()
-    try:
-        yield run
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(run.kept()) from None
-    finally:
-        run.end()

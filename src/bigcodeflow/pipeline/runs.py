@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Protocol
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, view
 from bigcodeflow.core.errors import error_message
-from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages, StoppedError
-from bigcodeflow.pipeline.live import live_run
+from bigcodeflow.pipeline.concurrent_stages import ALONE, ConcurrentStages, StoppedError
+from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.pipeline.stages import (
     ROUND_STAGES,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Refs = Mapping[str, ArtifactRef]
+"""Artifacts of the earlier stages, by stage."""
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 #: Time for a stopping execution to close its cluster.
@@ -69,10 +70,10 @@ def perform_up_to(target: str, config: RunConfig, listener: Listener) -> dict[st
 
 @contextmanager
 def _obtaining(run: ResolvedRun, listener: Listener) -> "Iterator[Obtain]":
-    with live_run(run.config, run.store) as live:
+    with LiveRun(run.config, run.store) as live:
         watched = live.watched(listener)
 
-        def obtain(name: str, refs: Refs, concurrent: ConcurrentStages | None = None) -> ArtifactRef:
+        def obtain(name: str, refs: Refs, concurrent: ConcurrentStages = ALONE) -> ArtifactRef:
             return perform(stage_of(name, run, refs, concurrent=concurrent), run.store, watched)
 
         yield obtain
@@ -81,7 +82,7 @@ def _obtaining(run: ResolvedRun, listener: Listener) -> "Iterator[Obtain]":
 class Obtain(Protocol):
     """Callback that returns the artifact of a stage, given its name and the artifacts of earlier stages."""
 
-    def __call__(self, name: str, refs: Refs, concurrent: ConcurrentStages | None = None) -> ArtifactRef: ...
+    def __call__(self, name: str, refs: Refs, concurrent: ConcurrentStages = ALONE) -> ArtifactRef: ...
 
 
 def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
@@ -92,8 +93,7 @@ def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
         logger.warning(
             "generation.rounds %s: samples.source %s asks no model, so that there is one round", rounds, source
         )
-    with ExitStack() as held:
-        concurrent = ConcurrentStages(threading.Event(), workers=cache(lambda: held.enter_context(_workers(run))))
+    with _shared_workers(run) as concurrent:
         further = further_rounds(run.config, first, lambda name, refs: obtain(name, refs, concurrent))
     return RunArtifacts.of(first, further)
 
@@ -132,9 +132,7 @@ def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
         ref = finished_artifact(stage, run.store)
         if ref is None:
             missing.append(stage.title)
-            # A key depends only on the keys above it, so that it is known before its inputs exist.
-            return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
-        return ref
+        return ref or stage.planned
 
     first = each_stage(find)
     return RunArtifacts.of(first, further_rounds(run.config, first, find)), tuple(missing)
@@ -148,12 +146,11 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
     given = each_stage(obtain, target="dataset")
     if target not in ("execution", "aggregation"):
         return each_stage(obtain, target=target, given=given)
-    planned = _planned(run, given)
+    planned = each_stage(lambda name, refs: stage_of(name, run, refs).planned, target="sanitizing", given=given)
     stopped, answered = threading.Event(), threading.Event()
 
     def judge(refs: Refs, arriving: "Iterator[pa.Table | None]") -> dict[str, ArtifactRef]:
-        with ExitStack() as held:
-            concurrent = ConcurrentStages(stopped, workers=cache(lambda: held.enter_context(_workers(run))))
+        with _shared_workers(run, stopped) as concurrent:
             truths = {"ground_truth": obtain("ground_truth", refs, concurrent)}
             return truths | {
                 "execution": obtain("execution", {**refs, **truths}, replace(concurrent, arriving=arriving))
@@ -176,21 +173,19 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
     return each_stage(obtain, target=target, given=given | judging.result())
 
 
-def _workers(run: ResolvedRun) -> "Workers":
-    """Return the workers that both executing stages share."""
-    from bigcodeflow.execution.workers import Workers  # a run whose stages are cached does without
+@contextmanager
+def _shared_workers(run: ResolvedRun, stopped: threading.Event | None = None) -> Iterator[ConcurrentStages]:
+    """Yield what executing stages share: one set of workers, started at its first use, and the event `stopped`."""
+    with ExitStack() as held:
 
-    return Workers(view(run.config, READS["ground truth"].paths).execution, run.contents["environment"].value)
+        @cache
+        def workers() -> "Workers":
+            from bigcodeflow.execution.workers import Workers  # a run whose stages are cached does without
 
+            execution = view(run.config, READS["ground truth"].paths).execution
+            return held.enter_context(Workers(execution, run.contents["environment"].value))
 
-def _planned(run: ResolvedRun, given: Refs) -> dict[str, ArtifactRef]:
-    """Return the artifacts of the stages up to sanitizing by their keys, which are known before the artifacts exist."""
-
-    def plan(name: str, refs: Refs) -> ArtifactRef:
-        stage = stage_of(name, run, refs)
-        return ArtifactRef(stage=stage.folder, key=stage.key, rows=0, sha256="")
-
-    return each_stage(plan, target="sanitizing", given=given)
+        yield ConcurrentStages(stopped or threading.Event(), workers=workers)
 
 
 def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, ArtifactRef]]":

@@ -19,7 +19,7 @@ from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.progress import Progress
 from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.generation.feedback import VERSION as REPAIR_VERSION
-from bigcodeflow.pipeline.concurrent_stages import ConcurrentStages
+from bigcodeflow.pipeline.concurrent_stages import ALONE, ConcurrentStages
 from bigcodeflow.pipeline.interruption import quiet_interruption
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.sanitizing.samples import sanitize_samples
@@ -28,7 +28,6 @@ from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key
 if TYPE_CHECKING:
     from bigcodeflow.execution.evaluation import Checking, Planned
     from bigcodeflow.execution.reruns import RerunPolicy
-    from bigcodeflow.execution.workers import Workers
     from bigcodeflow.generation.engine import SharedLimit
 
 logger = logging.getLogger(__name__)
@@ -96,13 +95,10 @@ class Work(NamedTuple):
     key: str
     store: Store
     progress: Progress
+    concurrent: ConcurrentStages
+    """Data that the stage shares with other stages of its run."""
     shared_limit: "SharedLimit | None" = None
     """Context entered around each request to a model, such as a limit that several processes share."""
-    arriving: "Iterable[pa.Table | None]" = ()
-    """Rows of an input that is not finished yet, for a stage that starts before it; None while there are no new rows.
-    When the iterable ends, the input is in the store."""
-    workers: "Callable[[], Workers] | None" = None
-    """Returns the workers that the run's stages share."""
 
     def table(self, stage: str, columns: list[str] | None = None) -> pa.Table:
         """Read the table of an input."""
@@ -207,7 +203,7 @@ def _execute_samples(work: Work) -> Computed:
         return evaluation.plan_solutions(solutions, tasks, truths, config=config, environment=environment)
 
     def chunks() -> "Iterator[list[Planned] | None]":
-        for solutions in work.arriving:
+        for solutions in work.concurrent.guarded_arriving():
             # With reruns, the samples to execute again depend on all verdicts.
             yield None if solutions is None or config.reruns else planned(solutions)
         yield planned(work.table("sanitizing"))
@@ -260,7 +256,7 @@ def _judge(
     from bigcodeflow.execution import evaluation
     from bigcodeflow.execution.verdict_index import VerdictIndex
 
-    ledger_folder = work.store.workspace("execution", work.key)
+    ledger_folder, workers = work.store.workspace("execution", work.key), work.concurrent.workers
     others = [one for one in work.store.unfinished("execution") if one != ledger_folder]
     with work.store.synchronized(ledger_folder, LogFiles.VERDICTS):
         return evaluation.judge(
@@ -272,7 +268,7 @@ def _judge(
             other_ledgers=others,
             policy=policy,
             checking=checking,
-            workers=work.workers() if work.workers else None,
+            workers=workers() if workers else None,
             progress=work.progress,
         )
 
@@ -319,6 +315,11 @@ class Stage:
         """Identity of the artifact."""
         return artifact_key(self.folder, self.version, self.settings, [ref.key for ref in self.inputs])
 
+    @property
+    def planned(self) -> ArtifactRef:
+        """Reference to the artifact before it exists: a key depends only on the keys above it."""
+        return ArtifactRef(stage=self.folder, key=self.key, rows=0, sha256="")
+
 
 def stage_of(
     name: str,
@@ -326,7 +327,7 @@ def stage_of(
     refs: Mapping[str, ArtifactRef],
     *,
     shared_limit: "SharedLimit | None" = None,
-    concurrent: ConcurrentStages | None = None,
+    concurrent: ConcurrentStages = ALONE,
 ) -> Stage:
     """Return a stage of a run, by its key in STAGES; it sees only settings and contents that config.reads declares.
 
@@ -345,15 +346,8 @@ def stage_of(
 
     def compute(store: Store, progress: Progress) -> Computed:
         values = {content: one.value for content, one in contents.items()}
-        config = view(run.config, declared.paths)
-        work = Work(config, values, inputs, stage.key, store, progress, shared_limit)
-        if concurrent:
-            work = work._replace(
-                progress=concurrent.guarded(progress),
-                arriving=concurrent.guarded_arriving(),
-                workers=concurrent.workers,
-            )
-        return spec.compute(work)
+        config, guarded = view(run.config, declared.paths), concurrent.guarded(progress)
+        return spec.compute(Work(config, values, inputs, stage.key, store, guarded, concurrent, shared_limit))
 
     folder = STAGE_FOLDERS["generation" if name == "repair" else name]
     stage = Stage(spec.title, folder, identity, tuple(inputs.values()), spec.version, compute)

@@ -158,13 +158,11 @@ def finished_result(plan: Plan, artifacts: RunArtifacts, *, outcome: Outcome, se
     )
 
 
-def failure_of(sweep: SweepConfig, results: Sequence[MemberResult]) -> SweepFailedError | None:
-    """Return an error that lists the failed runs and their reasons, a line each; None if no run failed."""
-    failed = [result for result in results if result.outcome == "failed"]
-    if not failed:
-        return None
-    lines = [f"sweep {sweep.name}: {len(failed):,} of {len(results):,} runs failed; run it again for these alone"]
-    return SweepFailedError("\n".join([*lines, *(f"{one.name}: {one.error}" for one in failed)]), results)
+def refuse_failures(sweep: SweepConfig, results: Sequence[MemberResult]) -> None:
+    """Raise an error that lists the failed runs and their reasons, a line each, if there are any."""
+    if failed := [result for result in results if result.outcome == "failed"]:
+        first = f"sweep {sweep.name}: {len(failed):,} of {len(results):,} runs failed; run it again for these alone"
+        raise SweepFailedError("\n".join([first, *(f"{one.name}: {one.error}" for one in failed)]), results)
 
 
 def summary(results: Sequence[MemberResult]) -> str:

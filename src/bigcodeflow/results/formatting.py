@@ -199,10 +199,14 @@ def unjudged_notes(rows: Sequence[Row]) -> Iterator[str]:
             )
 
 
-def flaky_ground_truths(rows: Sequence[Row]) -> str:
-    """Return a phrase that counts the ground truths which did not pass in every execution; empty if there are none."""
-    row = next(overall(rows, "ground_truth_flaky_count"), None)
-    return f", {row['value']:,.0f} of them not in every execution" if row else ""
+def ground_truths(rows: Sequence[Row]) -> str:
+    """Return how many ground truths pass, and how many of these not in every execution; empty if none is known."""
+    rate = next(overall(rows, "ground_truth_rate"), None)
+    if rate is None or math.isnan(rate["value"]):
+        return ""
+    flaky = next(overall(rows, "ground_truth_flaky_count"), None)
+    found = f"{round(rate['value'] * rate['n_tasks']):,} of {rate['n_tasks']:,} pass ({percent(rate['value'])})"
+    return found + (f", {flaky['value']:,.0f} of them not in every execution" if flaky else "")
 
 
 def _other_score(rows: Sequence[Row], row: Row) -> str:

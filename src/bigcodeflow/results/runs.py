@@ -218,13 +218,20 @@ def titles(runs: Sequence[RecordedRun], *kinds: Sequence[str]) -> list[str]:
 
 def _details(settings: Sequence[Mapping[str, Any]], *, absent: str) -> list[list[str]]:
     """Return, for each setting of any run, one text per run; empty for a run without any settings."""
+    return [
+        ["" if text is None else f"{name.replace('_', ' ')} {elided(text, _LONGEST_VALUE)}" for text in texts]
+        for name, texts in by_setting(settings, absent=absent).items()
+    ]
 
-    def text(name: str, value: Any) -> str:
-        shown = absent if value is None else elided(" ".join(str(value).split()), _LONGEST_VALUE)
-        return f"{name.replace('_', ' ')} {shown}"
+
+def by_setting(settings: Sequence[Mapping[str, Any]], *, absent: str | None = None) -> dict[str, list[str | None]]:
+    """Map each setting of any run to a text per run: ``absent`` if a run lacks it, None for a run without settings."""
+
+    def text(value: Any) -> str | None:
+        return absent if value is None else " ".join(str(value).split())
 
     names = dict.fromkeys(name for given in settings for name in given)
-    return [[text(name, given.get(name)) if given else "" for given in settings] for name in names]
+    return {name: [text(given.get(name)) if given else None for given in settings] for name in names}
 
 
 def find_run(store_root: Path | str, name: str) -> RecordedRun:

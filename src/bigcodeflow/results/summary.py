@@ -1,7 +1,6 @@
 """Tables that the terminal shows at the end of a run."""
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
@@ -13,7 +12,7 @@ from rich.text import Text
 from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.results.aggregation import GroundTruthFailure
 from bigcodeflow.results.formatting import (
-    flaky_ground_truths,
+    ground_truths,
     identity,
     interval,
     kind_of,
@@ -76,12 +75,7 @@ def _scores(rows: Sequence[Row], title: str) -> RenderableType:
 
 
 def _ground_truths(rate: Row, rows: Sequence[Row], failures: Sequence[GroundTruthFailure]) -> Text:
-    if math.isnan(rate["value"]):
-        return Text("Ground truths: none", style="yellow")
-    passed = round(rate["value"] * rate["n_tasks"])
-    line = (
-        f"Ground truths: {passed:,} of {rate['n_tasks']:,} pass ({percent(rate['value'])}){flaky_ground_truths(rows)}"
-    )
+    line = f"Ground truths: {ground_truths(rows) or 'none'}"
     if failures:
         named = ", ".join(f"{one.task_id} ({one.failure_kind or one.status})" for one in failures[:_MOST_NAMED])
         rest = len(failures) - _MOST_NAMED

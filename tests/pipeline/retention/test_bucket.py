@@ -68,16 +68,6 @@ def test_what_no_run_needs_goes_when_it_is_old_enough(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_old_records_go_with_their_artifacts(store: Store) -> None:
-    """Of two runs of one name the newer one stays, whole."""
-    whole_run(store, "nightly", in_days(-2))
-    whole_run(store, "nightly", in_days(-1))
-    went = gone(settings(store, keep_runs_per_name=1), in_days(31))
-    assert [one.partition(":")[0] for one in went] == ["artifact"] * len(STAGE_FOLDERS) + ["run record"]
-    assert_one_run_is_whole(store)
-
-
-@pytest.mark.slow
 def test_a_removal_that_was_killed_is_finished_by_the_next(store: Store) -> None:
     """The manifest goes first: what is left is no artifact, and goes as debris."""
     artifact(store, "dataset", "half")

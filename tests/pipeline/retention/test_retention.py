@@ -207,15 +207,6 @@ def test_answers_that_a_run_is_asking_for_stay(store: Store) -> None:
     assert not folder.exists()
 
 
-def test_a_dry_look_changes_nothing(store: Store) -> None:
-    """Finding out what may go writes nothing and removes nothing."""
-    whole_run(store, "model", 300)
-    artifact(store, "dataset", "unused", 300)
-    before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*")}
-    assert removable(settings(store), NOW)
-    assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*")} == before
-
-
 @pytest.mark.parametrize("late", [False, True])
 def test_what_is_used_before_it_is_removed_stays(store: Store, monkeypatch: pytest.MonkeyPatch, *, late: bool) -> None:
     """A run that found the artifact meanwhile keeps it, whole, also where that was between the check and the renaming."""

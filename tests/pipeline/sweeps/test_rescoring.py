@@ -1,6 +1,5 @@
 """Which run judges existing samples again, and when that would cost something."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,27 +8,25 @@ from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.sweeps import SweepConfig, members_of
-
-
-def recorded(folder: Path, name: str, config: RunConfig) -> None:
-    """A run's record without any artifact."""
-    (folder / "runs").mkdir(parents=True, exist_ok=True)
-    content = {"run": name, "started_at": "2026-01-01T00:00:00Z", "config": config.model_dump(mode="json")}
-    (folder / "runs" / f"20260101T000000.000000-{name}.json").write_text(json.dumps(content))
+from bigcodeflow.store import open_store
+from tests.results.conftest import write_record
 
 
 def test_a_file_is_judged_with_the_preset(tmp_path: Path) -> None:
     """What is not said comes from the preset."""
-    config = rescored(RescoreConfig(samples="mine.jsonl", split="instruct", sanitizer="none", store=str(tmp_path)))
-    assert (config.samples.source, config.dataset.split, config.sanitizing.mode) == ("mine.jsonl", "instruct", "none")
-    assert config.dataset.source == "starter"
+    said = {"split": "instruct", "subset": "hard", "sanitizer": "none", "environment": "bigcodebench"}
+    config = rescored(RescoreConfig(samples="mine.jsonl", **said, store=str(tmp_path)))
+    assert (config.samples.source, config.sanitizing.mode) == ("mine.jsonl", "none")
+    assert (config.dataset.split, config.dataset.subset) == ("instruct", "hard")
+    assert (config.dataset.source, config.execution.environment) == ("starter", "bigcodebench")
     assert (config.store, config.out, config.name) == (str(tmp_path), "", "starter")
+    assert rescored(RescoreConfig(samples="oracle", preset="bigcodebench")).dataset.source.startswith("bigcode/")
 
 
 def test_a_run_keeps_its_own_settings(tmp_path: Path) -> None:
     """Only what is named is different; the form's default sample file does not replace the run's samples."""
     own = RunConfig.model_validate({"samples": {"source": "oracle"}, "execution": {"limits": {"time_seconds": 7}}})
-    recorded(tmp_path, "mine", own)
+    write_record(open_store(tmp_path), "mine", run="mine", config=own.model_dump(mode="json"))
     config = rescored(
         RescoreConfig(run="mine", sanitizer="robust", values={"execution.reruns": 2}, store=str(tmp_path))
     )
@@ -40,7 +37,7 @@ def test_a_run_keeps_its_own_settings(tmp_path: Path) -> None:
 def test_a_model_is_never_asked(tmp_path: Path) -> None:
     """Where the answers are not in the store, judging again would mean to pay again, which is refused."""
     own = RunConfig.model_validate({"samples": {"source": "model"}, "generation": {"model": "openai:m"}})
-    recorded(tmp_path, "paid", own)
+    write_record(open_store(tmp_path), "paid", run="paid", config=own.model_dump(mode="json"))
     with pytest.raises(ConfigError, match="its answers under these settings are not in"):
         rescored(RescoreConfig(run="paid", store=str(tmp_path)))
 

@@ -136,17 +136,6 @@ class TestLeftOut:
         assert ask(catalog, "SELECT count(*) FROM runs") == [(2,)]
         assert ask(catalog, "SELECT count(DISTINCT artifact) FROM execution") == [(4,)]
 
-    @pytest.mark.slow
-    def test_a_run_that_is_mended_comes_back(self, store, two, three_tasks):
-        """Its stage run again puts it into the next catalog."""
-        path = store.folder("execution", two["first"]["execution"]) / "part-0.parquet"
-        path.write_bytes(b"damaged")
-        rebuild_catalog(store.root)
-        publish(store, three_tasks, "first")
-        catalog = rebuild_catalog(store.root)
-        assert ask(catalog, "SELECT run FROM runs ORDER BY run") == [("first",), ("second",)]
-        assert describe_catalog(catalog)[1] == []
-
 
 class TestCarriedOver:
     """What the former catalog knows of an unchanged artifact is not read again; all else is."""

@@ -1,15 +1,7 @@
 """What the views of a catalog show of a real store."""
 
-import gzip
-import json
-import math
-
-import pyarrow.parquet as pq
-import pytest
-
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from tests.results.catalog.stored import VIEWS, ask, publish, record
-from tests.results.conftest import recorded_files
 
 
 def test_an_empty_store_has_an_empty_catalog(store):
@@ -90,31 +82,3 @@ def test_pass_at_k_shows_both_scores_and_what_limits_them(store, three_tasks):
     assert ask(rebuild_catalog(store.root), question) == [
         ("first", "calibrated", "parity", 1, 2 / 3, 3, 0.5, 2, 2 / 3, False)
     ]
-
-
-@pytest.mark.real_data
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["gemma-3-4b-it", "qwen2.5-coder-7b-instruct"])
-def test_recorded_results_come_out_to_the_last_digit(reference_data, store, tables, model):
-    """pass@k is the recorded one and the metrics table's; solve rates are those of a plain count of the file's rows."""
-    path, recorded, _ = recorded_files(reference_data, model)
-    results = json.loads(gzip.decompress(path.read_bytes()))["eval"]
-    for task_id, samples in results.items():
-        tables.task(task_id, ground_truth="fail" if task_id in recorded["failed_tasks"] else "pass")
-        for index, sample in enumerate(samples):
-            tables.sample(task_id, sample["status"], index=index)
-    keys = publish(store, tables)
-    catalog = rebuild_catalog(store.root)
-
-    metrics = pq.read_table(store.folder("aggregation", keys["aggregation"]) / "part-0.parquet").to_pylist()
-    scored = {row["metric"]: row["value"] for row in metrics if row["slice_kind"] == "all" and row["k"] == 1}
-    [(score, judgeable)] = ask(catalog, "SELECT pass_at_k, pass_at_k_judgeable FROM pass_at_k WHERE k = 1")
-    assert (score, judgeable) == (scored["pass@k"], scored["pass@k_judgeable"])
-    assert score == recorded["pass@1"]
-
-    rates = dict(ask(catalog, "SELECT task_id, solve_rate FROM solve_rate"))
-    statuses = {task_id: [sample["status"] for sample in samples] for task_id, samples in results.items()}
-    assert rates == {task_id: found.count("pass") / len(found) for task_id, found in statuses.items()}
-    assert math.fsum(rates.values()) / len(rates) == score
-    judged = {task_id for (task_id,) in ask(catalog, "SELECT task_id FROM solve_rate WHERE judgeable")}
-    assert judged == rates.keys() - set(recorded["failed_tasks"])

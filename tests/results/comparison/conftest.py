@@ -1,5 +1,7 @@
 """Small real stores with recorded runs, for the tests of comparisons, and the command on them."""
 
+from pathlib import Path
+
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -33,7 +35,7 @@ class Runs:
             facts: what differs of the tasks, by id.
             judged: what differs of the verdicts, in order.
         """
-        tables = Tables(self.root / "unused")
+        tables = Tables(Path("unused"))
         for task_id, given in statuses.items():
             tables.task(task_id)
             tables.rows["tasks"][-1] |= dict(facts).get(task_id, {})

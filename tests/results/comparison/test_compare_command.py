@@ -21,11 +21,12 @@ def call(command):
 
 @pytest.fixture
 def three(runs, outcomes):
-    """Three runs, one clearly better than the others."""
-    config = {"samples": {"source": "model"}}
+    """Records of three runs, one clearly better than the others."""
+    config, records = {"samples": {"source": "model"}}, []
     for name, line, temperature in (("good", "+" * 12, 0.0), ("fair", "+-" * 6, 0.8), ("poor", "-" * 11 + "t", 0.2)):
         generation = {"generation": {"sampling": {"temperature": temperature}}}
-        runs.add(name, outcomes(line), model="org--model", config=config | generation)
+        records.append(runs.add(name, outcomes(line), model="org--model", config=config | generation))
+    return records
 
 
 def test_tables_state_intervals_and_plain_words(call, three):
@@ -72,21 +73,26 @@ def test_json_holds_everything_and_is_json(call, three):
     assert content["discordant"][0]["only_first"][0] == "Demo/0"
     assert content["ratings"]["rows"][0]["rank"] == 1
     assert content["subjects"][0]["temperature"] == 0.0
+    assert [one["record"] for one in content["subjects"]] == [three[0], three[2]]
 
 
 def test_csv_has_a_row_a_pair_slice_and_k(call, three):
-    """All tasks first, then the slices; numbers parse, and equal those of the JSON."""
+    """All tasks first, then the slices; numbers equal those of the JSON; a row says which records it is of."""
     rows = list(csv.DictReader(io.StringIO(call("good", "fair", "poor", "--format", "csv", "--by", "libraries"))))
     assert [(row["slice_kind"], row["slice"]) for row in rows] == [("all", "all")] * 3 + [("libraries", "0")] * 3
     content = json.loads(call("good", "fair", "poor", "--format", "json"))
     assert [float(row["p_holm"]) for row in rows[:3]] == [pair["p_holm"] for pair in content["pairs"]]
+    for row in (rows[0], content["pairs"][0]):
+        assert [row["first_record"], row["second_record"]] == three[:2]
+        assert (row["split"], row["first_subset"], row["second_subset"]) == ("complete", "full", "full")
 
 
 def test_markdown_has_the_notes_and_the_same_tables(call, runs, outcomes):
     """Notes stand in front, and every table row has as many cells as its heading."""
-    runs.add("a", outcomes("+-+!"))
+    record = runs.add("a", outcomes("+-+!"))
     runs.add("b", outcomes("--++"))
     text = call("a", "b", "--format", "markdown")
+    assert f"| #1 | calibrated | parity | full | complete | 2026-01-01 | {record} |" in text
     assert text.startswith("> Warning: 1 samples of a · full · complete were not judged")
     table = text.partition("### Differences")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
     assert {line.count("|") for line in table} == {6}

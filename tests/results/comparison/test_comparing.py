@@ -122,14 +122,6 @@ def test_tampering_is_not_known_where_nothing_was_checked(runs, outcomes):
     assert [row.tampered_rate for row in found.rates] == [0.0, None, 0.0]
 
 
-def test_calibrated_and_raw_of_one_run_can_be_compared(runs, outcomes):
-    """RUN@raw names the other variant of the same run, and the difference of variants is said."""
-    runs.add("a", outcomes("+++-"), raw=outcomes("+---"))
-    found = runs.compare("a", "a@raw", method=QUICK)
-    assert found.pairs[0].difference == pytest.approx(0.5)
-    assert any("differ in variant" in note for note in found.notes)
-
-
 def test_two_sanitizers_can_be_compared(runs, outcomes):
     """Each run is taken in its own sanitizer unless one is asked for; one that is not there is refused by name."""
     runs.add("a", outcomes("+-"), sanitizer="parity")
@@ -229,15 +221,6 @@ def test_usage_is_summed_and_unknown_stays_unknown(runs, outcomes):
     assert (found.prompt_tokens, found.completion_tokens, found.cost_usd, found.n_cost_known) == (30, 5, 0.25, 1)
     assert (found.refusal_rate, found.timeout_rate, found.truncated_rate, found.cpu_seconds) == (0.5, 0.5, 0.0, 2.0)
     assert {without.prompt_tokens, without.cost_usd, without.refusal_rate, without.truncated_rate} == {None}
-
-
-def test_a_missing_verdicts_table_names_the_run(runs, outcomes):
-    """An artifact that was deleted is one line that says which run to repeat."""
-    runs.add("a", outcomes("+-"))
-    record = runs.add("b", outcomes("-+"))
-    open_runs(runs.root, ["a", "b"])[1].recorded.path("execution").unlink()
-    with pytest.raises(ArtifactError, match=f"run {record}: its execution artifact"):
-        open_runs(runs.root, ["a", "b"])
 
 
 @pytest.mark.real_data

@@ -1,8 +1,5 @@
 """Which run a name means, and how a comparison names its runs in every output."""
 
-import csv
-import io
-import json
 from functools import partial
 
 import pytest
@@ -97,20 +94,6 @@ def test_more_runs_than_a_matrix_has_room_for_are_set_against_the_best(call, run
     assert shown.count(" vs #9") == 8
 
 
-def test_json_csv_and_markdown_name_records_split_and_subset(call, six):
-    """A row that was taken out of its file still says what it is of."""
-    first, second = six[:2]
-    content = json.loads(call(first, second, "--format", "json"))
-    [row] = csv.DictReader(io.StringIO(call(first, second, "--format", "csv")))
-    for found in (content["pairs"][0], row):
-        assert (found["first_record"], found["second_record"]) == (first, second)
-        assert (found["split"], found["first_subset"], found["second_subset"]) == ("complete", "full", "full")
-    subjects = [(one["record"], one["split"], one["subset"]) for one in content["subjects"]]
-    assert subjects == [(record, "complete", "full") for record in (first, second)]
-    text = call(first, second, "--format", "markdown")
-    assert f"| #1 | calibrated | parity | full | complete | 2026-01-01 | {first} |" in text
-
-
 def test_two_subsets_are_compared_and_not_ranked(runs, outcomes, call):
     """On the tasks in common the difference stands; ratings, matrix and best run would rank across boards."""
     names = [runs.add(name, outcomes(line)) for name, line in (("a", "++++++++"), ("b", "--------"))]
@@ -129,8 +112,10 @@ def test_two_subsets_are_compared_and_not_ranked(runs, outcomes, call):
 def test_variants_of_one_run_are_told_apart(runs, outcomes):
     """What differs stands behind the title that both share."""
     record = runs.add("a", outcomes("+-"), raw=outcomes("--"))
-    labels = [run.label for run in open_runs(runs.root, [record, f"{record}@raw"])]
-    assert labels == ["a · full · complete · calibrated", "a · full · complete · raw"]
+    found = runs.compare(record, f"{record}@raw", method=QUICK)
+    assert [run.label for run in found.runs] == ["a · full · complete · calibrated", "a · full · complete · raw"]
+    assert any("differ in variant" in note for note in found.notes)
+    assert found.pairs[0].difference == pytest.approx(0.5)
     runs.add("b@v2", outcomes("+-"), raw=outcomes("--"))
     chosen = open_runs(runs.root, ["b@v2", "b@v2@parity@raw"])
     assert [(run.variant, run.sanitizer) for run in chosen] == [("calibrated", "parity"), ("raw", "parity")]

@@ -36,23 +36,10 @@ def test_mid_p_takes_half_of_the_observed_split(first, second):
     assert mcnemar(first, second, mid_p=True) == pytest.approx(float(min(Fraction(1), expected)), rel=1e-15)
 
 
-@given(few, few)
-def test_mcnemar_does_not_care_who_is_first(first, second):
-    """Exchanging the models changes nothing; no discordant task is no evidence."""
-    assert mcnemar(first, second) == mcnemar(second, first)
-    assert mcnemar(0, 0) == mcnemar(first, first) == 1.0
-
-
 def test_thousand_tasks_that_all_favour_one_model():
     """No overflow: 1,140 tasks to none give 2^-1139, which floating point can still tell from 0; mid-p half of it."""
     assert mcnemar(1000, 0) == 2.0**-999
     assert mcnemar(0, 1000, mid_p=True) == 2.0**-1000
-
-
-def test_negative_counts_are_refused():
-    """Counts that no comparison can have are an error that repeats them."""
-    with pytest.raises(ValueError, match="-1 and 3"):
-        mcnemar(-1, 3)
 
 
 @given(st.lists(st.floats(0, 1), max_size=8))
@@ -107,15 +94,6 @@ def test_published_example():
 
 
 @given(counts())
-def test_zero_is_left_out_where_mcnemars_asymptotic_test_is_significant(given_counts):
-    """The interval and the test without correction say the same of every table."""
-    only_first, only_second, _ = given_counts
-    low, high = score_interval(*given_counts)
-    significant = (only_first - only_second) ** 2 > Z_95**2 * (only_first + only_second)
-    assert (low > 0 or high < 0) == significant
-
-
-@given(counts())
 def test_the_interval_holds_the_difference_stays_in_range_and_turns_round(given_counts):
     """Ends lie in -1..1 about the observed difference, apart from one another; exchanged models exchange the ends."""
     only_first, only_second, n_tasks = given_counts
@@ -125,20 +103,13 @@ def test_the_interval_holds_the_difference_stays_in_range_and_turns_round(given_
     assert score_interval(only_second, only_first, n_tasks) == (-high, -low)
 
 
-@given(st.integers(0, 300), st.integers(1, 300))
-def test_a_model_that_lost_nowhere_is_no_worse_than_wilson_says(won, more):
-    """Against a model that solves nothing the upper end is Wilson's of the share that the other solves."""
-    proportion = pytest.importorskip("statsmodels.stats.proportion")
-    n_tasks = won + more
-    wilson = proportion.proportion_confint(won, n_tasks, method="wilson")
-    assert score_interval(won, 0, n_tasks).high == pytest.approx(wilson[1], abs=1e-9)
-
-
 @pytest.mark.parametrize("wrong", [(-1, 0, 5), (3, 3, 5), (0, 0, 0)])
 def test_counts_that_cannot_be_are_refused(wrong):
     """More tasks than there are, fewer than none, and none at all."""
     with pytest.raises(ValueError, match="score interval of"):
         score_interval(*wrong)
+    with pytest.raises(ValueError, match="-1 and 3"):
+        mcnemar(-1, 3)
 
 
 @pytest.mark.parametrize(

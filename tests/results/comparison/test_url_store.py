@@ -9,29 +9,19 @@ from bigcodeflow.results.comparison.pairs import Method
 from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.inspection.samples import Filters, inspect_run
 from bigcodeflow.results.runs import find_run
-from bigcodeflow.store import open_store
-from tests.results.comparison.conftest import judged_by
+from tests.results.comparison.conftest import Runs, judged_by
 from tests.store.s3 import new_bucket
 
 
 @pytest.fixture
-def bucket(s3_endpoint, tmp_path, monkeypatch, runs, outcomes):
+def bucket(s3_endpoint, tmp_path, monkeypatch, outcomes):
     """URL of a store with two runs, seen from a machine that has nothing of it yet."""
-    url = f"s3://{new_bucket()}/some/prefix"
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "writer"))
+    runs = Runs(f"s3://{new_bucket()}/some/prefix")
     for name, line, version in (("a", "+++-", 2), ("b", "-+--", 1)):
-        record = runs.add(name, outcomes(line), settings=judged_by(version))
-        _publish(open_store(runs.root), open_store(url), record, judged_by(version))
+        runs.add(name, outcomes(line), settings=judged_by(version))
     monkeypatch.setenv("BIGCODEFLOW_REPLICAS", str(tmp_path / "reader"))
-    return url
-
-
-def _publish(here, there, record, settings):
-    run = find_run(here.location, record)
-    for stage in ("dataset", "sanitizing", "execution"):
-        ref = here.find(stage, run.keys[stage])
-        there.publish(stage, ref.key, here.read(ref), settings=settings)
-    there.write(f"runs/{record}.json", here.file(f"runs/{record}.json").read_bytes())
+    return runs.root
 
 
 @pytest.mark.slow

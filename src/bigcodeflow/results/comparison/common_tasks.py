@@ -1,12 +1,12 @@
 """Tasks that can be compared, slices of them, and notes on how the runs differ in more than the model."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.comparison.run_selection import ComparedRun, TaskCounts
-from bigcodeflow.results.runs import split_mismatch
+from bigcodeflow.results.runs import by_setting, split_mismatch
 
 _MOST_NAMED = 5
 _MANY_LIBRARIES = 5
@@ -136,6 +136,7 @@ def _left_out_notes(
 
 def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """Yield notes on differences of the runs, other than the model, that may have changed the results."""
+    judged = by_setting([run.recorded.judging for run in runs])
     traits: dict[str, Sequence[str | None]] = {
         "Warning: judged in different environments": [
             ", ".join(sha[:12] for sha in run.environment_shas) for run in runs
@@ -144,35 +145,20 @@ def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
             None if run.recorded.imported else str(run.harness_version or "unknown") for run in runs
         ],
         "Warning: judged on different backends": [", ".join(run.backends) for run in runs],
-        **_by_name("Warning: judged with different settings", [run.recorded.judging for run in runs]),
+        **{f"Warning: judged with different settings, {name}": texts for name, texts in judged.items()},
         "The runs are of different subsets and are not ranked": [run.recorded.board for run in runs],
         "The runs differ in variant": [run.variant for run in runs],
         "The runs differ in sanitizer": [run.sanitizer for run in runs],
     }
     if len({run.recorded.model for run in runs}) > 1:  # for a single model, the titles show it
-        asked = [run.recorded.parameters for run in runs]
-        traits |= _by_name("The models were asked with different settings", asked, absent="default")
+        asked = by_setting([run.recorded.parameters for run in runs], absent="default")
+        traits |= {f"The models were asked with different settings, {name}": texts for name, texts in asked.items()}
     for title, values in traits.items():
         known = [(run, value) for run, value in zip(runs, values, strict=True) if value is not None]
         if len({value for _, value in known}) > 1:
             yield f"{title}: {_runs_by_value([run for run, _ in known], [value for _, value in known])}."
     if imported := [run.label for run in runs if run.recorded.imported]:
         yield f"Judged elsewhere, with limits and checks that are not known: {', '.join(imported)}."
-
-
-def _by_name(
-    title: str, settings: Sequence[Mapping[str, Any]], *, absent: str | None = None
-) -> dict[str, list[str | None]]:
-    """Map 'title, setting' for each setting to the texts of the runs; None if it is not known for a run.
-
-    ``absent`` is the text for a setting that a run lacks although it has other settings.
-    """
-
-    def text(value: Any) -> str | None:
-        return absent if value is None else " ".join(str(value).split())
-
-    names = dict.fromkeys(name for given in settings for name in given)
-    return {f"{title}, {name}": [text(given.get(name)) if given else None for given in settings] for name in names}
 
 
 def _runs_by_value(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:

@@ -1,21 +1,24 @@
-"""Flow of the checks of `bigcodeflow env check`: what an environment can judge, and if its verdicts are reliable."""
+"""The smaller flows: checks of an environment, the leaderboard, and retention."""
 
+from datetime import UTC, datetime
 from functools import partial
 
 from bigcodeflow.config import EnvironmentCheckConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
+from bigcodeflow.leaderboard.publishing import LeaderboardConfig, refuse_regressions, update_leaderboard
 from bigcodeflow.pipeline.environment_check import (
     EnvironmentCheck,
     EnvironmentCheckResult,
     check_imports,
     check_settings,
 )
+from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove
 from flows.hooks import by_config, reporting_flow
 from tasks.progress import RunListener
 from tasks.stages import perform_step
-from tasks.upkeep_artifacts import show_check
+from tasks.upkeep_artifacts import show_check, show_leaderboard, show_removed
 
-STARTER_ENVIRONMENT = EnvironmentCheckConfig()
+STARTER_ENVIRONMENT, OWN_RUNS, DRY_RUN = EnvironmentCheckConfig(), LeaderboardConfig(), RetentionConfig()
 
 
 def _name(config: EnvironmentCheckConfig) -> str:
@@ -39,3 +42,31 @@ def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> N
     show_check(found)
     if lines := found.shortcomings():
         raise EnvironmentUnusableError("\n".join(lines))
+
+
+@reporting_flow("leaderboard")
+def leaderboard(config: LeaderboardConfig = OWN_RUNS) -> str:
+    """Bring the leaderboard up to date and return the name of its snapshot; name every regression.
+
+    Args:
+        config: which runs are shown, and where.
+    """
+    update = perform_step("update leaderboard", partial(update_leaderboard, config, datetime.now(UTC)))
+    show_leaderboard(config, update)
+    if config.fail_on_regression:
+        refuse_regressions(update)
+    return update.snapshot.name
+
+
+@reporting_flow("retention")
+def retention(config: RetentionConfig = DRY_RUN) -> int:
+    """Say what may go from a store, or remove it; returns the bytes of it.
+
+    Args:
+        config: what is kept.
+    """
+    now = datetime.now(UTC)
+    found = perform_step("find what may go", partial(removable, config, now))
+    gone = found if config.dry_run else perform_step("remove", partial(remove, config, found, now))
+    show_removed(config, gone)
+    return sum(one.size_bytes for one in gone)
