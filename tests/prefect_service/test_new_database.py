@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.prefect_service.new_database import keep_database, place_database
+from bigcodeflow.prefect_service.start import keep_database, place_database
 
 
 def tables(file: Path) -> list[str]:

@@ -68,7 +68,8 @@ def up(
     and of prefect.yaml. Options are remembered. Runs start in this folder. See docs/deployments.md.
     """
     from bigcodeflow.prefect_service.folder import ServiceFolder
-    from bigcodeflow.prefect_service.start import ServiceOptions, start_service
+    from bigcodeflow.prefect_service.options import ServiceOptions
+    from bigcodeflow.prefect_service.start import start_service
 
     folder = ServiceFolder(state)
     options = ServiceOptions(host, port, database, deployments, runs, schedules, env_file, store)
@@ -110,36 +111,35 @@ def down(
 
 def status(state: _State = _STATE) -> None:
     """Say what of the service runs, where, and what it has registered. Exit code 1 unless runs would be taken up."""
-    from bigcodeflow.prefect_service.folder import ServiceFolder, service_state
-    from bigcodeflow.prefect_service.start import without_password
+    from bigcodeflow.prefect_service.folder import PARTS, ServiceFolder, service_state
+    from bigcodeflow.prefect_service.options import without_password
 
     folder = ServiceFolder(state)
-    found = service_state(folder)
-    if found is None:
+    if not folder.exists:
         notice(f"nothing was started from {folder.root}: `bigcodeflow up`; another folder is named with --state")
         raise typer.Exit(1)
-    server, worker = ("not running" if one is None else f"process {one.pid}" for one in (found.server, found.worker))
-    if found.server is not None:
-        server += f", {found.settings.ui_url}" + ("" if found.answering else ", does not answer")
-    if found.worker is not None and not found.worker_online:
-        worker += ", not known to the server"
-    explorer = "not running"
-    if found.explorer is not None:
-        explorer = f"process {found.explorer.pid}, {found.settings.explorer_url}"
+    found = service_state(folder)
+    record, settings = found.record, found.record.settings
+    running = {name: record.running(name) for name in PARTS}
+    shown = {name: f"process {one.pid}" if one else "not running" for name, one in running.items()}
+    if running["server"]:
+        shown["server"] += f", {settings.ui_url}" + ("" if found.answering else ", does not answer")
+    if running["worker"] and not found.worker_online:
+        shown["worker"] += ", not known to the server"
+    if running["explorer"]:
+        shown["explorer"] += f", {settings.explorer_url}"
     rows = [
-        ("server", server),
-        ("worker", worker),
-        ("explorer", explorer),
-        ("database", without_password(found.settings.database)),
+        *shown.items(),
+        ("database", without_password(settings.database)),
         ("runs", f"{found.running} running"),
         ("deployments", ", ".join(found.deployments) or "none"),
         ("schedules on", ", ".join(found.active_schedules) or "none"),
-        ("variables for runs", found.settings.env_file or "none (--env-file)"),
+        ("variables for runs", settings.env_file or "none (--env-file)"),
         ("logs", str(folder.logs)),
-        ("PREFECT_API_URL", found.settings.api_url),
+        ("PREFECT_API_URL", settings.api_url),
     ]
     out.print(Table((Column("", wrap="never"), Column("")), rows))
-    if not found.ready:
+    if not (found.answering and found.worker_online and running["worker"]):
         notice(f"`bigcodeflow up{_option(state)}` starts what is missing")
         raise typer.Exit(1)
 
