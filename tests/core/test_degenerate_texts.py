@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig, SanitizingConfig
-from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS, table_of
+from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, table_of
 from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, parse, storable, with_fallback
 from bigcodeflow.generation.replay import read_samples
 from bigcodeflow.judge.environments import InstalledEnvironment
@@ -131,13 +131,6 @@ def test_any_mixture_is_read_everywhere(files: ModuleFiles, text: str, mode: str
     _read_everywhere(list(answers_within(text)), files, (mode,))
 
 
-@pytest.mark.slow
-@given(text=_TEXTS)
-def test_more_mixtures_are_read_everywhere(files: ModuleFiles, text: str) -> None:
-    """More examples, each in every mode."""
-    _read_everywhere(list(answers_within(text)), files)
-
-
 @given(_TEXTS)
 def test_any_mixture_is_a_sample_or_a_defect(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     """Lines of a sample file, whole and as they are."""
@@ -232,15 +225,6 @@ def test_findings_are_stored_whatever_they_hold() -> None:
     row |= dict.fromkeys(("blocked", "omitted_setup", "placeholder", "truncated"), False)
     table = table_of([row | {"findings": [finding._asdict() for finding in found]}], SOLUTIONS)
     assert any(one["detail"].endswith(".\N{REPLACEMENT CHARACTER}") for one in table["findings"][0].as_py())
-
-
-def test_verdicts_are_stored_whatever_they_hold() -> None:
-    """A traceback with half a surrogate pair, as a message that quotes one has it."""
-    row = {field.name: None for field in VERDICTS} | {"module_trace": "a\ud800b", "tampering": ["\udc80"]}
-    row |= {"tests": [{"name": "test_a", "outcome": "fail", "seconds": 0.0, "trace": "\ud83d"}]}
-    table = table_of([row], pa.schema([pa.field(field.name, field.type) for field in VERDICTS]))
-    assert table["module_trace"].to_pylist() == ["a\N{REPLACEMENT CHARACTER}b"]
-    assert table["tests"][0].as_py()[0]["trace"] == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_a_reader_that_fails_fails_for_its_text_alone(caplog: pytest.LogCaptureFixture) -> None:

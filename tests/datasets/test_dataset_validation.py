@@ -1,5 +1,7 @@
 """Validation names every bad row at once, with the remedy."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,9 @@ from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.datasets import load_tasks, resolve, validate_source
 from bigcodeflow.datasets.sources import SourceRow
 from bigcodeflow.datasets.tasks import validate
+from tests.conftest import ROOT
+
+from .conftest import load
 
 
 def _rows(*tasks: dict[str, Any]) -> list[SourceRow]:
@@ -114,3 +119,20 @@ def test_loading_refuses_what_validation_finds(make_task, write_parquet) -> None
         load_tasks(config, resolve(config))
     assert str(caught.value) == problem
     assert problem.startswith(f"{path}, row 2 (Mine/0)")
+
+
+def test_the_task_of_the_documentation_is_sound(tmp_path: Path) -> None:
+    """A reader who copies the example has a valid task file; each column that a file may have is described."""
+    text = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"```json\n(.*)\n```", text)
+    path = tmp_path / "mine.jsonl"
+    path.write_text(line + "\n", encoding="utf-8")
+    assert validate_source(DatasetConfig(source=str(path))) == []
+    assert all(f"\n| `{name}` |" in text for name in (*HUB_COLUMNS, "hard", "domains", "expected_tests"))
+
+
+def test_the_starter_set_is_a_dataset_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tasks are sound, and need no hub."""
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert validate_source(DatasetConfig(source="starter")) == []
+    assert 0 < load("starter", subset="hard").num_rows < load("starter").num_rows

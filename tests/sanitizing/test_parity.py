@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
+from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.sanitizing import sanitize
 from tests.examples import examples
 from tests.sanitizing.conftest import Pair, answers
@@ -67,3 +68,9 @@ def test_solution_is_the_originals(text: str, solution: str) -> None:
 def test_any_text_gives_text_that_can_be_stored(text: str) -> None:
     """NUL bytes, lone surrogates and fragments of any kind give UTF-8 text."""
     assert isinstance(parity(text).encode(), bytes)
+
+
+def test_solutions_are_calibrated_as_the_original_does() -> None:
+    """code_prompt, a stub body, the solution; raw is the solution alone."""
+    executed = {one: executed_program(code_prompt="a", solution="b", variant=one) for one in ("calibrated", "raw")}
+    assert executed == {"calibrated": "a\n    pass\nb", "raw": "b"}
