@@ -19,6 +19,7 @@ from bigcodeflow.sanitizing.robust import robust_solution
         pytest.param("a</think>b", "b", id="unopened"),
         pytest.param("b<think>a", "b", id="unclosed"),
         pytest.param("<think>a<think>b</think>c</think>d", "d", id="nested"),
+        pytest.param("<think>a<think>b</think>c", "", id="nested and unclosed"),
         pytest.param("<THINKING>a</THINKING>b<thought>c</thought>d", "bd", id="other names"),
         pytest.param("a < think > b", "a < think > b", id="no tag"),
         pytest.param("[THINK]a[/THINK]b", "b", id="brackets"),

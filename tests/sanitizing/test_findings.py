@@ -72,14 +72,10 @@ def test_harmless_places_are_not_found(program: str) -> None:
     assert find_risks(program) == []
 
 
-def test_findings_come_in_line_order_and_once_a_place() -> None:
-    """Each place is listed once, the first line first."""
+def test_imports_of_the_prompt_are_followed() -> None:
+    """A solution that relies on the prompt's imports under another name is understood; places come once, in order."""
     found = find_risks("import os\nos.remove('b'); os.remove('c')\neval('x')\n")
     assert [(finding.line, finding.detail) for finding in found] == [(2, "os.remove"), (3, "eval")]
-
-
-def test_imports_of_the_prompt_are_followed() -> None:
-    """A solution that relies on the prompt's imports under another name is understood."""
     program = "def task_func():\n    sp.run('ls')"
     assert find_risks(program) == []
     assert find_risks(program, setup="import subprocess as sp")[0].detail == "subprocess.run"

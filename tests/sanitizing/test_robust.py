@@ -8,7 +8,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.core.calibration import calibrate
-from bigcodeflow.core.thinking import without_thinking
 from bigcodeflow.sanitizing import sanitize, syntax_error
 from bigcodeflow.sanitizing.statements import statements_of
 from tests.examples import examples
@@ -142,14 +141,8 @@ def test_a_future_import_leaves_its_meaning_behind(future: str) -> None:
 
 _WORKING = 'def h(x):\n    return x\ndef task_func(x):\n    if x < 3:\n        return [h(x), "\'"]\n    return h(x)'
 _MARKS = ["<|endoftext|>", " </s>", "<|im_end|>\n<|im_start|>user\n", "<eos><pad>", "<end_of_turn>", "<|eot_id|>"]
-_MARKS += [
-    "```",
-    "```\nThat's all.",
-    "</answer>",
-    "</code>\n</answer>",
-    "<\uff5cend\u2581of\u2581sentence\uff5c>",
-    "[/PYTHON]",
-]
+_MARKS += ["```", "```\nThat's all.", "</answer>", "</code>\n</answer>", "[/PYTHON]"]
+_MARKS += ["<\uff5cend\u2581of\u2581sentence\uff5c>"]
 
 
 @pytest.mark.parametrize("mark", _MARKS)
@@ -273,12 +266,6 @@ def fenced(*programs: str) -> str:
 def test_program_of_an_answer(answer: str, program: str) -> None:
     """The last full definition is the program; what it lacks comes from other passages, nearest first."""
     assert robust(answer) == program
-
-
-def test_a_thought_within_a_thought_ends_with_the_outer_one() -> None:
-    """What stands behind the inner end is thought as well."""
-    assert without_thinking("<think>a<think>b</think>c") == ""
-    assert without_thinking("<think>a<think>b</think>c</think>d") == "d"
 
 
 @pytest.mark.parametrize(
