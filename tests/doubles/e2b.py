@@ -101,7 +101,6 @@ class E2BDouble:
         self.page = 100
         self.most_sandboxes = 1000
         self.disk_mib = 1024
-        self.envd_version = "0.6.4"
         self.created: list[Sandbox] = []
         """All that there ever were."""
         self.sandboxes: dict[str, Sandbox] = {}
@@ -231,7 +230,7 @@ class E2BDouble:
             "diskSizeMB": self.disk_mib,
             "metadata": sandbox.metadata,
             "state": sandbox.state,
-            "envdVersion": self.envd_version,
+            "envdVersion": "0.6.4",
         }
 
     def _keep_time(self) -> None:

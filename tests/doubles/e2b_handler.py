@@ -55,18 +55,6 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
-    def do_GET(self) -> None:
-        self._route()
-
-    def do_POST(self) -> None:
-        self._route()
-
-    def do_PUT(self) -> None:
-        self._route()
-
-    def do_DELETE(self) -> None:
-        self._route()
-
     def _route(self) -> None:
         split = urlsplit(self.path)
         self.query = split.query
@@ -77,6 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
             if found and method == self.command:
                 return self._answer_or_fail(name, [unquote(part) for part in found.groups()])
         return self._say(404, {"code": 404, "message": f"no route {split.path}"})
+
+    do_GET = do_POST = do_PUT = do_DELETE = _route  # noqa: N815 - http.server's names
 
     def _answer_or_fail(self, name: str, parts: list[str]) -> None:
         with self.double.lock:
@@ -112,9 +102,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not found:
             return self._say(404, {"code": 404, "message": f"template '{body['templateID']}' not found"})
         if not self.double.reserve():
-            return self._say(
-                429, {"code": 429, "message": "you have reached the maximum number of concurrent sandboxes"}
-            )
+            message = "you have reached the maximum number of concurrent sandboxes"
+            return self._say(429, {"code": 429, "message": message})
         sandbox = self.double.create(*found, body)
         if key:
             self.double.created_keys[key] = sandbox.sandbox_id
@@ -219,12 +208,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _envd(self, name: str) -> None:
         sandbox = self.double.sandboxes.get(self.headers.get("E2b-Sandbox-Id", ""))
         if not sandbox or sandbox.state != "running":
-            answer = {
-                "sandboxId": self.headers.get("E2b-Sandbox-Id"),
-                "message": "The sandbox was not found",
-                "code": 502,
-            }
-            return self._say(502, answer)
+            found = {"sandboxId": self.headers.get("E2b-Sandbox-Id"), "code": 502}
+            return self._say(502, found | {"message": "The sandbox was not found"})
         if name != "health" and self.headers.get("X-Access-Token") != sandbox.token:
             return self._say(401, {"code": "unauthenticated", "message": "invalid access token"})
         if name == "health":

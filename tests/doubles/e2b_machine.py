@@ -11,13 +11,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bigcodeflow.judge.environments import environments_root
-
-_END = None
 
 
 class Machine:
@@ -55,11 +54,6 @@ class Machine:
         done = subprocess.run(self._entered("tee", path), input=content, capture_output=True, check=False)
         return done.stderr.decode()
 
-    def read(self, path: str) -> bytes | None:
-        """A file's content, or None where there is none."""
-        done = subprocess.run(self._entered("cat", path), capture_output=True, check=False)
-        return None if done.returncode else done.stdout
-
     def end(self) -> None:
         """Kill every process of it."""
         self._init.kill()
@@ -80,7 +74,7 @@ class Command:
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_plain_environment() | variables,
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"} | variables,
         )
         self.pid = self.process.pid
         self._listeners: list[queue.Queue[dict[str, Any] | None]] = []
@@ -96,7 +90,7 @@ class Command:
         with self._lock:
             self._listeners.append(listener)
             if not self._open:
-                listener.put(_END)
+                listener.put(None)
         return listener
 
     def write(self, data: bytes) -> None:
@@ -112,16 +106,17 @@ class Command:
 
     def _read(self, name: str) -> None:
         stream = getattr(self.process, name)
-        for chunk in _chunks(stream):
+        while chunk := os.read(stream.fileno(), 1 << 15):
             self._tell({"name": name, "chunk": chunk})
         with self._lock:
             self._open.discard(name)
             ended = not self._open
         if ended:
             self.process.wait()
-            self._tell(_END)
-            for one in (self.process.stdin, self.process.stdout, self.process.stderr):
-                _closed(one)
+            self._tell(None)
+            for one in filter(None, (self.process.stdin, self.process.stdout, self.process.stderr)):
+                with suppress(OSError):
+                    one.close()
 
     def _tell(self, event: dict[str, Any] | None) -> None:
         with self._lock:
@@ -129,24 +124,7 @@ class Command:
                 listener.put(event)
 
 
-def _chunks(stream: Any) -> Iterator[bytes]:
-    while chunk := os.read(stream.fileno(), 1 << 15):
-        yield chunk
-
-
-def _closed(stream: Any) -> None:
-    try:
-        if stream:
-            stream.close()
-    except OSError:
-        return
-
-
 def _places_below_tmp() -> list[str]:
     """Folders of this checkout, its interpreter and its environments that the sandbox's own /tmp would hide."""
     places = {Path(__file__).parents[2], Path(sys.prefix), environments_root()}
     return sorted(str(place) for place in places if place.is_relative_to("/tmp") and place.exists())
-
-
-def _plain_environment() -> dict[str, str]:
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}
