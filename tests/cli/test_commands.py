@@ -56,14 +56,6 @@ def test_every_command_has_examples_that_it_understands() -> None:
             assert len(line) < 78
 
 
-def test_help_shows_its_examples(bigcodeflow: Command) -> None:
-    """As lines that can be copied, at the width of any terminal."""
-    for command in (("run",), ("env", "build")):
-        shown = bigcodeflow(*command, "--help", COLUMNS="80").stdout
-        for line in EXAMPLES[" ".join(command)]:
-            assert line in [one.strip() for one in shown.splitlines()]
-
-
 def test_the_list_of_commands_says_what_each_command_says() -> None:
     """`bigcodeflow --help` imports no command; its lines are the first paragraphs of the commands' own help."""
     for listed in typer.main.get_command(app).commands.values():

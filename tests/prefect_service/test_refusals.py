@@ -12,7 +12,6 @@ import typer
 
 from bigcodeflow.cli.service import down, status
 from bigcodeflow.core.errors import ConfigError, ServiceError
-from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service import options
 from bigcodeflow.prefect_service.deployments import read_deployments
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord, ServiceSettings
@@ -20,7 +19,7 @@ from bigcodeflow.prefect_service.options import ServiceOptions
 from bigcodeflow.prefect_service.processes import identify
 from bigcodeflow.prefect_service.start import start_service
 from bigcodeflow.prefect_service.stop import stop_service
-from tests.prefect_service.services import Service, finished, free_port, wait_for
+from tests.prefect_service.services import Service, free_port
 
 NOTHING_ASKED = ServiceOptions()
 
@@ -110,11 +109,6 @@ def test_a_prefect_yaml_that_cannot_work_is_named(tmp_path: Path, content: str, 
     assert str(file) in str(raised.value)
 
 
-def test_the_shipped_deployments_are_found_and_readable() -> None:
-    """In a checkout and in a wheel alike."""
-    assert "benchmark" in read_deployments(shipped("prefect.yaml"))
-
-
 def test_down_and_status_where_nothing_was_started(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """Stopping nothing is fine; asking for the state of nothing says how to start. Neither makes a folder."""
     down(state=service.folder.root)
@@ -146,18 +140,6 @@ def test_the_record_is_for_its_owner_only_and_a_damaged_one_is_named(tmp_path: P
     path.write_text("{")
     with pytest.raises(ServiceError, match=r"service\.json cannot be read"):
         folder.read()
-
-
-@pytest.mark.slow
-def test_a_second_command_waits_for_the_first_and_says_so(service: Service) -> None:
-    """Two starts at once must not start two servers."""
-    service.folder.root.mkdir()
-    service.folder.write(ServiceRecord())
-    with service.folder.locked(lambda line: None):
-        second = service.begin("down")
-        assert "waiting for it" in wait_for(second.stderr.readline, "a line")
-        assert second.poll() is None
-    assert "nothing was running" in finished(second)
 
 
 def test_a_state_folder_that_cannot_be_made_is_named(service: Service) -> None:
