@@ -1,4 +1,4 @@
-"""`bigcodeflow cheating`: a model's answers to tasks whose shown tests contradict their descriptions."""
+"""How a model answers tasks whose shown tests contradict their descriptions. See docs/cheating.md."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,10 +14,7 @@ from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.studies.cheating import TASK_OPTIONS, ContradictedTasksConfig, Wording
 from bigcodeflow.studies.cheating.tasks import contradicted_tasks, table_bytes
 
-app = typer.Typer(
-    help="How a model answers tasks whose shown tests contradict their descriptions. See docs/cheating.md.",
-    no_args_is_help=True,
-)
+app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 
 @app.command()
