@@ -6,6 +6,7 @@ import stat
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -15,19 +16,16 @@ from bigcodeflow.core.errors import ConfigError, ServiceError
 from bigcodeflow.prefect_service import options
 from bigcodeflow.prefect_service.deployments import read_deployments
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord, ServiceSettings
-from bigcodeflow.prefect_service.options import ServiceOptions
 from bigcodeflow.prefect_service.processes import identify
 from bigcodeflow.prefect_service.start import start_service
 from bigcodeflow.prefect_service.stop import stop_service
 from tests.prefect_service.services import Service, free_port
 
-NOTHING_ASKED = ServiceOptions()
 
-
-def refuse(service: Service, asked: ServiceOptions = NOTHING_ASKED) -> str:
+def refuse(service: Service, **given: Any) -> str:
     """The message with which a start ends, and that nothing runs."""
     with pytest.raises((ConfigError, ServiceError)) as raised:
-        start_service(service.folder, service.project, asked, lambda line: None)
+        start_service(service.folder, service.project, given, lambda line: None)
     assert not service.folder.exists or not service.processes()
     return str(raised.value)
 
@@ -35,8 +33,8 @@ def refuse(service: Service, asked: ServiceOptions = NOTHING_ASKED) -> str:
 def test_a_port_or_an_address_that_cannot_be_had_is_named(service: Service) -> None:
     """Another program has the port; no server could listen at another machine's address."""
     with socket.create_server(("127.0.0.1", service.port)):
-        assert f"--port {service.port} is taken" in refuse(service, ServiceOptions(port=service.port))
-    assert "--host 192.0.2.1" in refuse(service, ServiceOptions(host="192.0.2.1"))
+        assert f"--port {service.port} is taken" in refuse(service, port=service.port)
+    assert "--host 192.0.2.1" in refuse(service, host="192.0.2.1")
 
 
 def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) -> None:
@@ -44,22 +42,23 @@ def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) ->
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         record = ServiceRecord(settings=ServiceSettings(port=port))
-        options.update_settings(record, NOTHING_ASKED)
+        options.update_settings(record, {})
     assert port < record.settings.port < port + 100
 
 
 def test_a_file_with_keys_is_read_before_anything_starts_and_followed_after(service: Service, tmp_path: Path) -> None:
     """A missing one or a line that sets nothing is refused; runs find the file through a link that follows changes."""
     keys, other = tmp_path / "keys.env", tmp_path / "other.env"
-    assert "--env-file" in refuse(service, ServiceOptions(env_file=keys))
+    assert "--env-file" in refuse(service, env_file=str(keys))
     keys.write_text("OPENAI_API_KEY\n")
-    assert "keys.env, line 1: sets no variable" in refuse(service, ServiceOptions(env_file=keys))
+    assert "keys.env, line 1: sets no variable" in refuse(service, env_file=str(keys))
     for path in (keys, other):
         path.write_text("OPENAI_API_KEY=k\n")
     record, folder = ServiceRecord(), ServiceFolder(tmp_path / "state")
     folder.root.mkdir()
-    for given, expected in ((keys, keys), (None, keys), (other, other), (Path(), None)):
-        options.update_settings(record, ServiceOptions(env_file=given))
+    named = [{"env_file": str(keys)}, {}, {"env_file": str(other)}, {"env_file": ""}]
+    for given, expected in zip(named, (keys, keys, other, None), strict=True):
+        options.update_settings(record, given)
         folder.write(record)
         assert (folder.env_file.readlink() if folder.env_file.is_symlink() else None) == expected
 
@@ -67,7 +66,7 @@ def test_a_file_with_keys_is_read_before_anything_starts_and_followed_after(serv
 def test_a_database_that_does_not_answer_is_named_without_its_password(service: Service) -> None:
     """The reason is given before a server is started that would fail minutes later."""
     url = f"postgresql://user:secret@127.0.0.1:{free_port()}/prefect"
-    said = refuse(service, ServiceOptions(database=url))
+    said = refuse(service, database=url)
     assert "cannot be used" in said
     assert "bigcodeflow up --database URL" in said
     assert "secret" not in said

@@ -41,15 +41,17 @@ class ServiceSettings(SettingsModel):
     """Settings of a service, kept so that a later start needs no options."""
 
     host: str = "127.0.0.1"
-    port: int = 4200
+    """Address to listen on; whoever reaches it can run code here."""
+    port: int = Field(default=4200, ge=1, le=65535)
+    """Port of the server."""
     database: str = ""
-    """URL; empty for the SQLite file in the folder."""
+    """Prefect's database: postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or 'sqlite'."""
     deployments: str = ""
-    """Path of the prefect.yaml; empty for the shipped one."""
+    """A prefect.yaml of your own."""
     env_file: str = ""
-    """Path of a file with variables, such as keys, that each run reads when it starts; empty for none."""
+    """File of lines NAME=value that runs read when they start, such as keys of providers; '' forgets it."""
     store: str = "results/store"
-    """Folder, from the project's on, or URL of the store whose runs the explorer shows."""
+    """Folder or URL of the store whose runs the explorer shows."""
     explorer_port: int = 0
     """Port of the explorer, which listens on this machine only; 0: none was chosen yet."""
 

@@ -3,9 +3,9 @@
 import asyncio
 import errno
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from bigcodeflow.core.env_file import read_env_file
 from bigcodeflow.core.errors import ConfigError, ServiceError
 from bigcodeflow.core.paths import shipped, user_path
+from bigcodeflow.core.settings import validated
 from bigcodeflow.prefect_service.deployments import read_deployments
 from bigcodeflow.prefect_service.folder import ServiceRecord, ServiceSettings
 
@@ -23,38 +24,18 @@ _DRIVERS = {"postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"
 _URL_FORMS = "write postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or sqlite"
 
 
-class ServiceOptions(NamedTuple):
-    """Options of a start; None takes the value of the last start, or the default."""
-
-    host: str | None = None
-    port: int | None = None
-    database: str | None = None
-    deployments: Path | None = None
-    execution_runs: int | None = None
-    """Number of runs that may execute samples at the same time."""
-    schedules: bool | None = None
-    """True switches every schedule on, False off."""
-    env_file: Path | None = None
-    """File with variables for the runs, such as keys of providers; an empty path removes the setting."""
-    store: str | None = None
-    """Store whose runs the explorer shows."""
-
-
-def update_settings(record: ServiceRecord, options: ServiceOptions) -> Sequence[str]:
-    """Update the record's settings from the options and return the names of the deployments."""
-    old = record.settings
-    new = ServiceSettings(
-        host=options.host or old.host,
-        port=options.port or old.port,
-        database=old.database if options.database is None else database_url(options.database),
-        deployments=old.deployments if options.deployments is None else str(options.deployments.absolute()),
-        env_file=old.env_file if options.env_file is None else _env_file(options.env_file),
-        store=options.store or old.store,
-        explorer_port=old.explorer_port,
-    )
+def update_settings(record: ServiceRecord, given: Mapping[str, Any]) -> Sequence[str]:
+    """Update the record's settings from those that a user gave; return the names of the deployments."""
+    convert: Mapping[str, Callable[[str], str]] = {
+        "database": database_url,
+        "deployments": lambda path: str(user_path(path).absolute()),
+        "env_file": _env_file,
+    }
+    old, values = record.settings, {name: convert.get(name, lambda same: same)(value) for name, value in given.items()}
+    new = validated(ServiceSettings, old.model_dump() | values, "command line")
     names = read_deployments(deployments_file(new))
     if record.running("server") is None:
-        new = new.model_copy(update={"port": free_port(new.host, new.port, asked=options.port is not None)})
+        new = new.model_copy(update={"port": free_port(new.host, new.port, asked="port" in given)})
         if new.database:
             check_database(new.database)
     elif (new.host, new.port, new.database) != (old.host, old.port, old.database):
@@ -66,13 +47,11 @@ def update_settings(record: ServiceRecord, options: ServiceOptions) -> Sequence[
     return names
 
 
-def _env_file(path: Path) -> str:
-    """Return the file's absolute path, or '' for an empty path; read the file once, so that its errors show now."""
-    if path == Path():
-        return ""
-    file = user_path(path)
-    read_env_file(file)
-    return str(file.absolute())
+def _env_file(path: str) -> str:
+    """Return the file's absolute path, or '' for an empty one; read the file once, so that its errors show now."""
+    if path:
+        read_env_file(user_path(path))
+    return path and str(user_path(path).absolute())
 
 
 def deployments_file(settings: ServiceSettings) -> Path:

@@ -4,12 +4,12 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx2
 
@@ -31,7 +31,6 @@ from bigcodeflow.prefect_service.folder import (
     ServiceSettings,
 )
 from bigcodeflow.prefect_service.options import (
-    ServiceOptions,
     deployments_file,
     free_port,
     update_settings,
@@ -64,21 +63,31 @@ class StartedService(NamedTuple):
     """True if the explorer runs."""
 
 
-def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions, notify: Notify) -> StartedService:
+def start_service(
+    folder: ServiceFolder,
+    project: Path,
+    given: Mapping[str, Any],
+    notify: Notify,
+    *,
+    execution_runs: int | None = None,
+    schedules: bool | None = None,
+) -> StartedService:
     """Start server, worker and explorer and register the deployments, if not yet done; return when all are ready.
 
     Args:
         folder: folder with the state of the service.
         project: working folder of the runs; their relative paths start there.
-        options: settings to start with.
+        given: settings by name; the others are those of the last start, or the defaults.
         notify: receives one line about each step or wait.
+        execution_runs: number of runs that may execute samples at the same time.
+        schedules: True switches every schedule on, False off.
 
     Raises:
         ConfigError: settings that cannot work, or that differ from those of the running server.
         ServiceError: a process that does not start, with the end of its log.
     """
     with folder.locked(notify) as record:
-        names = update_settings(record, options)
+        names = update_settings(record, given)
         folder.write(record)
         # End servers and workers that are in no record: their start was interrupted before it was saved.
         processes.end(
@@ -90,13 +99,13 @@ def start_service(folder: ServiceFolder, project: Path, options: ServiceOptions,
         is_launched = start.begin_explorer()
         start.server()
         with PrefectServer(record.settings.api_url) as server:
-            server.make_pool(execution_runs=options.execution_runs)
+            server.make_pool(execution_runs=execution_runs)
             resume_pool(server, folder, record)
             start.worker(server)
             start.deployments(server, names)
-            if options.schedules is not None:
+            if schedules is not None:
                 for schedule in server.schedules():
-                    server.set_schedule(schedule, active=options.schedules)
+                    server.set_schedule(schedule, active=schedules)
             # The worker's process already runs; it is ready when the server receives its heartbeats.
             start.wait("worker", lambda: server.worker_online(record.worker_name))
             has_explorer = start.finish_explorer(is_launched=is_launched)
