@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.core.thinking import without_thinking
 from bigcodeflow.core.untrusted_text import storable
-from bigcodeflow.sanitizing.passages import fenced_texts
+from bigcodeflow.sanitizing.passages import fenced_texts, without_thinking
 from bigcodeflow.sanitizing.robust import robust_solution
 
 
