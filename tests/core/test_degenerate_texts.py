@@ -21,7 +21,6 @@ from bigcodeflow.judge.expected_tests import expected_test_ids
 from bigcodeflow.judge.failure_kinds import KINDS, failure_kind
 from bigcodeflow.judge.items import work_item
 from bigcodeflow.judge.zygote_plan import ModuleFiles, imported_modules, leading_modules
-from bigcodeflow.results.inspection.output import detail_markdown, render_detail
 from bigcodeflow.results.inspection.samples import SampleDetail
 from bigcodeflow.sanitizing import find_risks, sanitize, syntax_error
 from bigcodeflow.sanitizing.findings import assess
@@ -81,19 +80,6 @@ def _read_solution(row: dict, files: ModuleFiles) -> None:
         assert failure_kind(text, "NameError Exception", program=program, test=program) in KINDS
     with suppress(*REFUSALS):
         expected_test_ids(program)
-    verdict = {"status": "fail", "failure_kind": "x", "exit": program, "module_trace": program, "tests": []}
-    facts = dict.fromkeys(("stdout", "stderr", "backend", "environment_sha"), program) | {"tampering": [program[:99]]}
-    numbers = dict.fromkeys(("wall_seconds", "cpu_seconds", "max_rss_mib"), 0.5)
-    numbers |= dict.fromkeys(("attempts", "tests_expected", "tests_run"), 1)
-    flags = dict.fromkeys(("stdout_truncated", "stderr_truncated", "flaky"), None)
-    detail = SampleDetail(
-        task_id="T/0", sample_index=0, variant="raw", sanitizer="none", verdict=verdict | facts | numbers | flags,
-        prompt="", model=None, finish_reason=None, raw_answer=program, solution=program[::2], program=program, flags=(),
-        findings=tuple(row["findings"]), test="", ground_truth="", ground_truth_status=None, ground_truth_trace="",
-        quarantined=False, rerun_command="", row={},
-    )  # fmt: skip
-    assert "\x1b" not in detail_markdown(detail)
-    assert render_detail(detail)
 
 
 @pytest.mark.parametrize(

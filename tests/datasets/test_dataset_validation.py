@@ -65,17 +65,20 @@ def test_each_defect_is_one_line_with_place_and_remedy(make_task, changes: dict,
 
 
 def test_all_bad_rows_are_named_at_once(make_task) -> None:
-    """Several rows with several defects give all of them in row order."""
+    """Several rows with several defects give all of them in row order; duplicates point at both places."""
     lacking = make_task(2)
     del lacking["libs"]
-    problems = validate(_rows(make_task(0, entry_point="f"), make_task(1, complete_prompt="", libs=3), lacking))
+    rows = _rows(make_task(0, entry_point="f"), make_task(1, complete_prompt="", libs=3), lacking, make_task(0))
+    problems = validate(rows)
     assert [problem.split(": ")[0] for problem in problems] == [
         "mine.jsonl, line 1 (Mine/0)",
         "mine.jsonl, line 2 (Mine/1)",
         "mine.jsonl, line 2 (Mine/1)",
         "mine.jsonl, line 3 (Mine/2)",
+        "mine.jsonl, line 4 (Mine/0)",
     ]
-    assert "column 'libs' is missing" in problems[-1]
+    assert "column 'libs' is missing" in problems[-2]
+    assert problems[-1].endswith("task_id is that of mine.jsonl, line 1 too: give each task its own")
 
 
 def test_a_column_that_no_row_has_is_said_once(make_task) -> None:
@@ -85,13 +88,6 @@ def test_a_column_that_no_row_has_is_said_once(make_task) -> None:
         del task["code_prompt"]
     assert validate(_rows(*tasks)) == ["mine.jsonl, line 1: column 'code_prompt' is missing in every row: add it"]
     assert len(validate(_rows({"other": 1}))) == len(HUB_COLUMNS)
-
-
-def test_a_second_use_of_a_task_id_names_the_first(make_task) -> None:
-    """Duplicates point at both places."""
-    assert validate(_rows(make_task(0), make_task(1), make_task(0))) == [
-        "mine.jsonl, line 3 (Mine/0): task_id is that of mine.jsonl, line 1 too: give each task its own"
-    ]
 
 
 @pytest.mark.parametrize(
