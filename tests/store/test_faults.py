@@ -11,9 +11,10 @@ import pytest
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.store import RemoteStore, open_store
 from bigcodeflow.store import bucket as bucket_module
+from tests.doubles.faulty_proxy import FaultyProxy
 
 from .conftest import Machine
-from .s3 import FaultyProxy, forget_servers
+from .s3 import forget_servers
 from .test_conformance import TABLE, flipped, publish
 
 
@@ -64,25 +65,25 @@ def test_what_does_not_arrive_publishes_nothing(
 ) -> None:
     """Where the part or the manifest is lost on its way there is a miss, and the next publisher's artifact is whole."""
     monkeypatch.setattr(bucket_module, "_PAUSES_SECONDS", ())
-    proxy.fault = lambda method, path: "drop" if _is_put(method, path, torn) else "pass"
+    proxy.fault = lambda method, path: "cut before the request" if _is_put(method, path, torn) else ""
     with pytest.raises(ArtifactError, match="cannot be reached"):
         publish(s3_machine("publisher"))
     store = s3_machine("observer")
     assert store.find("execution", "key") is None
     assert store.published("execution") == []
-    proxy.fault = lambda _method, _path: "pass"
+    proxy.fault = lambda _method, _path: ""
     ref = publish(store)
     assert s3_machine("other").read(ref).equals(TABLE)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["unavailable", "drop"])
+@pytest.mark.parametrize("fault", ["unavailable", "cut before the request"])
 def test_what_fails_for_a_moment_is_tried_again(
     s3_machine: Machine, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """Every request fails the first time: publishing, finding, listing and reading do not notice."""
     monkeypatch.setattr(bucket_module, "_PAUSES_SECONDS", (0.0,) * 5)
-    proxy.fault = lambda method, path: fault if proxy.seen.count((method, path)) == 1 else "pass"
+    proxy.fault = lambda method, path: fault if proxy.seen.count((method, path)) == 1 else ""
     ref = publish(s3_machine("one"))
     other = s3_machine("other")
     assert other.find("execution", "key") == ref
