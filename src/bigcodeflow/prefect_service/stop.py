@@ -5,7 +5,7 @@ from typing import Any
 
 from bigcodeflow.core.errors import ServiceError
 from bigcodeflow.prefect_service import processes
-from bigcodeflow.prefect_service.folder import Notify, ServiceFolder, ServiceRecord
+from bigcodeflow.prefect_service.folder import Notify, Part, ServiceFolder, ServiceRecord
 from bigcodeflow.prefect_service.server import PrefectServer
 
 _CANCEL_SECONDS = 60.0
@@ -21,7 +21,8 @@ def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[
     if not folder.exists:
         return ()
     with folder.locked(notify) as record:
-        running = tuple(name for name in ("worker", "server", "explorer") if record.running(name) is not None)
+        parts: tuple[Part, ...] = ("worker", "server", "explorer")
+        running = tuple(name for name in parts if record.running(name) is not None)
         if "server" in running:
             _stop_runs(folder, record, wait=wait, notify=notify)
         # End all processes that still carry the service's mark: flow runs of a dead worker, clusters of a dead run.
