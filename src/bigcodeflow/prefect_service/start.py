@@ -96,8 +96,8 @@ def start_service(
             if process not in (record.server, record.worker, record.explorer) and RUN_VARIABLE not in environment
         )
         start = Start(folder, record, project, notify)
-        is_launched = start.begin_explorer()
         start.server()
+        is_launched = start.begin_explorer()
         with PrefectServer(record.settings.api_url) as server:
             server.make_pool(execution_runs=execution_runs)
             resume_pool(server, folder, record)
@@ -176,7 +176,7 @@ class Start:
         self.note("deployments")
 
     def begin_explorer(self) -> bool:
-        """Start the explorer unless one of this version and store answers; it becomes ready while the server starts."""
+        """Start the explorer unless one of this version and store answers; it becomes ready while the worker starts."""
         record, settings = self.record, self.record.settings
         try:
             if (running := record.running("explorer")) is not None:
