@@ -8,10 +8,12 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, requires
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from bigcodeflow.judge.environments import definition_names, load_definition
 from bigcodeflow.judge.environments.definition import environment_folder
@@ -139,9 +141,9 @@ def test_the_sandbox_image_installs_what_its_programs_import() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     of_module = packages_distributions()
     imported = {name for module in done.stdout.split() for name in of_module.get(module, ())}
-    lacking = {_folded(name) for name in imported} - _closure(installed) - _OF_TESTS
+    lacking = {canonicalize_name(name) for name in imported} - _closure(installed) - _OF_TESTS
     assert not lacking, f"{lacking}: name what is imported directly in {SANDBOX.name}, or import it lazily"
-    needless = installed - {"uv"} - {_folded(name) for name in imported}
+    needless = installed - {"uv"} - {canonicalize_name(name) for name in imported}
     assert not needless, f"{needless}: nothing that runs in the image imports it"
 
 
@@ -149,24 +151,15 @@ def test_the_sandbox_image_installs_what_its_programs_import() -> None:
 _OF_TESTS = {"coverage", "setuptools", "numpy", "cloudpickle", "cython"}
 
 
-def _folded(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def _closure(names: set[str]) -> set[str]:
-    """The distributions and all that they need, extras apart."""
-    found, todo = set(names), list(names)
+    """The distributions and all that they need here, extras apart."""
+    found, todo = set[str](), list(names)
     while todo:
-        for requirement in ([] if todo[-1] == "bigcodeflow" else requires(todo[-1])) or []:
-            name = _folded(re.split(r"[^\w.-]", requirement)[0])
-            if "extra ==" not in requirement and name not in found:
-                try:
-                    distribution(name)
-                except PackageNotFoundError:
-                    continue  # of another platform or Python
-                found.add(name)
-                todo.insert(0, name)
-        todo.pop()
+        if (name := todo.pop()) not in found:
+            found.add(name)
+            needed = map(Requirement, [] if name == "bigcodeflow" else requires(name) or [])
+            here = (one for one in needed if one.marker is None or one.marker.evaluate({"extra": ""}))
+            todo += [canonicalize_name(one.name) for one in here]
     return found
 
 
