@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,13 @@ _URL_FORMS = "write postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or sqlite
 
 def update_settings(record: ServiceRecord, given: Mapping[str, Any]) -> Sequence[str]:
     """Update the record's settings from those that a user gave; return the names of the deployments."""
-    convert: Mapping[str, Callable[[str], str]] = {
-        "database": database_url,
-        "deployments": lambda path: str(user_path(path).absolute()),
-        "env_file": _env_file,
-    }
-    old, values = record.settings, {name: convert.get(name, lambda same: same)(value) for name, value in given.items()}
+    old, values = record.settings, dict(given)
+    if "database" in given:
+        values["database"] = database_url(given["database"])
+    if "deployments" in given:
+        values["deployments"] = str(user_path(given["deployments"]).absolute())
+    if "env_file" in given:
+        values["env_file"] = _env_file(given["env_file"])
     new = validated(ServiceSettings, old.model_dump() | values, "command line")
     names = read_deployments(deployments_file(new))
     if record.running("server") is None:
