@@ -50,9 +50,11 @@ def update_settings(record: ServiceRecord, given: Mapping[str, Any]) -> Sequence
 
 def _env_file(path: str) -> str:
     """Return the file's absolute path, or '' for an empty one; read the file once, so that its errors show now."""
-    if path:
-        read_env_file(user_path(path))
-    return path and str(user_path(path).absolute())
+    if not path:
+        return ""
+    file = user_path(path)
+    read_env_file(file)
+    return str(file.absolute())
 
 
 def deployments_file(settings: ServiceSettings) -> Path:
