@@ -3,7 +3,6 @@
 import io
 import json
 import logging
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -141,18 +140,6 @@ def test_a_rate_limit_is_waited_for(hub: HubDouble, sha: str) -> None:
     assert len(hub.requests) == 3
     hub.rate_limits = ["0"]
     assert load_tasks(_config(), resolved).num_rows == 3
-
-
-@pytest.mark.slow
-def test_a_dropped_connection_resumes(hub: HubDouble, make_task) -> None:
-    """A large file that breaks off is fetched on from where it stopped."""
-    large = _parquet([make_task(doc_struct=os.urandom(6_000_000).hex())])
-    hub.commit(_REPO, {"data/v0.1.4-00000-of-00001.parquet": large})
-    hub.drops = [11_000_000]
-    assert _ids(_config()) == ["Mine/0"]
-    starts = [int(request.range[6:-1]) for request in hub.requests if request.range]
-    assert len(starts) == 1
-    assert 0 < starts[0] <= 11_000_000
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,10 @@ class ModelHub(WritableHub):
             return super().answer(method, target, headers)
         repo, rest, query = match["repo"], match["rest"] or "", parse_qs(address.query)
         if method == "GET" and rest == "/discussions":
-            self.requests.append(Request(method, address.path, None))
+            self.requests.append(Request(method, address.path))
             return self._discussions(repo)
         if method == "POST" and rest.startswith("/commit/") and query.get("create_pr") == ["1"]:
-            self.requests.append(Request(method, address.path, None))
+            self.requests.append(Request(method, address.path))
             return self._opened(repo, headers)
         return super().answer(method, target.replace("/api/models/", "/api/datasets/", 1), headers)
 

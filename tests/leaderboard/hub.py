@@ -37,7 +37,7 @@ class WritableHub(HubDouble):
         if method != "POST":
             return super().answer(method, target, headers)
         path = urlsplit(target).path
-        self.requests.append(Request(method, path, None))
+        self.requests.append(Request(method, path))
         if headers.get("Authorization") != f"Bearer {self.token}":
             return _refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized")
         if path == "/api/validate-yaml":
