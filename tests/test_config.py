@@ -113,8 +113,9 @@ def test_a_file_that_is_no_mapping_is_named(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(ConfigError, match=r"broken\.yaml"):
         load_config(file)
-    with pytest.raises(ConfigError, match="bigcodebench, starter"):
-        load_config("startr")
+    for name in ("startr", "~nobody-of-this-name", "a" * 300):
+        with pytest.raises(ConfigError, match=f"preset '{name}' is neither a file nor one of: bigcodebench, starter"):
+            load_config(name)
 
 
 @pytest.mark.parametrize("samples", [{}, {"samples": {"source": "starter"}}], ids=["left out", "left at its default"])
@@ -133,19 +134,8 @@ def test_other_answers_than_a_models_are_taken_where_they_are_named(source: str)
     """A recorded run of a model is judged again with the answers of a file."""
     given = {"samples": {"source": source}, "generation": {"model": "openai:m"}}
     assert RunConfig.model_validate(given).samples.source == source
-
-
-def test_a_wrong_samples_section_is_still_reported() -> None:
-    """Naming a model hides no mistake beside it."""
-    with pytest.raises(ConfigError, match="sorce is not a setting"):
+    with pytest.raises(ConfigError, match="sorce is not a setting"):  # naming a model hides no mistake beside it
         load_config("starter", ("generation.model=openai:m", "samples.sorce=x"))
-
-
-@pytest.mark.parametrize("name", ["absent", "~nobody-of-this-name", "a" * 300])
-def test_an_unknown_preset_is_refused_with_the_known_ones(name: str) -> None:
-    """Also where it looks like the home folder of a user whom nobody knows."""
-    with pytest.raises(ConfigError, match=f"preset '{name}' is neither a file nor one of: .*starter"):
-        load_config(name)
 
 
 @pytest.mark.parametrize(
@@ -162,14 +152,8 @@ def test_an_unknown_preset_is_refused_with_the_known_ones(name: str) -> None:
 def test_an_address_is_stored_without_a_secret_and_in_one_spelling(url: str, kept: str | None) -> None:
     """The same server with a slash at its end is the same server, so that nothing is asked twice."""
     if kept is None:
-        with pytest.raises(ConfigError, match=r"generation\.base_url: holds a password or key"):
-            load_config("starter", options={"generation.base_url": url})
+        for setting, value in (("generation.base_url", url), ("store", url.replace("https", "s3"))):
+            with pytest.raises(ConfigError, match=f"{setting}: holds a password or key"):
+                load_config("starter", options={setting: value})
     else:
         assert load_config("starter", options={"generation.base_url": url}).generation.base_url == kept
-
-
-@pytest.mark.parametrize("url", ["s3://key:secret@bucket/prefix", "gs://bucket/prefix?token=abc"])
-def test_the_url_of_a_store_holds_no_secret(url: str) -> None:
-    """Each record of the store would hold it."""
-    with pytest.raises(ConfigError, match="store: holds a password or key"):
-        load_config("starter", options={"store": url})

@@ -3,24 +3,12 @@
 import json
 import subprocess
 import sys
-from collections import Counter
 
 import head_to_head
 import pytest
 from head_to_head import Round
 
 from tests.conftest import ROOT
-
-
-@pytest.mark.real_data
-def test_tasks_are_spread_evenly(reference_data):
-    """As many as are asked for, each once, in the dataset's order."""
-    tasks = [{"task_id": f"BigCodeBench/{number}"} for number in range(1140)]
-    chosen = [task["task_id"] for task in head_to_head.quick_tasks(tasks, reference_data.parent, 80)]
-    numbers = [int(name.partition("/")[2]) for name in chosen]
-    assert len(set(chosen)) == 80
-    assert numbers == sorted(numbers)
-    assert max(Counter(number // 114 for number in numbers).values()) <= 10
 
 
 def test_medians_are_told_a_second_and_core_and_beside_ours():

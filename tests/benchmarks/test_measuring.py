@@ -21,15 +21,6 @@ def test_cpu_time_of_processes_that_nobody_waited_for_is_counted(tmp_path):
     assert done.wall_seconds >= 0.4
 
 
-def test_a_command_that_does_not_end_is_killed_and_its_output_is_in_its_log(tmp_path):
-    """The time limit ends the command, as its exit code says; nothing that is measured prints into the report."""
-    done = measuring.measure(["sleep", "600"], log=tmp_path / "log", timeout_seconds=0.3)
-    assert done.exit_code < 0
-    done = measuring.measure(["sh", "-c", "echo out; echo err >&2; exit 3"], log=tmp_path / "log")
-    assert done.exit_code == 3
-    assert (tmp_path / "log").read_text() == "out\nerr\n"
-
-
 TEST = """
 import unittest
 class TestCases(unittest.TestCase):

@@ -5,7 +5,6 @@ from statistics import fmean
 import pytest
 from planning import Population, exact_power, found_share, pilot, truth
 
-from bigcodeflow.results.comparison.paired_tests import mcnemar
 from bigcodeflow.results.planning import Question, Variances, power, tasks_needed
 
 POPULATION = Population((0.8, 0.0), 1.5, 1.5)
@@ -23,13 +22,6 @@ def test_one_sample_a_task_has_the_exact_power_of_mcnemar(difference, discordant
     question = Question(Variances(0.0, discordant - difference**2), power=wanted)
     n_tasks = tasks_needed(question, difference, 1)
     assert wanted - 0.01 < exact_power(n_tasks, difference, discordant) < wanted + above
-
-
-def test_exact_power_counts_what_mcnemar_calls_significant():
-    """With every task discordant, the power is the chance of the outcomes whose p is below 0.05, here 0 and 1 of 9."""
-    assert mcnemar(1, 8) < 0.05 < mcnemar(2, 7)
-    chances = [0.3**9 + 0.7**9, 9 * (0.3 * 0.7**8 + 0.7 * 0.3**8)]
-    assert exact_power(9, 0.4 * 0.999999, 0.999999) == pytest.approx(sum(chances), abs=1e-4)
 
 
 @pytest.mark.parametrize("n_samples", [2, pytest.param(8, marks=pytest.mark.slow)])

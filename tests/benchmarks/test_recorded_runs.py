@@ -5,9 +5,6 @@ from argparse import Namespace
 
 import pytest
 import recorded_runs
-from hypothesis import given
-from hypothesis import strategies as st
-from recorded_runs import Unit
 
 from bigcodeflow.core.errors import ConfigError
 
@@ -27,29 +24,6 @@ def row(task_id, status="pass", wall=1.0, cpu=0.5, **more):
 def run(*rows, side="again", wall=10.0, cpu=8.0):
     found = {"answers": "loops", "side": side, "settings": [], "wall_seconds": wall, "cpu_seconds": cpu}
     return found | {"cpu_source": "control group", "load_before": 0.1, "rows": list(rows)}
-
-
-@given(st.integers(1, 300), st.integers(0, 20))
-def test_loops_are_spread_evenly_and_are_always_the_same(names, count):
-    """One of each part of the tasks, whatever their number."""
-    names = list(map(str, range(names)))
-    chosen = recorded_runs.spread(names, count)
-    assert chosen == recorded_runs.spread(names, count)
-    assert len(chosen) == min(count, len(names))
-    parts = [number * len(chosen) // len(names) for number, name in enumerate(names) if name in chosen]
-    assert max(map(parts.count, parts), default=1) <= 2  # the bounds of parts are rounded
-
-
-@pytest.mark.real_data
-def test_only_the_chosen_answers_are_replaced(reference_data):
-    """A loop is a program of the entry point's name; all other answers are the recorded ones."""
-    tasks = [{"task_id": f"BigCodeBench/{number}", "entry_point": "task_func"} for number in range(20)]
-    alike = (tuple(task["task_id"] for task in tasks), "bigcodebench", 2, 240.0)
-    looping = recorded_runs.solutions_of(Unit("loops", "first", *alike, 2), tasks, reference_data.parent)
-    plain = recorded_runs.solutions_of(Unit("qwen", "first", *alike, 0), tasks, reference_data.parent)
-    changed = [name for name in plain if looping[name] != plain[name]]
-    assert len(changed) == 2
-    assert all("while True" in looping[name] and "def task_func(" in looping[name] for name in changed)
 
 
 def test_the_original_is_measured_between_our_two_passes():
@@ -97,25 +71,6 @@ def test_the_report_judges_only_our_run_with_loops():
     assert "| loops, again | 10.0 | 9.0 | 9.0 | 1.11 | at most 1.2 | yes |" in report
     assert "| loops, original | 40.0 | 1.0 | 4.0 | 10.00 |  |  |" in report
     assert "- a: pass, timeout" in report
-
-
-def test_the_original_is_compared_with_the_latest_pass_that_was_made():
-    """With --no-again that is the first one; without any there is nothing to compare."""
-    theirs, first = run(row("a"), side="original"), run(row("a", "timeout"), side="first")
-    again = run(row("a", "fail"))
-    assert "loops, first: verdicts that differ" in recorded_runs.report_of([first, theirs], cores=2)
-    assert "- a: pass, fail" in recorded_runs.report_of([first, theirs, again], cores=2)
-    assert "verdicts that differ" not in recorded_runs.report_of([theirs], cores=2)
-
-
-def test_results_of_two_policies_are_compared_beside_two_passes_of_one():
-    """What differs between passes of the same policy is chance, and is told as well."""
-    fixed = {"runs": [run(row("a"), row("b", "timeout"), side="first"), run(row("a"), row("b"))]}
-    scaled = {"runs": [run(row("a", "timeout"), row("b"))]}
-    report = recorded_runs.compared(fixed, scaled)
-    assert report.count("1 of 2 verdicts differ") == 2
-    assert "- a: pass, timeout" in report
-    assert "- b: pass, timeout" in report
 
 
 def test_a_finished_measurement_is_not_made_again(tmp_path):

@@ -56,19 +56,13 @@ def test_every_command_has_examples_that_it_understands() -> None:
             assert len(line) < 78
 
 
-def test_help_shows_its_examples(bigcodeflow: Command) -> None:
-    """As lines that can be copied, at the width of any terminal."""
-    for command in (("run",), ("env", "build")):
-        shown = bigcodeflow(*command, "--help", COLUMNS="80").stdout
-        for line in EXAMPLES[" ".join(command)]:
-            assert line in [one.strip() for one in shown.splitlines()]
-
-
 def test_the_list_of_commands_says_what_each_command_says() -> None:
     """`bigcodeflow --help` imports no command; its lines are the first paragraphs of the commands' own help."""
-    for listed in typer.main.get_command(app).commands.values():
+    group = typer.main.get_command(app)
+    for name in group.list_commands(None):
+        listed = group.commands[name]
         own = listed.load().help
-        assert listed.help == " ".join(inspect.cleandoc(own).split("\n\n")[0].split()), listed.name
+        assert listed.help == " ".join(inspect.cleandoc(own).split("\n\n")[0].split()) != "", name
 
 
 @pytest.mark.parametrize("command", ["--help", "--version", "status --help"])
@@ -178,22 +172,15 @@ def test_sanitize_keeps_what_else_a_line_states(bigcodeflow: Command, tmp_path: 
     assert all(line.keys() == {*lines[0], "solution"} and line.items() >= more.items() for line in clean)
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [
-        pytest.param({"PYTHONIOENCODING": "ascii"}, marks=pytest.mark.slow),
-        pytest.param({"PYTHONIOENCODING": "latin-1:strict"}, marks=pytest.mark.slow),
-        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    ],
-)
-def test_a_terminal_without_unicode(bigcodeflow_process: Command, tmp_path: Path, variables: dict[str, str]) -> None:
+def test_a_terminal_without_unicode(bigcodeflow_process: Command, tmp_path: Path) -> None:
     """What it cannot show is replaced, in every line; files are UTF-8."""
+    variables = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     write_lines(tmp_path / "s.jsonl", {"task_id": "Starter/0", "raw_solution": "x = '→'"})
     chosen = ("--samples", "s.jsonl", "--dataset", "starter")
     done = bigcodeflow_process("sanitize", *chosen, "--out", "→.jsonl", **variables)
     assert "Traceback" not in done.stderr
     assert "solutions to" in done.stderr
-    done = bigcodeflow_process("syncheck", *chosen, "--ids", "0", check=False, **variables)
+    done = bigcodeflow_process("syncheck", *chosen, "--ids", "0", check=False, PYTHONIOENCODING="latin-1:strict")
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     assert "holds no code" in done.stdout or "does not define" in done.stdout
 
@@ -263,15 +250,15 @@ def test_env_list_and_doctor_tell_the_state(bigcodeflow: Command, tmp_path: Path
 def test_env_check_names_what_cannot_be_judged(
     bigcodeflow: Command, tmp_path: Path, starter_environment: object
 ) -> None:
-    """A task whose library the environment lacks is listed with that reason, and no model is blamed."""
+    """A task whose library the environment lacks, without blame of a model, and one whose tests let a stub pass."""
     prompts = {name: "import tensorflow\n" + TASKS[0][name] for name in ("complete_prompt", "code_prompt")}
-    write_lines(tmp_path / "mine.jsonl", TASKS[0] | prompts)
-    done = bigcodeflow("env", "check", "starter", "--dataset", "mine.jsonl", check=False)
+    test = "import unittest\nclass TestCases(unittest.TestCase):\n    def test_a(self):\n        pass\n"
+    write_lines(tmp_path / "mine.jsonl", TASKS[0] | prompts, TASKS[1] | {"test": test})
+    done = bigcodeflow("env", "check", "starter", "--dataset", "mine.jsonl", "--workers", "1", check=False)
     assert done.returncode == 1
-    assert "a library" in done.stdout
-    assert "infra_error" in done.stdout
-    assert "1 of 3" not in done.stderr
-    assert "3 of 3" in bigcodeflow("env", "check", "starter", "--ids", "0-2").stderr
+    for part in ("a library", "infra_error", "oracle: 1 of 2 pass", "stub does not hold: Starter/1 passes"):
+        assert part in done.stdout
+    assert "1 of 2 tasks can be judged" in done.stderr
 
 
 @pytest.mark.slow
@@ -290,16 +277,3 @@ def test_env_check_runs_the_controls_and_counts_repetitions(
     assert "after 12 executions in all" in again.stdout
     assert "stub" not in again.stdout
     assert f"{starter_environment.environment_sha}.parquet" in again.stderr
-
-
-@pytest.mark.slow
-def test_env_check_names_a_control_that_does_not_hold(
-    bigcodeflow: Command, tmp_path: Path, starter_environment: object
-) -> None:
-    """A task whose tests never call the function lets the stub pass: exit code 1, and the task's name."""
-    test = "import unittest\nclass TestCases(unittest.TestCase):\n    def test_a(self):\n        pass\n"
-    write_lines(tmp_path / "mine.jsonl", TASKS[0] | {"test": test})
-    done = bigcodeflow("env", "check", "starter", "--dataset", "mine.jsonl", "--workers", "1", check=False)
-    assert done.returncode == 1
-    assert "oracle: 1 of 1 pass" in done.stdout
-    assert "stub does not hold: Starter/0 passes" in done.stdout

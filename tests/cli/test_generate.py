@@ -118,12 +118,9 @@ def test_mistakes_end_in_one_line(bigcodeflow: Command) -> None:
             assert "Traceback" not in done.stderr
 
 
-ORDERS = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     "splits", [("complete", "instruct"), pytest.param(("instruct", "complete"), marks=pytest.mark.slow)]
 )
-
-
-@ORDERS
 def test_each_split_is_asked_and_written_by_itself(
     splits: tuple[str, str], bigcodeflow: Command, tmp_path: Path
 ) -> None:
@@ -139,25 +136,6 @@ def test_each_split_is_asked_and_written_by_itself(
     )
     assert "return 'no'" in instruct
     assert "return 'no'" not in complete
-
-
-@ORDERS
-@pytest.mark.slow
-def test_each_split_is_scored_by_its_own_answers(
-    splits: tuple[str, str], bigcodeflow: Command, tmp_path: Path, starter_environment: object
-) -> None:
-    """From the model to the score: docstrings are solved and prose is not, whichever was asked first."""
-    with model_server(solved_by_docstring) as server:
-        given = ("--model", "openai:m", "--base-url", server.url("openai"), "--set", "dataset.ids=0-1")
-        for split in splits:
-            chosen = ("--set", f"dataset.split={split}", "--set", f"out={split}")
-            done = bigcodeflow("run", "starter", "--no-prefect", *given, *chosen)
-            assert "2 samples of 2 tasks" in " ".join(done.stdout.split())
-        assert len(server.requests) == 4
-    for split, value in (("complete", 1.0), ("instruct", 0.0)):
-        name = f"{FILE.replace('complete', split)}_pass_at_k.json"
-        [score] = [json.loads(path.read_text()) for path in (tmp_path / split).glob(name)]
-        assert (score["model"], score["pass@1"]) == ("m--main", value)
 
 
 def test_rounds_are_refused_where_nothing_is_executed(bigcodeflow: Command) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bigcodeflow.cli.importing import import_results, task_numbers
 from bigcodeflow.core.calibration import calibrate
+from bigcodeflow.core.errors import ConfigError
 from tests.conftest import ROOT, Command
 
 pytestmark = pytest.mark.sandbox
@@ -113,3 +115,27 @@ def test_a_bad_file_does_not_keep_the_others_out(bigcodeflow: Command, tmp_path:
     assert done.returncode == 1
     assert "bad_eval_results.json: holds no results" in done.stderr
     assert "2 samples of 2 tasks" in " ".join(done.stdout.split())
+
+
+def test_a_hub_that_does_not_answer_is_named_once(bigcodeflow: Command, tmp_path: Path) -> None:
+    """And not for each file, since the tasks of all of them are wanting."""
+    for number in range(5):
+        sample = {"task_id": "BigCodeBench/0", "solution": "x = 1", "status": "pass", "details": {}}
+        content = {"date": "2025-05-07 20:56", "eval": {"BigCodeBench/0": [sample]}}
+        (tmp_path / FILE.replace("m--", f"m{number}--")).write_text(json.dumps(content))
+    nowhere = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path / "hf")}
+    done = bigcodeflow("import", *sorted(tmp_path.glob("*.json")), check=False, **nowhere)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("does not answer") == 1, done.stderr
+
+
+def test_what_a_space_needs_is_asked_for_first() -> None:
+    """The sample file, the prompts that it answers, and task numbers: it knows neither ranges nor prefixes."""
+    for given, message in (({"split": "complete"}, "--samples"), ({"samples": "x.jsonl"}, "--split")):
+        with pytest.raises(ConfigError, match=message):
+            import_results(from_space="http://127.0.0.1:9", **given)
+    assert task_numbers("1,5-7, BigCodeBench/12") == "1,5,6,7,12"
+    assert not task_numbers("")
+    with pytest.raises(ConfigError, match="no task number"):
+        task_numbers("1,x")

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +13,8 @@ import psutil
 import pytest
 
 from bigcodeflow.execution.ledger import Ledger
-from tests.conftest import Command
 from tests.endtoend.conftest import write_samples
 from tests.endtoend.test_cancelling import executions, verdicts_in
-from tests.generation.providers.double import Completion, Received, model_server
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("starter_environment"), pytest.mark.timeout(600)]
 
@@ -137,25 +134,6 @@ def test_a_run_that_a_signal_ends_leaves_no_process(begin: Begin, tmp_path: Path
     assert process.returncode == -number
     _, alive = psutil.wait_procs(children, _PATIENCE_SECONDS)
     assert not [child.cmdline() for child in alive]
-
-
-@pytest.mark.slow
-def test_an_interrupted_generation_keeps_the_answers(begin: Begin, bigcodeflow: Command) -> None:
-    """What was answered is not asked for again."""
-    interruption = threading.Event()
-
-    def answer(received: Received) -> Completion:
-        is_quick = interruption.is_set() or received.number < 2
-        return Completion("```python\ndef task_func():\n    return 1\n```", latency_seconds=0.05 if is_quick else 60)
-
-    with model_server(answer) as server:
-        what = ("--model", "openai:m", "--base-url", server.url("openai"), "--dataset", "starter", "--ids", "0-5")
-        process = begin("generate", *what, "--concurrency", "2")
-        wait_for(lambda: len(server.requests) >= 4, process)
-        assert "stopped" in interrupted(process).strip().splitlines()[-1]
-        interruption.set()
-        bigcodeflow("generate", *what)
-        assert len(server.requests) == 4 + (6 - 2)
 
 
 @pytest.mark.slow

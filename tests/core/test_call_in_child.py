@@ -3,6 +3,7 @@
 import math
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,12 @@ from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError,
 from bigcodeflow.sanitizing import syntax_error
 
 
-def test_a_result_comes_back_as_it_is() -> None:
-    """Of any type; texts may hold what no encoding can."""
+def test_a_result_comes_back_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any type; texts may hold what no encoding can. A run is started anywhere, also beside a file pickle.py."""
+    (tmp_path / "pickle.py").write_text("raise SystemExit(9)\n")
+    monkeypatch.chdir(tmp_path)
     assert call_in_child(sorted, ["b", "a\ud800"], reverse=True) == ["b", "a\ud800"]
+    assert call_in_child(len, bytes(1 << 20)) == 1 << 20
 
 
 @pytest.mark.slow
@@ -24,24 +28,18 @@ def test_larger_programs_are_parsed_there() -> None:
     assert not call_in_child(syntax_error, program)
 
 
-def test_memory_is_limited() -> None:
-    """What would take gigabytes is given up."""
-    assert call_in_child(len, bytes(1 << 20)) == 1 << 20
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        pytest.param(bytes, [2 << 30], id="memory"),
+        pytest.param(math.factorial, [10**8], id="time, also within one call in C", marks=pytest.mark.slow),
+        pytest.param(os.abort, [], id="a parser that ends its process"),
+    ],
+)
+def test_what_exceeds_the_limits_is_given_up(function: Callable[..., object], given: list[int]) -> None:
+    """What would take gigabytes or minutes, and a crash, are the text's own, and end no other process."""
     with pytest.raises(TooLargeError, match="within 20 s of CPU time and 1,024 MiB of memory"):
-        call_in_child(bytes, 2 << 30)
-
-
-@pytest.mark.slow
-def test_time_is_limited() -> None:
-    """Also where one call in C takes it."""
-    with pytest.raises(TooLargeError):
-        call_in_child(math.factorial, 10**8)
-
-
-def test_a_crash_is_the_texts_own() -> None:
-    """A parser that ends its process ends no other one."""
-    with pytest.raises(TooLargeError):
-        call_in_child(os.abort)
+        call_in_child(function, *given)
 
 
 def test_other_failures_are_told_apart(capfd: pytest.CaptureFixture[str]) -> None:
@@ -49,10 +47,3 @@ def test_other_failures_are_told_apart(capfd: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(subprocess.CalledProcessError):
         call_in_child(int, "x")
     assert capfd.readouterr().err.startswith("ValueError: invalid literal")
-
-
-def test_modules_of_the_current_folder_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run is started anywhere, also beside a file called pickle.py."""
-    (tmp_path / "pickle.py").write_text("raise SystemExit(9)\n")
-    monkeypatch.chdir(tmp_path)
-    assert call_in_child(len, "abc") == 3

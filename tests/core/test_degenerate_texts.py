@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.config import LimitsConfig, SanitizingConfig
-from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, VERDICTS, table_of
+from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, TASKS, table_of
 from bigcodeflow.core.untrusted_text import REFUSALS, TooLargeError, parse, storable, with_fallback
 from bigcodeflow.generation.replay import read_samples
 from bigcodeflow.judge.environments import InstalledEnvironment
@@ -21,7 +21,6 @@ from bigcodeflow.judge.expected_tests import expected_test_ids
 from bigcodeflow.judge.failure_kinds import KINDS, failure_kind
 from bigcodeflow.judge.items import work_item
 from bigcodeflow.judge.zygote_plan import ModuleFiles, imported_modules, leading_modules
-from bigcodeflow.results.inspection.output import detail_markdown, render_detail
 from bigcodeflow.results.inspection.samples import SampleDetail
 from bigcodeflow.sanitizing import find_risks, sanitize, syntax_error
 from bigcodeflow.sanitizing.findings import assess
@@ -81,19 +80,6 @@ def _read_solution(row: dict, files: ModuleFiles) -> None:
         assert failure_kind(text, "NameError Exception", program=program, test=program) in KINDS
     with suppress(*REFUSALS):
         expected_test_ids(program)
-    verdict = {"status": "fail", "failure_kind": "x", "exit": program, "module_trace": program, "tests": []}
-    facts = dict.fromkeys(("stdout", "stderr", "backend", "environment_sha"), program) | {"tampering": [program[:99]]}
-    numbers = dict.fromkeys(("wall_seconds", "cpu_seconds", "max_rss_mib"), 0.5)
-    numbers |= dict.fromkeys(("attempts", "tests_expected", "tests_run"), 1)
-    flags = dict.fromkeys(("stdout_truncated", "stderr_truncated", "flaky"), None)
-    detail = SampleDetail(
-        task_id="T/0", sample_index=0, variant="raw", sanitizer="none", verdict=verdict | facts | numbers | flags,
-        prompt="", model=None, finish_reason=None, raw_answer=program, solution=program[::2], program=program, flags=(),
-        findings=tuple(row["findings"]), test="", ground_truth="", ground_truth_status=None, ground_truth_trace="",
-        quarantined=False, rerun_command="", row={},
-    )  # fmt: skip
-    assert "\x1b" not in detail_markdown(detail)
-    assert render_detail(detail)
 
 
 @pytest.mark.parametrize(
@@ -129,13 +115,6 @@ def test_every_large_text_is_read_everywhere(files: ModuleFiles, caplog: pytest.
 def test_any_mixture_is_read_everywhere(files: ModuleFiles, text: str, mode: str) -> None:
     """Pieces of the corpus in any order, with any characters between them."""
     _read_everywhere(list(answers_within(text)), files, (mode,))
-
-
-@pytest.mark.slow
-@given(text=_TEXTS)
-def test_more_mixtures_are_read_everywhere(files: ModuleFiles, text: str) -> None:
-    """More examples, each in every mode."""
-    _read_everywhere(list(answers_within(text)), files)
 
 
 @given(_TEXTS)
@@ -232,15 +211,6 @@ def test_findings_are_stored_whatever_they_hold() -> None:
     row |= dict.fromkeys(("blocked", "omitted_setup", "placeholder", "truncated"), False)
     table = table_of([row | {"findings": [finding._asdict() for finding in found]}], SOLUTIONS)
     assert any(one["detail"].endswith(".\N{REPLACEMENT CHARACTER}") for one in table["findings"][0].as_py())
-
-
-def test_verdicts_are_stored_whatever_they_hold() -> None:
-    """A traceback with half a surrogate pair, as a message that quotes one has it."""
-    row = {field.name: None for field in VERDICTS} | {"module_trace": "a\ud800b", "tampering": ["\udc80"]}
-    row |= {"tests": [{"name": "test_a", "outcome": "fail", "seconds": 0.0, "trace": "\ud83d"}]}
-    table = table_of([row], pa.schema([pa.field(field.name, field.type) for field in VERDICTS]))
-    assert table["module_trace"].to_pylist() == ["a\N{REPLACEMENT CHARACTER}b"]
-    assert table["tests"][0].as_py()[0]["trace"] == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_a_reader_that_fails_fails_for_its_text_alone(caplog: pytest.LogCaptureFixture) -> None:

@@ -106,12 +106,3 @@ def test_a_table_that_has_no_room_for_its_words_becomes_a_list():
         "run    first-name-of-all", "cause  abcdefghijklmnop", "",
         "run    second", "cause  z", "why    x",
     ]  # fmt: skip
-
-
-def test_room_goes_to_the_columns_that_want_it():
-    """A wide terminal shows every text in one line; a narrower one wraps the longest column only."""
-    table = Table.of(["a", "text"], [["one two", "word " * 12]])
-    assert len(shown(table, 120).splitlines()) == 5
-    narrow = shown(table, 50)
-    assert "one two" in narrow
-    assert narrow.count("word") == 12

@@ -1,5 +1,7 @@
 """Validation names every bad row at once, with the remedy."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,9 @@ from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.datasets import load_tasks, resolve, validate_source
 from bigcodeflow.datasets.sources import SourceRow
 from bigcodeflow.datasets.tasks import validate
+from tests.conftest import ROOT
+
+from .conftest import load
 
 
 def _rows(*tasks: dict[str, Any]) -> list[SourceRow]:
@@ -60,17 +65,20 @@ def test_each_defect_is_one_line_with_place_and_remedy(make_task, changes: dict,
 
 
 def test_all_bad_rows_are_named_at_once(make_task) -> None:
-    """Several rows with several defects give all of them in row order."""
+    """Several rows with several defects give all of them in row order; duplicates point at both places."""
     lacking = make_task(2)
     del lacking["libs"]
-    problems = validate(_rows(make_task(0, entry_point="f"), make_task(1, complete_prompt="", libs=3), lacking))
+    rows = _rows(make_task(0, entry_point="f"), make_task(1, complete_prompt="", libs=3), lacking, make_task(0))
+    problems = validate(rows)
     assert [problem.split(": ")[0] for problem in problems] == [
         "mine.jsonl, line 1 (Mine/0)",
         "mine.jsonl, line 2 (Mine/1)",
         "mine.jsonl, line 2 (Mine/1)",
         "mine.jsonl, line 3 (Mine/2)",
+        "mine.jsonl, line 4 (Mine/0)",
     ]
-    assert "column 'libs' is missing" in problems[-1]
+    assert "column 'libs' is missing" in problems[-2]
+    assert problems[-1].endswith("task_id is that of mine.jsonl, line 1 too: give each task its own")
 
 
 def test_a_column_that_no_row_has_is_said_once(make_task) -> None:
@@ -80,13 +88,6 @@ def test_a_column_that_no_row_has_is_said_once(make_task) -> None:
         del task["code_prompt"]
     assert validate(_rows(*tasks)) == ["mine.jsonl, line 1: column 'code_prompt' is missing in every row: add it"]
     assert len(validate(_rows({"other": 1}))) == len(HUB_COLUMNS)
-
-
-def test_a_second_use_of_a_task_id_names_the_first(make_task) -> None:
-    """Duplicates point at both places."""
-    assert validate(_rows(make_task(0), make_task(1), make_task(0))) == [
-        "mine.jsonl, line 3 (Mine/0): task_id is that of mine.jsonl, line 1 too: give each task its own"
-    ]
 
 
 @pytest.mark.parametrize(
@@ -114,3 +115,20 @@ def test_loading_refuses_what_validation_finds(make_task, write_parquet) -> None
         load_tasks(config, resolve(config))
     assert str(caught.value) == problem
     assert problem.startswith(f"{path}, row 2 (Mine/0)")
+
+
+def test_the_task_of_the_documentation_is_sound(tmp_path: Path) -> None:
+    """A reader who copies the example has a valid task file; each column that a file may have is described."""
+    text = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"```json\n(.*)\n```", text)
+    path = tmp_path / "mine.jsonl"
+    path.write_text(line + "\n", encoding="utf-8")
+    assert validate_source(DatasetConfig(source=str(path))) == []
+    assert all(f"\n| `{name}` |" in text for name in (*HUB_COLUMNS, "hard", "domains", "expected_tests"))
+
+
+def test_the_starter_set_is_a_dataset_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tasks are sound, and need no hub."""
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert validate_source(DatasetConfig(source="starter")) == []
+    assert 0 < load("starter", subset="hard").num_rows < load("starter").num_rows

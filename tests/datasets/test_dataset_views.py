@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.datasets.tasks import parse_ids
@@ -100,20 +98,3 @@ def test_ranges_pass_over_gaps_and_ids_need_no_number() -> None:
     assert parse_ids("named-3-5", known) == {"named-3-5"}
     with pytest.raises(DatasetError, match=r"valid are the ids a, b$"):
         parse_ids("1", frozenset({"a", "b"}))
-
-
-@given(st.sets(st.integers(0, 19), min_size=1))
-def test_any_selection_of_numbers_is_found_again(numbers: set[int]) -> None:
-    """Writing numbers in any mix of forms selects exactly these."""
-    text = ",".join(str(number) if number % 2 else f"BigCodeBench/{number}" for number in sorted(numbers))
-    assert parse_ids(text, _KNOWN) == {f"BigCodeBench/{number}" for number in numbers}
-
-
-@given(st.integers(0, 19), st.integers(0, 19))
-def test_ranges_hold_both_ends(first: int, last: int) -> None:
-    """A range is inclusive, and backwards it is an error."""
-    if first > last:
-        with pytest.raises(DatasetError):
-            parse_ids(f"{first}-{last}", _KNOWN)
-    else:
-        assert len(parse_ids(f"{first}-{last}", _KNOWN)) == last - first + 1

@@ -1,19 +1,30 @@
-"""Views by difficulty: shipped solve rates, those of a file, and the benchmark authors' own from the hub."""
+"""Difficulty: names and ranges of solve rates, and views by the shipped rates, a file's and the authors' own."""
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bigcodeflow.config import DatasetConfig, load_settings
-from bigcodeflow.core.difficulty import published_solve_rates
+from bigcodeflow.core.difficulty import (
+    LEVELS,
+    SHIPPED_SOLVE_RATES,
+    parse_difficulty,
+    published_solve_rates,
+    tasks_of,
+)
 from bigcodeflow.core.errors import ConfigError, DatasetError
 from bigcodeflow.datasets import resolve
+from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS
 from bigcodeflow.pipeline.resolution import Resolver
+from tests.conftest import ROOT
 
 from .conftest import load
 
@@ -39,19 +50,23 @@ def ids(source: Path, **view: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("difficulty", "kept"), [("hard", ["0", "1"]), ("medium", ["2"]), ("easy", ["3"]), ("0.2-0.6", ["1", "2"])]
+    ("difficulty", "kept"),
+    [("hard", ["0", "1"]), ("Medium", ["2"]), ("easy", ["3"]), ("0.2-0.6", ["1", "2"]), (" 0.555 - 1.0 ", ["2", "3"])],
 )
 def test_a_file_of_solve_rates_chooses_tasks(tasks: Path, rates: Path, difficulty: str, kept: list[str]) -> None:
     """Rates are percent in the file and shares in the setting; a task without a rate is in no view."""
     assert ids(tasks, difficulty=difficulty, solve_rates=str(rates)) == kept
 
 
-def test_the_shipped_rates_are_those_of_the_benchmark(make_task, write_parquet) -> None:
-    """Without a source of rates, tasks of BigCodeBench have the shipped ones."""
+def test_the_shipped_rates_are_of_every_task(make_task, write_parquet) -> None:
+    """1,140 tasks, each in one level, none of which is empty; without a source of rates, a view takes them."""
+    assert published_solve_rates().keys() == BIGCODEBENCH_IDS
+    levels = [tasks_of(level) for level in LEVELS.values()]
+    assert all(levels)
+    assert sum(map(len, levels)) == len(BIGCODEBENCH_IDS)
     source = write_parquet([make_task(task_id=f"BigCodeBench/{number}") for number in range(20)])
-    hard = [number for number in range(20) if published_solve_rates()[f"BigCodeBench/{number}"] <= 0.2]
+    hard = [number for number in range(20) if f"BigCodeBench/{number}" in tasks_of(LEVELS["hard"])]
     assert ids(source, difficulty="hard") == [str(number) for number in hard]
-    assert 0 < len(hard) < 20
 
 
 def test_the_authors_own_rates_come_from_the_hub(hub, tasks: Path) -> None:
@@ -107,3 +122,27 @@ def test_what_cannot_be_chosen_says_why(tasks: Path, rates: Path) -> None:
         load(tasks, difficulty="0.9-0.95", solve_rates=str(rates))
     with pytest.raises(ConfigError, match=r"dataset\.difficulty: 'harder' is neither hard, medium, easy"):
         load_settings({"dataset": {"difficulty": "harder"}}, "test")
+
+
+@given(st.floats(0, 1))
+def test_every_solve_rate_lies_in_exactly_one_named_range(rate: float) -> None:
+    """Hard, medium and easy leave no gap and share no rate."""
+    assert sum(level.holds(rate) for level in LEVELS.values()) == 1
+
+
+@pytest.mark.parametrize("text", ["", "harder", "0.2", "0.5-0.2", "-1-0.5", "0-20", "0-nan", "a-b"])
+def test_another_text_is_refused_with_what_would_do(text: str) -> None:
+    """The message names the levels and a range."""
+    with pytest.raises(ValueError, match=r"neither hard, medium, easy nor a range of solve rates such as 0-0\.2"):
+        parse_difficulty(text)
+
+
+@pytest.mark.real_data
+def test_the_shipped_rates_are_made_of_the_recorded_results(reference_data, tmp_path, monkeypatch) -> None:
+    """The script writes the shipped file again, byte for byte."""
+    from benchmarks import solve_rates
+
+    files = sorted(reference_data.glob("samples/*/*_eval_results.json.gz"))
+    monkeypatch.setattr(sys, "argv", ["solve_rates", *map(str, files), "--out", str(tmp_path / "rates.jsonl")])
+    solve_rates.main()
+    assert (tmp_path / "rates.jsonl").read_bytes() == (ROOT / SHIPPED_SOLVE_RATES).read_bytes()

@@ -99,25 +99,22 @@ def test_agrees_with_unittest_on_any_chain_of_classes(
     assert expected_test_ids(_HEAD + text) == _loaded(text)
 
 
-def test_a_text_without_the_class_has_no_expectation() -> None:
-    """None tells a missing class from a class without tests."""
-    assert expected_test_ids("def test_a(): pass\n") is None
-    assert expected_test_ids("TestCases = 3\n") is None
-    assert expected_test_ids("class TestCases: pass\n") == ()
-
-
-def test_bases_that_python_refuses_leave_the_own_tests() -> None:
-    """A class that cannot be made still names its own tests, so that its task fails for all of them."""
-    text = "class A: pass\nclass TestCases(A, A):\n  def test_a(self): pass\n"
-    assert expected_test_ids(text) == ("test_a",)
-
-
-def test_old_escapes_raise_no_warning() -> None:
-    """Texts written for Python 3.10 are read without the warnings of newer Pythons."""
-    text = "class TestCases:\n  def test_a(self): return '\\d' is 3\n"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def test_a(): pass\n", None),  # None tells a missing class from a class without tests
+        ("TestCases = 3\n", None),
+        ("class TestCases: pass\n", ()),
+        # A class that cannot be made still names its own tests, so that its task fails for all of them.
+        ("class A: pass\nclass TestCases(A, A):\n  def test_a(self): pass\n", ("test_a",)),
+        ("class TestCases:\n  def test_a(self): return '\\d' is 3\n", ("test_a",)),
+    ],
+)
+def test_texts_that_unittest_would_not_load(text: str, expected: tuple[str, ...] | None) -> None:
+    """Old escapes are read without the warnings of newer Pythons."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert expected_test_ids(text) == ("test_a",)
+        assert expected_test_ids(text) == expected
 
 
 @pytest.mark.parametrize("text", ["class TestCases(:\n", "x = '\0'"])

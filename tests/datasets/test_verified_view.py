@@ -117,8 +117,11 @@ def test_an_overlay_that_does_not_fit_is_refused(
     assert "overlay.jsonl, line 1" in str(refused.value)
 
 
-def test_a_task_is_corrected_once(make_task: Make, write_parquet: Any, overlay: Any) -> None:
-    """Of two rows the last would win without a word."""
+def test_an_overlay_is_there_and_corrects_a_task_once(make_task: Make, write_parquet: Any, overlay: Any) -> None:
+    """Of two rows the last would win without a word; a file that cannot be is named with the setting."""
+    for name, message in (("absent.jsonl", "cannot be opened .*correct dataset.overlay"), ("a.txt", "is no task file")):
+        with pytest.raises(DatasetError, match=message):
+            resolve(DatasetConfig(source="starter", overlay=name))
     path = overlay({"task_id": "Mine/0", "instruct_prompt": "One."})
     Path(path).write_text(2 * Path(path).read_text())
     with pytest.raises(DatasetError, match=r"line 2 \(Mine/0\): is corrected in .*line 1 already"):
@@ -135,15 +138,6 @@ def test_view_and_overlay_identify_the_content(make_task: Make, write_parquet: A
     overlay({"task_id": "Mine/0", "instruct_prompt": "Twice as much."})
     assert plain != first != resolve(DatasetConfig(source=source, overlay=path)).fingerprint
     assert "errata_sha256" in resolve(DatasetConfig(source=source, view="verified")).fingerprint
-
-
-def test_a_missing_overlay_is_named(make_task: Make, write_parquet: Any) -> None:
-    """The setting, the file and the reason in one line."""
-    source = str(write_parquet([make_task()]))
-    with pytest.raises(DatasetError, match=r"absent\.jsonl: cannot be opened .*correct dataset\.overlay"):
-        resolve(DatasetConfig(source=source, overlay="absent.jsonl"))
-    with pytest.raises(DatasetError, match="is no task file"):
-        resolve(DatasetConfig(source=source, overlay="notes.txt"))
 
 
 def test_a_run_on_the_original_tasks_has_a_verified_score(some_tasks: Path, tmp_path: Path) -> None:

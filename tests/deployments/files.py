@@ -7,15 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
 import pytest
 import yaml
 
-from tests.command import command_in
 from tests.conftest import ROOT
 
 DEPLOYMENTS = ROOT / "deployments"
@@ -92,35 +89,7 @@ def _subcommands(command: Sequence[str]) -> Iterator[str]:
 
 @cache
 def _help(words: tuple[str, ...]) -> str:
-    if words[0] == "prefect":
-        return _help_of_prefect()[words[1:]]
-    if words[0] == "dask":
-        [script] = entry_points(group="dask_cli", name=words[1])
-        command = script.load()
-        return str(command.get_help(click.Context(command)))
-    assert words[0] == "bigcodeflow", words
-    return command_in(Path.cwd())(*words[1:], "--help").stdout
-
-
-#: In a process of its own, where Prefect configures loggers for good.
-_PREFECT_PROGRAM = """
-import sys
-from prefect.cli import app
-for words in sys.argv[1:]:
-    sys.argv = ["prefect", *words.split(), "--help"]
-    try:
-        app()
-    except SystemExit as end:
-        assert not end.code, words
-    print(end="\\0")
-"""
-
-
-@cache
-def _help_of_prefect() -> dict[tuple[str, ...], str]:
-    commands = [service["command"] for service in COMPOSE["services"].values() if "command" in service]
-    called = sorted({tuple(_subcommands(words))[1:] for words in commands if words[0] == "prefect"})
-    program = [sys.executable, "-c", _PREFECT_PROGRAM, *map(" ".join, called)]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    command = [Path(sys.executable).with_name(words[0]), *words[1:], "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "200"})
     assert done.returncode == 0, done.stderr
-    return dict(zip(called, done.stdout.split("\0")[:-1], strict=True))
+    return done.stdout

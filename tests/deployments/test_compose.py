@@ -16,12 +16,6 @@ SANDBOXES = ("worker", "dask-worker")
 EXAMPLE = (DEPLOYMENTS / ".env.example").read_text()
 
 
-@pytest.mark.parametrize("name", sorted(set(SERVICES) - set(OURS)))
-def test_images_of_others_are_pinned(name: str) -> None:
-    """A tag names an exact version."""
-    assert re.search(r":v?\d+\.\d+[\w.\-]*$", SERVICES[name]["image"])
-
-
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.slow if SERVICES[name]["command"][0] == "prefect" else ()) for name in OURS],
@@ -51,44 +45,33 @@ def test_our_services_have_no_privilege_but_what_sandboxes_need(name: str) -> No
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_services_are_bounded_and_in_the_guide(name: str) -> None:
-    """Each has a limit of memory, each that stays has one of cores, and each has its row."""
+    """Pinned, with limits of memory and cores and a row in the guide; ports are bound to loopback only."""
     service = SERVICES[name]
+    assert name in OURS or re.search(r":v?\d+\.\d+[\w.\-]*$", service["image"])
     assert f"`{name}`" in GUIDE
     assert service["mem_limit"]
     assert service["restart"] == "no" or service["cpus"]
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
 
 
-def test_ports_are_bound_to_loopback() -> None:
-    """Nothing listens on the machine's other addresses."""
-    ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
-    assert len(ports) == 2
-    assert all(port.startswith("127.0.0.1:") for port in ports)
-
-
-def test_what_is_waited_for_can_come() -> None:
-    """Who is waited for until healthy has a check, who is waited for until the end does not restart."""
-    for service in SERVICES.values():
-        for name, wanted in service.get("depends_on", {}).items():
-            if wanted["condition"] == "service_healthy":
-                assert SERVICES[name]["healthcheck"]["test"]
-            if wanted["condition"] == "service_completed_successfully":
-                assert SERVICES[name]["restart"] == "no"
-
-
-def test_mounts_are_declared_or_exist() -> None:
-    """A volume is one of the file's own, and a path is in the repository."""
-    for service in SERVICES.values():
-        for volume in service.get("volumes", []):
-            source = volume.split(":")[0]
-            assert source in COMPOSE["volumes"] or (DEPLOYMENTS / source).exists(), volume
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_what_a_service_refers_to_is_there(name: str) -> None:
+    """Who is waited for can become healthy or end; a mount is a volume of the file or a path of the repository."""
+    for other, wanted in SERVICES[name].get("depends_on", {}).items():
+        if wanted["condition"] == "service_healthy":
+            assert SERVICES[other]["healthcheck"]["test"]
+        if wanted["condition"] == "service_completed_successfully":
+            assert SERVICES[other]["restart"] == "no"
+    for volume in SERVICES[name].get("volumes", []):
+        source = volume.split(":")[0]
+        assert source in COMPOSE["volumes"] or (DEPLOYMENTS / source).exists(), volume
 
 
 def test_the_build_takes_arguments_that_exist() -> None:
     """Build arguments and their defaults are those of the Dockerfile."""
     build = SERVICES["server"]["build"]
-    dockerfile = DEPLOYMENTS / build["context"] / build["dockerfile"]
-    for name, value in build["args"].items():
-        assert value == f"${{{name}:-{arguments_of(dockerfile)[name]}}}"
+    defaults = arguments_of(DEPLOYMENTS / build["context"] / build["dockerfile"])
+    assert build["args"] == {name: f"${{{name}:-{defaults[name]}}}" for name in build["args"]}
 
 
 def test_every_variable_is_in_the_example_and_secrets_are_empty_there() -> None:

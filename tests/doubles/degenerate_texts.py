@@ -78,10 +78,7 @@ def _damaged(chance: random.Random) -> Iterator[tuple[str, str]]:
     yield "blank", " \t\f\n" * 100
     yield "wrong coding", "# -*- coding: no-such-coding -*-\n" + GOOD
     yield "utf-7 coding", "# -*- coding: utf-7 -*-\n" + GOOD
-    yield (
-        "dots",
-        "from . import x\nfrom .. import y\nfrom ... import *\nimport __future__\nfrom __future__ import no_such\n",
-    )
+    yield "dots", "from . import x\nfrom ... import *\nimport __future__\nfrom __future__ import no_such\n"
 
 
 def _endless(size: int) -> Iterator[tuple[str, str]]:
@@ -95,10 +92,8 @@ def _endless(size: int) -> Iterator[tuple[str, str]]:
     yield "module name of wide letters", f"import {'ä' * 200}, {'模' * 300}\n{GOOD}"
     yield "from module path", f"from {filled('os.')}path import join\n{GOOD}"
     yield "imported names", "from os import " + ", ".join(f"name_{n}" for n in range(size // 12)) + "\n" + GOOD
-    yield (
-        "names of a long path",
-        (f"from {'os.' * (size // 60)}path import " + ", ".join(f"n{n}" for n in range(size // 60)) + f"\n{GOOD}"),
-    )
+    names = ", ".join(f"n{n}" for n in range(size // 60))
+    yield "names of a long path", f"from {'os.' * (size // 60)}path import {names}\n{GOOD}"
     yield "imports", "".join(f"import module_{n}\n" for n in range(size // 20)) + GOOD
     yield "imports in one line", "import " + ", ".join(f"module_{n}" for n in range(size // 14)) + "\n" + GOOD
     yield "imports of submodules", "".join(f"import os.path.x{n}\n" for n in range(size // 20)) + GOOD
@@ -154,18 +149,9 @@ def _nested(size: int) -> Iterator[tuple[str, str]]:
             *(("calls", "f(", ")"), ("keywords", "f(a=", ")"), ("subscripts", "a[", "]"), ("slices", "a[:", "]")),
             *(("lambdas", "lambda: ", ""), ("nots", "not ", ""), ("minuses", "-", ""), ("tildes", "~", "")),
             *(("conditions", "1 if x else ", ""), ("comprehensions", "[x for x in ", "]"), ("powers", "2**", "")),
-            *(
-                ("generators", "(x for x in ", ")"),
-                ("walrus", "(a := ", ")"),
-                ("stars", "*", ""),
-                ("awaits", "await ", ""),
-            ),
-            *(
-                ("tuples", "(1, ", ")"),
-                ("yields", "(yield ", ")"),
-                ("starred", "[*", "]"),
-                ("lambda defaults", "lambda a=", ": 1"),
-            ),
+            *(("generators", "(x for x in ", ")"), ("walrus", "(a := ", ")"), ("stars", "*", "")),
+            *(("awaits", "await ", ""), ("tuples", "(1, ", ")"), ("yields", "(yield ", ")")),
+            *(("starred", "[*", "]"), ("lambda defaults", "lambda a=", ": 1")),
         ):
             yield f"{name} {depth}", f"def task_func(x):\n    return {before * depth}x{after * depth}\n"
             yield f"open {name} {depth}", f"def task_func(x):\n    return {before * depth}x\n"
@@ -209,82 +195,45 @@ def _repeated(size: int) -> Iterator[tuple[str, str]]:
         *(("end of thought", "</think>\n"), ("thought", "<think>\n"), ("import", "import os\n")),
         *(("broken line", "def task_func(:\n"), ("open header", "if x:\n"), ("try", "try:\n    x = 1\n")),
         *(("open bracket", "x = (\n"), ("closing bracket", ")\n"), ("open quotes", '"""\n'), ("else", "else:\n")),
+        *(("open string", 'x = """ it\'s\n'), ("bracket in prose", "a) one (two\n")),
         *(
-            ("open string", 'x = """ it\'s\n'),
-            ("bracket in prose", "a) one (two\n"),
             ("class", "class C:\n    x = 1\n\n"),
+            ("lambda", "f = lambda x: f(x)\n"),
+            ("star import", "from os import *\n"),
         ),
         *(("nested function", "    def f():\n        return 1\n"), ("helper", "def f(x):\n    return g(x)\n")),
         *(("decorator", "@staticmethod\n"), ("docstring", '"""Text."""\n'), ("prose", "The function does it.\n")),
         *(("main", 'if __name__ == "__main__":\n    task_func(1)\n'), ("print", "print(task_func(1))\n")),
         *(("print of text", "print('task_func'); "), ("join", "x = \\\n"), ("comment", "# TODO implement\n")),
         *(("assertion", "assert task_func(1) == 1\n"), ("import in try", "try:\n    import a\nexcept:\n    pass\n")),
-        *(
-            ("lambda", "f = lambda x: f(x)\n"),
-            ("star import", "from os import *\n"),
-            ("alias", "import os as o; p = o.path; o = p\n"),
-        ),
-        *(
-            ("assigned attribute", "x.y = x.y.z\n"),
-            ("end of text", "<|endoftext|>"),
-            ("unclosed", "def f(:\n    '''\n    (\n"),
-        ),
-        *(("indented by one more", ""), ("getattr", "getattr(os, 'system')\n")),
+        *(("alias", "import os as o; p = o.path; o = p\n"), ("assigned attribute", "x.y = x.y.z\n")),
+        *(("end of text", "<|endoftext|>"), ("unclosed", "def f(:\n    '''\n    (\n")),
+        ("getattr", "getattr(os, 'system')\n"),
     ):
-        if unit:
-            yield name, unit * (size // len(unit))
-            yield f"{name} behind a program", GOOD + unit * (size // len(unit))
-            yield f"{name} before a program", unit * (size // len(unit)) + GOOD
-    yield "different functions", "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n" for n in range(size // 32))
-    yield (
-        "different functions before the program",
-        (
-            "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n" for n in range(size // 32))
-            + "def task_func(x):\n    return f0(x)\n"
-        ),
-    )
-    yield (
-        "functions called backwards",
-        (
-            "".join(f"def f{n}(x):\n    return f{n - 1}(x)\n" for n in range(size // 32))
-            + f"def task_func(x):\n    return f{size // 32 - 1}(x)\n"
-        ),
-    )
+        yield name, unit * (size // len(unit))
+        yield f"{name} behind a program", GOOD + unit * (size // len(unit))
+        yield f"{name} before a program", unit * (size // len(unit)) + GOOD
+    last, entry = size // 32 - 1, "def task_func(x):\n    return f0(x)\n"
+    forwards = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n" for n in range(last + 1))
+    backwards = "".join(f"def f{n}(x):\n    return f{n - 1}(x)\n" for n in range(last + 1))
+    yield "different functions", forwards
+    yield "different functions before the program", forwards + entry
+    yield "functions called backwards", backwards + entry.replace("f0", f"f{last}")
     yield "different assignments", "".join(f"x{n} = x{n - 1}\n" for n in range(size // 16)) + GOOD
-    yield (
-        "assignments needed",
-        ("".join(f"x{n} = x{n + 1}\n" for n in range(size // 16)) + "def task_func(x):\n    return x0\n"),
-    )
-    yield (
-        "effects needed",
-        (
-            "data = {}\n"
-            + "".join(f"data[{n}] = data\n" for n in range(size // 18))
-            + "def task_func(x):\n    return data\n"
-        ),
-    )
-    yield (
-        "mutual functions",
-        "".join(
-            f"def f{n}(x):\n    return {' + '.join(f'f{(n * 7 + m) % 999}(x)' for m in range(40))}\n"
-            for n in range(size // 400)
-        )
-        + "def task_func(x):\n    return f1(x)\n",
-    )
-    yield (
-        "passages that define parts",
-        "".join(f"```python\ndef f{n}(x):\n    return f{n + 1}(x)\n```\n" for n in range(size // 48))
-        + "```python\ndef task_func(x):\n    return f0(x)\n```\n",
-    )
+    needed = "".join(f"x{n} = x{n + 1}\n" for n in range(size // 16))
+    yield "assignments needed", f"{needed}def task_func(x):\n    return x0\n"
+    effects = "".join(f"data[{n}] = data\n" for n in range(size // 18))
+    yield "effects needed", f"data = {{}}\n{effects}def task_func(x):\n    return data\n"
+    calls = (" + ".join(f"f{(n * 7 + m) % 999}(x)" for m in range(40)) for n in range(size // 400))
+    mutual = "".join(f"def f{n}(x):\n    return {called}\n" for n, called in enumerate(calls))
+    yield "mutual functions", f"{mutual}def task_func(x):\n    return f1(x)\n"
+    fenced = "".join(f"```python\ndef f{n}(x):\n    return f{n + 1}(x)\n```\n" for n in range(size // 48))
+    yield "passages that define parts", f"{fenced}```python\n{entry}```\n"
     yield "broken passages", "```python\ndef f(:\n    x\n```\n" * (size // 30) + GOOD
     yield "passages of the entry point", "```python\ndef task_func(x):\n    return 0\n```\n" * (size // 50)
     yield "torn passages of the entry point", "```python\ndef task_func(x):\n    return (0\n```\n" * (size // 50)
-    yield (
-        "aliases",
-        "import os\n"
-        + "".join(f"x{n} = os\n" for n in range(size // 10))
-        + "".join(f"os = x{n}.path\n" for n in range(1000)),
-    )
+    aliases = "".join(f"x{n} = os\n" for n in range(size // 10))
+    yield "aliases", f"import os\n{aliases}" + "".join(f"os = x{n}.path\n" for n in range(1000))
     yield "growing alias", "import os\nos = os.path\n" * (size // 23)
     yield "growing alias in a line", "import os\n" + "os = os.a\n" * (size // 10)
     yield "doubling alias", "import os\n" + "os = getattr(os, 'path')\n" * (size // 26)

@@ -3,8 +3,8 @@
 import json
 import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -35,32 +35,39 @@ AFTER = (
     "an outcome of another form",
     "deep nesting",
 )
+_HOP_BY_HOP = ("content-length", "content-encoding", "transfer-encoding", "connection", "date", "server")
 
 
 class FaultyProxy:
-    """Forwards what it is asked, but for the faults that wait for the next batches."""
+    """Forwards what it is asked, but for the requests that `fault` names a fault for."""
 
     def __init__(self, target: str) -> None:
+        self.fault: Callable[[str, str], str] = self._next_of_batch
+        """Told method and path of a request; empty forwards it."""
         self.faults: deque[str] = deque()
+        """Those of the next batches."""
         self.batches = 0
+        self.seen: list[tuple[str, str]] = []
         self.released = threading.Event()
         self.info: dict = {}
         """What the service's own information is changed to."""
         self.client = httpx2.Client(base_url=target, trust_env=False, timeout=60)
-        proxy = self
-
-        class Handler(_Handler):
-            owner = proxy
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"owner": self}))
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # a client that was killed is no error of the proxy's
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def _next_of_batch(self, _method: str, path: str) -> str:
+        if path != "/v1/batches":
+            return ""
+        self.batches += 1
+        return self.faults.popleft() if self.faults else ""
 
 
 @contextmanager
 def faulty_proxy(target: str) -> Iterator[FaultyProxy]:
     proxy = FaultyProxy(target)
-    thread = threading.Thread(target=proxy.server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread = threading.Thread(target=proxy.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
         yield proxy
@@ -76,20 +83,10 @@ class _Handler(BaseHTTPRequestHandler):
     owner: FaultyProxy
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:
-        answer = self.owner.client.get(self.path, headers=self._headers())
-        content = answer.content
-        if answer.status_code == 200 and self.owner.info:
-            content = json.dumps(answer.json() | self.owner.info).encode()
-        self._say(answer.status_code, {}, content)
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        fault = ""
-        if self.path == "/v1/batches":
-            self.owner.batches += 1
-            with suppress(IndexError):
-                fault = self.owner.faults.popleft()
+    def handle_any(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.owner.seen.append((self.command, self.path))
+        fault = self.owner.fault(self.command, self.path)
         if fault in BEFORE:
             status, headers = BEFORE[fault]
             self._say(status, headers, b"no")
@@ -99,12 +96,21 @@ class _Handler(BaseHTTPRequestHandler):
             self.owner.released.wait(60)
             self.close_connection = True
         else:
-            answer = self.owner.client.post(self.path, content=body, headers=self._headers())
+            headers = {name: value for name, value in self.headers.items() if name.lower() != "accept-encoding"}
+            answer = self.owner.client.request(self.command, self.path, content=body, headers=headers)
             self._answer(fault, answer)
 
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_any  # noqa: N815 - http.server's names
+
     def _answer(self, fault: str, answer: httpx2.Response) -> None:
+        kept = {name: value for name, value in answer.headers.items() if name not in _HOP_BY_HOP}
+        content = answer.content
+        if self.command == "HEAD":
+            kept["Content-Length"] = answer.headers.get("content-length", "0")
+        if self.command == "GET" and answer.status_code == 200 and self.owner.info:
+            content = json.dumps(answer.json() | self.owner.info).encode()
         lines = {
-            "": answer.content,
+            "": content,
             "ended without a line": b"\n",
             "garbage": b"<html>hello</html>\n",
             "binary garbage": bytes(range(256)) + b"\n",
@@ -114,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
             "endless": b"x" * (1 << 20),
         }
         if fault in lines:
-            self._say(answer.status_code, {}, lines[fault])
+            self._say(answer.status_code, kept, lines[fault])
             return
         self.close_connection = True
         if fault == "cut before an answer":
@@ -126,12 +132,9 @@ class _Handler(BaseHTTPRequestHandler):
         if half:
             self.wfile.write(b"%x\r\n%b\r\n" % (len(half), half))
 
-    def _headers(self) -> dict[str, str]:
-        return {name: self.headers[name] for name in ("Authorization", "Content-Type") if name in self.headers}
-
     def _say(self, status: int, headers: dict[str, str], content: bytes) -> None:
         self.send_response(status)
-        for name, value in (headers | {"Content-Length": str(len(content))}).items():
+        for name, value in ({"Content-Length": str(len(content))} | headers).items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)

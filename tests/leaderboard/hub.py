@@ -45,7 +45,7 @@ class WritableHub(HubDouble):
         match = _API.fullmatch(address.path)
         if method != "POST" and not (match and match["what"] == "discussions"):
             return super().answer(method, target.replace("/api/models/", "/api/datasets/", 1), headers)
-        self.requests.append(Request(method, address.path, None))
+        self.requests.append(Request(method, address.path))
         if headers.get("Authorization") != f"Bearer {self.token}":
             return _refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized")
         if address.path == "/api/validate-yaml":

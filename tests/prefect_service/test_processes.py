@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,11 +69,3 @@ def test_started_processes_have_a_session_of_their_own_and_are_found_by_their_ma
     finally:
         end(marked(*mark), patience_seconds=5)
     assert not marked(*mark)
-
-
-@pytest.mark.parametrize(("told", "said"), [("go\n", "Linux"), ("", "")])
-def test_a_module_with_early_imports_runs_once_it_is_told_to(told: str, said: str) -> None:
-    """Not where whoever should tell it has ended: a registration must not outlive its `up`."""
-    command = [sys.executable, "-m", "bigcodeflow.prefect_service.imported_early", "json,ast", "platform"]
-    done = subprocess.run(command, input=told, capture_output=True, text=True, check=True)
-    assert done.stdout.partition("-")[0] == said

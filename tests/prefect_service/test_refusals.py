@@ -6,27 +6,26 @@ import stat
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
 from bigcodeflow.cli.service import down, status
 from bigcodeflow.core.errors import ConfigError, ServiceError
-from bigcodeflow.core.paths import shipped
-from bigcodeflow.prefect_service import start
+from bigcodeflow.prefect_service import options
 from bigcodeflow.prefect_service.deployments import read_deployments
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord, ServiceSettings
 from bigcodeflow.prefect_service.processes import identify
+from bigcodeflow.prefect_service.start import start_service
 from bigcodeflow.prefect_service.stop import stop_service
-from tests.prefect_service.services import Service, finished, free_port, wait_for
-
-NOTHING_ASKED = start.ServiceOptions()
+from tests.prefect_service.services import Service, free_port
 
 
-def refuse(service: Service, options: start.ServiceOptions = NOTHING_ASKED) -> str:
+def refuse(service: Service, **given: Any) -> str:
     """The message with which a start ends, and that nothing runs."""
     with pytest.raises((ConfigError, ServiceError)) as raised:
-        start.start_service(service.folder, service.project, options, lambda line: None)
+        start_service(service.folder, service.project, given, lambda line: None)
     assert not service.folder.exists or not service.processes()
     return str(raised.value)
 
@@ -34,8 +33,8 @@ def refuse(service: Service, options: start.ServiceOptions = NOTHING_ASKED) -> s
 def test_a_port_or_an_address_that_cannot_be_had_is_named(service: Service) -> None:
     """Another program has the port; no server could listen at another machine's address."""
     with socket.create_server(("127.0.0.1", service.port)):
-        assert f"--port {service.port} is taken" in refuse(service, start.ServiceOptions(port=service.port))
-    assert "--host 192.0.2.1" in refuse(service, start.ServiceOptions(host="192.0.2.1"))
+        assert f"--port {service.port} is taken" in refuse(service, port=service.port)
+    assert "--host 192.0.2.1" in refuse(service, host="192.0.2.1")
 
 
 def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) -> None:
@@ -43,22 +42,23 @@ def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) ->
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         record = ServiceRecord(settings=ServiceSettings(port=port))
-        start.update_settings(record, NOTHING_ASKED)
+        options.update_settings(record, {})
     assert port < record.settings.port < port + 100
 
 
 def test_a_file_with_keys_is_read_before_anything_starts_and_followed_after(service: Service, tmp_path: Path) -> None:
     """A missing one or a line that sets nothing is refused; runs find the file through a link that follows changes."""
     keys, other = tmp_path / "keys.env", tmp_path / "other.env"
-    assert "--env-file" in refuse(service, start.ServiceOptions(env_file=keys))
+    assert "--env-file" in refuse(service, env_file=str(keys))
     keys.write_text("OPENAI_API_KEY\n")
-    assert "keys.env, line 1: sets no variable" in refuse(service, start.ServiceOptions(env_file=keys))
+    assert "keys.env, line 1: sets no variable" in refuse(service, env_file=str(keys))
     for path in (keys, other):
         path.write_text("OPENAI_API_KEY=k\n")
     record, folder = ServiceRecord(), ServiceFolder(tmp_path / "state")
     folder.root.mkdir()
-    for given, expected in ((keys, keys), (None, keys), (other, other), (Path(), None)):
-        start.update_settings(record, start.ServiceOptions(env_file=given))
+    named = [{"env_file": str(keys)}, {}, {"env_file": str(other)}, {"env_file": ""}]
+    for given, expected in zip(named, (keys, keys, other, None), strict=True):
+        options.update_settings(record, given)
         folder.write(record)
         assert (folder.env_file.readlink() if folder.env_file.is_symlink() else None) == expected
 
@@ -66,7 +66,7 @@ def test_a_file_with_keys_is_read_before_anything_starts_and_followed_after(serv
 def test_a_database_that_does_not_answer_is_named_without_its_password(service: Service) -> None:
     """The reason is given before a server is started that would fail minutes later."""
     url = f"postgresql://user:secret@127.0.0.1:{free_port()}/prefect"
-    said = refuse(service, start.ServiceOptions(database=url))
+    said = refuse(service, database=url)
     assert "cannot be used" in said
     assert "bigcodeflow up --database URL" in said
     assert "secret" not in said
@@ -74,20 +74,20 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(service: 
 
 def test_a_database_url_gets_the_driver_that_prefect_needs() -> None:
     """The usual spellings work, passwords survive, and are never shown; MySQL and typing errors are refused."""
-    url = start.database_url("postgres://user:p%40ss@host:5432/prefect")
+    url = options.database_url("postgres://user:p%40ss@host:5432/prefect")
     assert url == "postgresql+asyncpg://user:p%40ss@host:5432/prefect"
-    assert "p%40ss" not in start.without_password(url)
-    assert start.database_url("sqlite") == ""
-    assert start.without_password("") == "SQLite"
+    assert "p%40ss" not in options.without_password(url)
+    assert options.database_url("sqlite") == ""
+    assert options.without_password("") == "SQLite"
     for wrong in ("mysql://host/name", "not a url", "postgresql//host"):
         with pytest.raises(ConfigError, match=r"postgresql\+asyncpg://USER"):
-            start.database_url(wrong)
+            options.database_url(wrong)
 
 
 def test_a_sqlite_file_in_no_folder_is_refused(tmp_path: Path) -> None:
     """SQLite would only say that it cannot open a file."""
     with pytest.raises(ServiceError, match="nowhere does not exist"):
-        start.check_database(start.database_url(f"sqlite:///{tmp_path}/nowhere/prefect.db"))
+        options.check_database(options.database_url(f"sqlite:///{tmp_path}/nowhere/prefect.db"))
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,6 @@ def test_a_prefect_yaml_that_cannot_work_is_named(tmp_path: Path, content: str, 
     with pytest.raises(ConfigError, match=message) as raised:
         read_deployments(file)
     assert str(file) in str(raised.value)
-
-
-def test_the_shipped_deployments_are_found_and_readable() -> None:
-    """In a checkout and in a wheel alike."""
-    assert read_deployments(shipped("prefect.yaml"))["benchmark"] == "flows.benchmark.benchmark"
 
 
 def test_down_and_status_where_nothing_was_started(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,18 +139,6 @@ def test_the_record_is_for_its_owner_only_and_a_damaged_one_is_named(tmp_path: P
     path.write_text("{")
     with pytest.raises(ServiceError, match=r"service\.json cannot be read"):
         folder.read()
-
-
-@pytest.mark.slow
-def test_a_second_command_waits_for_the_first_and_says_so(service: Service) -> None:
-    """Two starts at once must not start two servers."""
-    service.folder.root.mkdir()
-    service.folder.write(ServiceRecord())
-    with service.folder.locked(lambda line: None):
-        second = service.begin("down")
-        assert "waiting for it" in wait_for(second.stderr.readline, "a line")
-        assert second.poll() is None
-    assert "nothing was running" in finished(second)
 
 
 def test_a_state_folder_that_cannot_be_made_is_named(service: Service) -> None:

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.core.thinking import without_thinking
 from bigcodeflow.core.untrusted_text import storable
-from bigcodeflow.sanitizing.passages import fenced_texts
+from bigcodeflow.sanitizing.passages import fenced_texts, without_thinking
 from bigcodeflow.sanitizing.robust import robust_solution
 
 
@@ -19,6 +18,7 @@ from bigcodeflow.sanitizing.robust import robust_solution
         pytest.param("a</think>b", "b", id="unopened"),
         pytest.param("b<think>a", "b", id="unclosed"),
         pytest.param("<think>a<think>b</think>c</think>d", "d", id="nested"),
+        pytest.param("<think>a<think>b</think>c", "", id="nested and unclosed"),
         pytest.param("<THINKING>a</THINKING>b<thought>c</thought>d", "bd", id="other names"),
         pytest.param("a < think > b", "a < think > b", id="no tag"),
         pytest.param("[THINK]a[/THINK]b", "b", id="brackets"),

@@ -1,12 +1,9 @@
 """Safety findings and what the policies make of them."""
 
 import pytest
-from hypothesis import given, settings
 
 from bigcodeflow.sanitizing import find_risks
 from bigcodeflow.sanitizing.findings import BLOCKED_RULES, assess
-from tests.examples import examples
-from tests.sanitizing.conftest import Pair, layouts
 
 
 @pytest.mark.parametrize(
@@ -72,14 +69,10 @@ def test_harmless_places_are_not_found(program: str) -> None:
     assert find_risks(program) == []
 
 
-def test_findings_come_in_line_order_and_once_a_place() -> None:
-    """Each place is listed once, the first line first."""
+def test_imports_of_the_prompt_are_followed() -> None:
+    """A solution that relies on the prompt's imports under another name is understood; places come once, in order."""
     found = find_risks("import os\nos.remove('b'); os.remove('c')\neval('x')\n")
     assert [(finding.line, finding.detail) for finding in found] == [(2, "os.remove"), (3, "eval")]
-
-
-def test_imports_of_the_prompt_are_followed() -> None:
-    """A solution that relies on the prompt's imports under another name is understood."""
     program = "def task_func():\n    sp.run('ls')"
     assert find_risks(program) == []
     assert find_risks(program, setup="import subprocess as sp")[0].detail == "subprocess.run"
@@ -94,18 +87,3 @@ def test_policies(rule: str, program: str) -> None:
     assert [finding.rule for finding in assess(program, "flag").findings] == [rule]
     assert assess(program, "flag").blocked is False
     assert assess(program, "block").blocked is (rule in BLOCKED_RULES)
-
-
-@pytest.mark.real_data
-def test_most_recorded_solutions_are_harmless(golden_pairs: list[Pair]) -> None:
-    """Findings stay the exception on ordinary solutions, or nobody would read them."""
-    blocked = [pair for pair in golden_pairs if assess(pair.solution, "block").blocked]
-    assert 0 < len(blocked) < len(golden_pairs) // 10
-
-
-@settings(max_examples=examples(150))
-@given(program=layouts)
-def test_any_text_gets_findings(program: str) -> None:
-    """No text raises, and every finding points at a line of it."""
-    for finding in find_risks(program):
-        assert 1 <= finding.line <= program.count("\n") + program.count("\r") + 1

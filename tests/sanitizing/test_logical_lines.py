@@ -1,13 +1,6 @@
 """Logical lines as Python's own tokenizer sees them."""
 
-import ast
-import warnings
-
-from hypothesis import example, given, settings
-
 from bigcodeflow.sanitizing.grammar import logical_lines
-from tests.examples import examples
-from tests.sanitizing.conftest import layouts
 
 
 def test_brackets_strings_and_backslashes_hold_lines_together() -> None:
@@ -38,23 +31,3 @@ def test_indentation_is_measured_in_columns() -> None:
     """Tabs reach to the next multiple of eight and a form feed starts over, as in Python."""
     found = logical_lines(["\tx", "  \tx", "  \x0c x", "  \\", "x"])
     assert [line.column if line else None for line in found[:4]] == [8, 8, 1, 2]
-
-
-@settings(max_examples=examples(300))
-@given(text=layouts)
-@example(text="x = 1\\\n\ny")
-def test_statements_of_a_program_begin_at_logical_lines(text: str) -> None:
-    """In a text that parses, each statement's first line starts a logical line that ends within it or at its header."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    found = logical_lines(lines)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse("\n".join(lines))
-    except (SyntaxError, ValueError):
-        return
-    for statement in tree.body:
-        line = found[statement.lineno - 1]
-        if statement.col_offset == 0 and not getattr(statement, "decorator_list", []):
-            assert line is not None
-            assert line.end + 1 <= (statement.end_lineno or 0) or ";" in lines[line.end] or not lines[line.end].strip()

@@ -8,7 +8,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bigcodeflow.core.calibration import calibrate
-from bigcodeflow.core.thinking import without_thinking
 from bigcodeflow.sanitizing import sanitize, syntax_error
 from bigcodeflow.sanitizing.statements import statements_of
 from tests.examples import examples
@@ -142,14 +141,8 @@ def test_a_future_import_leaves_its_meaning_behind(future: str) -> None:
 
 _WORKING = 'def h(x):\n    return x\ndef task_func(x):\n    if x < 3:\n        return [h(x), "\'"]\n    return h(x)'
 _MARKS = ["<|endoftext|>", " </s>", "<|im_end|>\n<|im_start|>user\n", "<eos><pad>", "<end_of_turn>", "<|eot_id|>"]
-_MARKS += [
-    "```",
-    "```\nThat's all.",
-    "</answer>",
-    "</code>\n</answer>",
-    "<\uff5cend\u2581of\u2581sentence\uff5c>",
-    "[/PYTHON]",
-]
+_MARKS += ["```", "```\nThat's all.", "</answer>", "</code>\n</answer>", "[/PYTHON]"]
+_MARKS += ["<\uff5cend\u2581of\u2581sentence\uff5c>"]
 
 
 @pytest.mark.parametrize("mark", _MARKS)
@@ -275,12 +268,6 @@ def test_program_of_an_answer(answer: str, program: str) -> None:
     assert robust(answer) == program
 
 
-def test_a_thought_within_a_thought_ends_with_the_outer_one() -> None:
-    """What stands behind the inner end is thought as well."""
-    assert without_thinking("<think>a<think>b</think>c") == ""
-    assert without_thinking("<think>a<think>b</think>c</think>d") == "d"
-
-
 @pytest.mark.parametrize(
     "answer", ["", "I am sorry.", "import os\n", "x = (", "```python\n```", "def other():\n    return 1\n"]
 )
@@ -312,27 +299,6 @@ def test_any_text_is_sanitized_once_for_all(text: str) -> None:
     assert robust(solution) == solution
     kept = bound_names(sanitize(text, entry_point="task_func", mode="parity"))
     assert "task_func" in bound_names(solution) or "task_func" not in kept
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("a+" * 500_000, id="one megabyte in a line", marks=pytest.mark.slow),
-        pytest.param("words and more words\n" * 50_000, id="one megabyte of prose", marks=pytest.mark.slow),
-        pytest.param("a+" * 50_000, id="a long line"),
-        pytest.param("words and more words\n" * 5_000, id="much prose"),
-        pytest.param("x = " + "(" * 100_000, id="brackets"),
-        pytest.param("def task_func(x):\n    return " + "-" * 100_000 + "1\n", id="operators"),
-        pytest.param("def task_func(x):\n    return x" + ".a" * 50_000 + "\n", id="attributes"),
-        pytest.param("\n".join(" " * depth + "if x:" for depth in range(300)), id="blocks"),
-        pytest.param("x = " + "[" * 150 + "]" * 150 + "\n", id="nested lists"),
-    ],
-)
-@pytest.mark.parametrize("mode", ["none", "parity", "robust"])
-def test_large_and_deep_texts_raise_nothing(text: str, mode: str) -> None:
-    """Size and nesting beyond what the parser follows give some solution."""
-    assert isinstance(sanitize(text, entry_point="task_func", mode=mode), str)  # type: ignore[arg-type]
 
 
 @given(mode=st.sampled_from(["parity", "robust"]), entry_point=st.text(max_size=5))

@@ -35,9 +35,10 @@ def sanitized(*samples: dict[str, Any], **config: Any) -> list[dict[str, Any]]:
 
 
 def test_rows_follow_the_samples_in_the_solutions_schema(tmp_path: Any) -> None:
-    """One row a sample, in the samples' order, as a table that Parquet holds."""
-    samples = sample_table({"sample_index": 7}, {"raw_text": ""}, {"raw_text": "x = ("})
-    solutions = sanitize_samples(samples, task_table(), SanitizingConfig())
+    """One row a sample, in the samples' order, as a table that Parquet holds; progress counts up to their number."""
+    samples, calls = sample_table({"sample_index": 7}, {"raw_text": ""}, {"raw_text": "x = ("}), []
+    solutions = sanitize_samples(samples, task_table(), SanitizingConfig(), progress=lambda *call: calls.append(call))
+    assert calls == [(1, 3), (2, 3), (3, 3)]
     assert solutions.schema.equals(SOLUTIONS)
     assert solutions["sample_index"].to_pylist() == [7, 1, 2]
     assert solutions["syntax_ok"].to_pylist() == [True, True, False]
@@ -58,19 +59,6 @@ def test_mode_none_takes_what_was_given() -> None:
     """The stated solution is executed as it is, and the raw text where none is stated."""
     rows = sanitized({"given_solution": "x = 1\n"}, {"given_solution": None}, {"given_solution": ""}, mode="none")
     assert [row["solution"] for row in rows] == ["x = 1\n", _RAW, ""]
-
-
-def test_progress_is_reported_after_each_sample() -> None:
-    """Progress counts up to the number of samples."""
-    calls: list[tuple[int, ...]] = []
-    samples = sample_table({}, {}, {})
-    sanitize_samples(samples, task_table(), SanitizingConfig(), progress=lambda *call: calls.append(call))
-    assert calls == [(1, 3), (2, 3), (3, 3)]
-
-
-def test_no_samples_give_no_rows() -> None:
-    """An empty table stays one."""
-    assert sanitize_samples(SAMPLES.empty_table(), task_table(), SanitizingConfig()).equals(SOLUTIONS.empty_table())
 
 
 def test_foreign_sample_is_an_error_that_names_it() -> None:

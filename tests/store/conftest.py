@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.store import Store, open_store
+from tests.doubles.faulty_proxy import FaultyProxy, faulty_proxy
 
-from .s3 import FaultyProxy, faulty_proxy, forget_servers, new_bucket
+from .s3 import forget_servers, new_bucket
 
 Machine = Callable[[str], Store]
 """The store as a machine of that name sees it."""
@@ -42,7 +43,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
 def proxy(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyProxy]:
     """A proxy that everything opened from now on goes through."""
     with faulty_proxy(s3_endpoint) as running:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", running.endpoint)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", running.url)
         forget_servers()
         yield running
         forget_servers()

@@ -12,9 +12,9 @@ from bigcodeflow.generation.batch_log import FILE_NAME, open_batch_log
 from bigcodeflow.generation.model_api import Answer, TokenUsage
 from bigcodeflow.store import LogFiles, Store
 from bigcodeflow.store.log_sync import LogSync
+from tests.doubles.faulty_proxy import FaultyProxy
 
 from .conftest import Machine
-from .s3 import FaultyProxy
 
 
 def _append(folder: Path, *keys: str) -> None:
@@ -114,7 +114,7 @@ def test_a_network_that_is_down_stops_no_work(
     monkeypatch.setattr("bigcodeflow.store.bucket._PAUSES_SECONDS", ())
     store = s3_machine("one")
     folder = store.workspace("execution", "key")
-    proxy.fault = lambda _method, _path: "unavailable" if down else "pass"
+    proxy.fault = lambda _method, _path: "unavailable" if down else ""
     down = False
     with LogSync(store.bucket, folder, "execution/key.partial", LogFiles.VERDICTS, seconds=0.1):
         down = True

@@ -1,4 +1,4 @@
-"""`bigcodeflow cheating`: a model's answers to tasks whose shown tests contradict their descriptions."""
+"""How a model answers tasks whose shown tests contradict their descriptions. See docs/cheating.md."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,10 +15,7 @@ from bigcodeflow.studies.cheating import TASK_OPTIONS, ContradictedTasksConfig, 
 from bigcodeflow.studies.cheating.tasks import contradicted_tasks
 from bigcodeflow.studies.derived_files import parquet_bytes
 
-app = typer.Typer(
-    help="How a model answers tasks whose shown tests contradict their descriptions. See docs/cheating.md.",
-    no_args_is_help=True,
-)
+app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 
 @app.command()

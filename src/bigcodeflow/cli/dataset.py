@@ -1,4 +1,4 @@
-"""`bigcodeflow dataset`: show tasks, and check task files."""
+"""Show tasks, or validate a task file."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Table
 
-app = typer.Typer(help="Show tasks, or validate a task file.", no_args_is_help=True)
+app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 _SOURCE_HELP = "Parquet or JSONL file, hub dataset such as bigcode/bigcodebench@v0.1.4, or 'starter'."
 

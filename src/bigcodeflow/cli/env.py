@@ -1,4 +1,4 @@
-"""`bigcodeflow env`: build, list, check and remove environments; `doctor`: check environments and the machine."""
+"""Environments: the foreign Pythons in which solutions run (sandbox) and open models answer (engine)."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -25,10 +25,7 @@ from bigcodeflow.judge.environments.build import build_environment
 if TYPE_CHECKING:
     from bigcodeflow.judge.integrity.checks import Coverage
 
-app = typer.Typer(
-    help="Environments: the foreign Pythons in which solutions run (sandbox) and open models answer (engine).",
-    no_args_is_help=True,
-)
+app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 _PACKAGES = ("prefect", "dask", "distributed", "duckdb", "numpy", "pyarrow", "huggingface-hub")
 #: Program → Debian package.

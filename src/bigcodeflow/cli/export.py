@@ -1,4 +1,4 @@
-"""`bigcodeflow export`: a recorded run in the formats of other programs, with one command for each format."""
+"""Write a recorded run in the format of another program, or send it there. See docs/exporting.md."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +17,7 @@ from bigcodeflow.exporting import ExportedRun, Relationship
 from bigcodeflow.leaderboard.measured_entries import Allowance
 from bigcodeflow.results.runs import find_run
 
-app = typer.Typer(
-    help="Write a recorded run in the format of another program, or send it there. See docs/exporting.md.",
-    no_args_is_help=True,
-)
+app = typer.Typer(help=__doc__, no_args_is_help=True)
 _FOLDER = Path("results/exports")
 _STORE = "results/store"
 

@@ -115,12 +115,7 @@ def _show(found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_d
 
 
 def _rerun(
-    found: InspectedRun,
-    rows: Sequence[Row],
-    output: TableFormat,
-    *,
-    environment: str,
-    allow_unisolated: bool,
+    found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, environment: str, allow_unisolated: bool
 ) -> None:
     if output not in {"json", "table"}:
         raise ConfigError("--rerun prints a table or JSON: choose one of these with --format")

@@ -1,4 +1,4 @@
-"""`bigcodeflow leaderboard`: recorded runs and published figures in one ranking, with a history."""
+"""Recorded runs beside BigCodeBench's published figures."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from bigcodeflow.leaderboard.publishing import LeaderboardConfig
 from bigcodeflow.leaderboard.verified_entries import verified_ranks, verified_table
 from bigcodeflow.results.runs import find_run
 
-app = typer.Typer(help="Recorded runs beside BigCodeBench's published figures.", no_args_is_help=True)
+app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 
 _RUN = SettingOption("runs", "run", help="Take only this run, by record, run or model name; repeatable.")

@@ -1,9 +1,11 @@
 """The `bigcodeflow` command: it loads the commands, and prints user errors as one line without a traceback."""
 
+import ast
 import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,105 +16,54 @@ from bigcodeflow.cli.examples import with_examples
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.listening import reach_loopback_directly
 
-#: For each command, its function or group as a path below bigcodeflow.cli, and the first paragraph of its help;
-#: `studies` alone makes the command of the study of that name.
+#: For each command, its function or group as a path below bigcodeflow.cli; `studies` alone makes the command of the
+#: study of that name.
 _COMMANDS = {
-    "run": ("run.run", "Run every stage on a preset: load, ask the model, sanitize, execute, aggregate."),
-    "sweep": ("run.sweep", "Run every model under every split, subset and setting."),
-    "generate": (
-        "samples.generate",
-        "Ask a model for programs and write them as a sample file, ready for `bigcodeflow evaluate`.",
-    ),
-    "evaluate": ("run.evaluate", "Execute samples in sandboxes and score them."),
-    "sanitize": (
-        "samples.sanitize",
-        "Write a sample file whose `solution` is the program in each answer, ready for `bigcodeflow evaluate`.",
-    ),
-    "syncheck": (
-        "samples.syncheck",
-        "List the solutions that are no valid Python, with message and line. Exit code 1 when there are any.",
-    ),
-    "import": (
-        "importing.import_results",
-        "Record result files of the original evaluator as runs: for the catalog, compare, inspect and report.",
-    ),
-    "inspect": (
-        "inspect.inspect",
-        "List the samples of a recorded run that failed, or tell the whole story of a task's samples.",
-    ),
-    "compare": (
-        "compare.compare",
-        "Compare runs on the tasks that they share: differences with 95 % intervals, tests, ratings, costs.",
-    ),
-    "perturb": (
-        "perturb.app",
-        "Variants of tasks that mean the same: robust models solve both.",
-    ),
-    "contamination": (
-        "studies",
-        "Say which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
-    ),
-    "plan": (
-        "compare.plan",
-        "Tell how many tasks and samples a difference of two models in pass@1 needs, or which one they can find.",
-    ),
-    "recommend": (
-        "recommend.recommend",
-        "Rank recorded and imported models on the tasks that use a project's libraries, with intervals, cost and time.",
-    ),
-    "evolution": (
-        "studies",
-        "Label tasks in an environment of newer libraries, and score recorded runs there.",
-    ),
-    "report": (
-        "store.report",
-        "Write one HTML file about a run, a sweep or a comparison: scores, charts, and every sample with its traces.",
-    ),
-    "export": (
-        "export.app",
-        "Write a recorded run in the format of another program, or send it there. See docs/exporting.md.",
-    ),
-    "explore": (
-        "explore.explore",
-        "Show the runs of a store in the browser: those recorded, those in progress, trends, comparisons, samples.",
-    ),
-    "catalog": ("store.catalog", "Build the catalog of a store anew, and say where it is and what it shows."),
-    "up": (
-        "service.up",
-        "Start a Prefect server and a worker here, and register all deployments; return when runs can be triggered.",
-    ),
-    "status": (
-        "service.status",
-        "Say what of the service runs, where, and what it has registered. Exit code 1 unless runs would be taken up.",
-    ),
-    "down": (
-        "service.down",
-        "Stop what `bigcodeflow up` started: runs, then the worker, then the server. Database and results stay.",
-    ),
-    "clean": ("store.clean", "List what may go from a store, and with --delete remove it."),
-    "serve": (
-        "service.serve",
-        "Execute programs for others: batches in over HTTP, one verdict a line out. Stop it with Ctrl-C or SIGTERM.",
-    ),
-    "audit": (
-        "audit.app",
-        "Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.",
-    ),
-    "doctor": (
-        "env.doctor",
-        "Check packages, system programs, sandbox environments, the isolation they have here, and recorded runs.",
-    ),
-    "dataset": ("dataset.app", "Show tasks, or validate a task file."),
-    "cheating": (
-        "cheating.app",
-        "How a model answers tasks whose shown tests contradict their descriptions. See docs/cheating.md.",
-    ),
-    "leaderboard": ("leaderboard.app", "Recorded runs beside BigCodeBench's published figures."),
-    "env": (
-        "env.app",
-        "Environments: the foreign Pythons in which solutions run (sandbox) and open models answer (engine).",
-    ),
+    "run": "run.run",
+    "sweep": "run.sweep",
+    "generate": "samples.generate",
+    "evaluate": "run.evaluate",
+    "sanitize": "samples.sanitize",
+    "syncheck": "samples.syncheck",
+    "import": "importing.import_results",
+    "inspect": "inspect.inspect",
+    "compare": "compare.compare",
+    "perturb": "perturb.app",
+    "contamination": "studies",
+    "plan": "compare.plan",
+    "recommend": "recommend.recommend",
+    "evolution": "studies",
+    "report": "store.report",
+    "export": "export.app",
+    "explore": "explore.explore",
+    "catalog": "store.catalog",
+    "up": "service.up",
+    "status": "service.status",
+    "down": "service.down",
+    "clean": "store.clean",
+    "serve": "service.serve",
+    "audit": "audit.app",
+    "doctor": "env.doctor",
+    "dataset": "dataset.app",
+    "cheating": "cheating.app",
+    "leaderboard": "leaderboard.app",
+    "env": "env.app",
 }
+#: Help of the shipped studies' commands, which only an import would tell.
+_STUDIES = {
+    "audit": "Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.",
+    "contamination": "Say which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
+    "evolution": "Label tasks in an environment of newer libraries, and score recorded runs there.",
+}
+
+
+def _summary(name: str) -> str:
+    """Return the first paragraph of a command's help from its source, since an import would take seconds."""
+    module, _, attribute = _COMMANDS[name].partition(".")
+    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    text = ast.get_docstring(functions.get(attribute, tree)) or ""
+    return " ".join(text.partition("\n\n")[0].split())
 
 
 class _Command(TyperCommand):
@@ -121,7 +72,7 @@ class _Command(TyperCommand):
     def load(self) -> Any:
         """Import the command's module and return the real command, with its options."""
         name = str(self.name)
-        module, _, attribute = _COMMANDS.get(name, ("studies", ""))[0].partition(".")
+        module, _, attribute = _COMMANDS.get(name, "studies").partition(".")
         found: Any = import_module(f"bigcodeflow.cli.{module}")
         found = getattr(found, attribute) if attribute else found.study_command(name)
         if not isinstance(found, typer.Typer):
@@ -142,10 +93,12 @@ class _CommandInterruptedError(Exception):
 class _Group(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = {name: _Command(name, help=text) for name, (_, text) in _COMMANDS.items()}
+        self.commands = {name: _Command(name, help=_STUDIES.get(name)) for name in _COMMANDS}
 
     def list_commands(self, ctx: Any) -> list[str]:
         self._add_foreign_studies()
+        for name, command in self.commands.items():
+            command.help = command.help or _summary(name)
         return super().list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:

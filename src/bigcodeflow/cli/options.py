@@ -161,7 +161,7 @@ def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Par
             help=text + (_GRID if element is not None and len(kinds) > 1 else ""),
             show_default=shown or False,
             rich_help_panel=option.panel,
-            envvar=STORE_VARIABLE if option.path == "store" else None,
+            envvar=STORE_VARIABLE if option.path == "store" else option.variable,
             **bounds,
         )
     )

@@ -1,4 +1,4 @@
-"""`bigcodeflow perturb`: variants of tasks with the same meaning, and comparison of runs on tasks and on variants."""
+"""Variants of tasks that mean the same: robust models solve both."""
 
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from bigcodeflow.cli.options import DATASET, Overrides, RecordedStore, RecordedV
 from bigcodeflow.config import load_config
 from bigcodeflow.core.settings import SettingOption, validated
 
-app = typer.Typer(help="Variants of tasks that mean the same: robust models solve both.", no_args_is_help=True)
+app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 
 @app.command()

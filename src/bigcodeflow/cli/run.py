@@ -82,8 +82,7 @@ def run(
     "dataset.split",
     "dataset.subset",
     "dataset.ids",
-    "dataset.view",
-    "dataset.overlay",
+    *options.VIEW,
     SettingOption("execution.environment", shown="the dataset's"),
     *options.BACKEND,
     "execution.workers",
@@ -139,8 +138,10 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
             notices.print("every stage is in the cache: nothing to run")
             _show_results(record_run(context, artifacts))
             return
+        from flows.own_server import start_own_server
+
         notices.print("starting a Prefect server for this run (`bigcodeflow up` starts one that stays) …")
-        _start_own_server()
+        start_own_server()
     from flows.benchmark import benchmark
 
     _show_results(benchmark(config), ui_url)
@@ -159,12 +160,6 @@ def _prepare_prefect() -> str:
     for name, value in _PREFECT_SETTINGS.items():
         os.environ.setdefault(name, value)
     return os.environ.get("PREFECT_API_URL", "").removesuffix("/").removesuffix("/api")
-
-
-def _start_own_server() -> None:
-    from flows.own_server import start_own_server
-
-    start_own_server()
 
 
 def _show_results(run: FinishedRun, ui_url: str = "") -> None:
@@ -254,8 +249,10 @@ def _perform_sweep(
             reused = [reused_result(plan.placed(folder), plan.artifacts, resolver) for plan in plans if plan.artifacts]
             sweep_results.write_results(config, reused, folder)
             return reused, folder, None
+        from flows.own_server import start_own_server
+
         notices.print("starting a Prefect server for this sweep (`bigcodeflow up` would keep one running) …")
-        _start_own_server()
+        start_own_server()
     from flows.sweep import sweep as sweep_flow
 
     done: Sequence[sweep_results.MemberResult]

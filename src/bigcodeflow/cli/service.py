@@ -8,57 +8,44 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bigcodeflow.cli.console import notice, out, print_line
-from bigcodeflow.cli.options import STORE_VARIABLE, settings_options
+from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Column, Table
+from bigcodeflow.prefect_service.folder import (
+    DEFAULT_STATE,
+    PARTS,
+    STATE_VARIABLE,
+    ServiceFolder,
+    ServiceSettings,
+    service_state,
+)
 
 if TYPE_CHECKING:
     from bigcodeflow.prefect_service.start import StartedService
 
-_STATE = Path(".bigcodeflow")
-_State = Annotated[Path, typer.Option(help="Folder of database, logs and what is running.", envvar="BIGCODEFLOW_STATE")]
+_STATE = Path(DEFAULT_STATE)
+_State = Annotated[Path, typer.Option(help="Folder of database, logs and what is running.", envvar=STATE_VARIABLE)]
 
 
+@settings_options(
+    SettingOption("port", shown="4200, or the next free one"),
+    "host",
+    SettingOption("database", shown="sqlite", variable="BIGCODEFLOW_DATABASE"),
+    SettingOption("deployments", shown="the shipped one"),
+    "store",
+    model=ServiceSettings,
+)
 def up(
-    port: Annotated[
-        int | None,
-        typer.Option(min=1, max=65535, help="Port of the server.", show_default="4200, or the next free one"),
-    ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(help="Address to listen on; whoever reaches it can run code here.", show_default="127.0.0.1"),
-    ] = None,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            help="Prefect's database: postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or 'sqlite'.",
-            show_default="sqlite",
-            envvar="BIGCODEFLOW_DATABASE",
-        ),
-    ] = None,
+    given: dict[str, Any],
     runs: Annotated[
         int | None, typer.Option(min=1, max=64, help="Runs that may execute samples at once.", show_default="2")
     ] = None,
     schedules: Annotated[
         bool | None, typer.Option(help="Switch every schedule on or off.", show_default="as they are; off at first")
     ] = None,
-    deployments: Annotated[
-        Path | None, typer.Option(help="A prefect.yaml of your own.", show_default="the shipped one")
-    ] = None,
     env_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of lines NAME=value that runs read when they start, such as keys of providers; '' forgets it.",
-            show_default="none",
-        ),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            help="Folder or URL of the store whose runs the explorer shows.",
-            show_default="results/store",
-            envvar=STORE_VARIABLE,
-        ),
+        str | None, typer.Option(help=ServiceSettings.model_fields["env_file"].description, show_default="none")
     ] = None,
     state: _State = _STATE,
 ) -> None:
@@ -67,12 +54,11 @@ def up(
     Run it again at any time: what runs is left alone, what died is started, deployments follow updates of the package
     and of prefect.yaml. Options are remembered. Runs start in this folder. See docs/deployments.md.
     """
-    from bigcodeflow.prefect_service.folder import ServiceFolder
-    from bigcodeflow.prefect_service.start import ServiceOptions, start_service
+    from bigcodeflow.prefect_service.start import start_service
 
     folder = ServiceFolder(state)
-    options = ServiceOptions(host, port, database, deployments, runs, schedules, env_file, store)
-    _tell(start_service(folder, Path.cwd(), options, notice))
+    given |= {} if env_file is None else {"env_file": env_file}  # an empty one forgets it
+    _tell(start_service(folder, Path.cwd(), given, notice, execution_runs=runs, schedules=schedules))
     notice(f"logs: {folder.logs}; stop with `bigcodeflow down{_option(state)}`")
 
 
@@ -97,7 +83,6 @@ def down(
     state: _State = _STATE,
 ) -> None:
     """Stop what `bigcodeflow up` started: runs, then the worker, then the server. Database and results stay."""
-    from bigcodeflow.prefect_service.folder import ServiceFolder
     from bigcodeflow.prefect_service.stop import stop_service
 
     folder = ServiceFolder(state)
@@ -110,36 +95,34 @@ def down(
 
 def status(state: _State = _STATE) -> None:
     """Say what of the service runs, where, and what it has registered. Exit code 1 unless runs would be taken up."""
-    from bigcodeflow.prefect_service.folder import ServiceFolder, service_state
-    from bigcodeflow.prefect_service.start import without_password
+    from bigcodeflow.prefect_service.options import without_password
 
     folder = ServiceFolder(state)
-    found = service_state(folder)
-    if found is None:
+    if not folder.exists:
         notice(f"nothing was started from {folder.root}: `bigcodeflow up`; another folder is named with --state")
         raise typer.Exit(1)
-    server, worker = ("not running" if one is None else f"process {one.pid}" for one in (found.server, found.worker))
-    if found.server is not None:
-        server += f", {found.settings.ui_url}" + ("" if found.answering else ", does not answer")
-    if found.worker is not None and not found.worker_online:
-        worker += ", not known to the server"
-    explorer = "not running"
-    if found.explorer is not None:
-        explorer = f"process {found.explorer.pid}, {found.settings.explorer_url}"
+    found = service_state(folder)
+    record, settings = found.record, found.record.settings
+    running = {name: record.running(name) for name in PARTS}
+    shown = {name: f"process {one.pid}" if one else "not running" for name, one in running.items()}
+    if running["server"]:
+        shown["server"] += f", {settings.ui_url}" + ("" if found.answering else ", does not answer")
+    if running["worker"] and not found.worker_online:
+        shown["worker"] += ", not known to the server"
+    if running["explorer"]:
+        shown["explorer"] += f", {settings.explorer_url}"
     rows = [
-        ("server", server),
-        ("worker", worker),
-        ("explorer", explorer),
-        ("database", without_password(found.settings.database)),
+        *shown.items(),
+        ("database", without_password(settings.database)),
         ("runs", f"{found.running} running"),
         ("deployments", ", ".join(found.deployments) or "none"),
         ("schedules on", ", ".join(found.active_schedules) or "none"),
-        ("variables for runs", found.settings.env_file or "none (--env-file)"),
+        ("variables for runs", settings.env_file or "none (--env-file)"),
         ("logs", str(folder.logs)),
-        ("PREFECT_API_URL", found.settings.api_url),
+        ("PREFECT_API_URL", settings.api_url),
     ]
     out.print(Table((Column("", wrap="never"), Column("")), rows))
-    if not found.ready:
+    if not (found.answering and found.worker_online and running["worker"]):
         notice(f"`bigcodeflow up{_option(state)}` starts what is missing")
         raise typer.Exit(1)
 
@@ -171,7 +154,6 @@ def serve(
     Limits bound what a batch may ask for; --time-seconds is the time of an item that asks for none.
     `bigcodeflow evaluate --backend http` is one client; any other may be. See docs/service.md.
     """
-    from bigcodeflow.core.settings import validated
     from bigcodeflow.execution.stored_contradictions import StoredContradictions
     from bigcodeflow.judge.environments import find_environment
     from bigcodeflow.judge.service.request_parsing import ServingSettings

@@ -51,11 +51,6 @@ def parse_difficulty(text: str) -> Difficulty:
     return found
 
 
-def level_of(solve_rate: float) -> str:
-    """Return the name of the range that contains a solve rate."""
-    return next(name for name, level in LEVELS.items() if level.holds(solve_rate))
-
-
 @cache
 def published_solve_rates() -> Mapping[str, float]:
     """Read the shipped solve rates, as shares in 0..1, by the ids of BigCodeBench's tasks."""

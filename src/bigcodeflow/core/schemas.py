@@ -221,7 +221,6 @@ def _study(grain: str, *columns: "pa.Field[Any]") -> pa.Schema:
     return _schema(*columns).with_metadata({"grain": grain})
 
 
-#: Grain: one row per model, wording, task and sample_index: an answer to a task whose shown test contradicts it.
 CHEATING = _study(
     "model, wording, task and sample_index: an answer to a task whose shown test contradicts its description",
     _column("model", _text, "model that answered, or where the answers came from"),
@@ -245,7 +244,6 @@ CHEATING = _study(
     _column("program", _text, "program that was executed"),
 )
 
-#: Grain: one row per finding, and one per task with the counts of its mutants.
 AUDIT = _study(
     "finding about a task; a task that could be judged has one more row, of kind counted, with its mutants' counts",
     _column("task_id", _text, "the task that it is about"),
@@ -288,7 +286,6 @@ OUTDATED_CALL = pa.struct(
     ]
 )
 
-#: Grain: one row per run and task; the run '' is the tasks' own reference solutions.
 EVOLUTION = _study(
     "run and task: its samples in an older and a newer environment; the run '' is the tasks' reference solutions",
     _column("run", _text, "title of the recorded run; empty: the reference solution"),
@@ -311,7 +308,6 @@ EVOLUTION = _study(
     _column("outdated", pa.list_(OUTDATED_CALL), "what failing samples miss in the newer one, not in the older"),
 )
 
-#: Grain: one row per model, kind of change and task with judged samples in both runs.
 PERTURBATION = _study(
     "kind of change and task with judged samples in both runs",
     _column("model", _text, "model, or control, whose runs are compared"),
@@ -327,7 +323,6 @@ PERTURBATION = _study(
     _column("failed_variants", _texts, "ids of variants of which a sample fails, sorted"),
 )
 
-#: Grain: one row per task.
 CONTAMINATION = _study(
     "task",
     _column("task_id", _text, "the task whose texts were looked for"),

@@ -87,6 +87,8 @@ class SettingOption(NamedTuple):
     """Heading in the help above the option."""
     is_argument: bool = False
     """True for a positional argument."""
+    variable: str | None = None
+    """Environment variable that sets the option."""
 
     @property
     def flag(self) -> str:

@@ -18,12 +18,12 @@ from bigcodeflow.config import GenerationConfig, PromptConfig, Split
 from bigcodeflow.config.generation import FENCE, FORMS, answer_beginning, template_sha256
 from bigcodeflow.core.calibration import executed_program
 from bigcodeflow.core.schemas import SAMPLES
-from bigcodeflow.core.thinking import without_thinking
 from bigcodeflow.generation.engine import SharedLimit
 from bigcodeflow.generation.feedback import LEVELS, VERSION, Feedback, Level, feedback_on
 from bigcodeflow.generation.model_api import Message, Prompt, PromptForm, Request
 from bigcodeflow.generation.model_samples import Report, SamplesRun, answered
 from bigcodeflow.generation.model_settings import ModelSettings, ledger_of, prompt_of, resolve_settings
+from bigcodeflow.sanitizing.passages import without_thinking
 
 Row = Mapping[str, Any]
 _NO_ANSWER = "(no answer)"

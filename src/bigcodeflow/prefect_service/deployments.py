@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from subprocess import PIPE, STDOUT, Popen, TimeoutExpired
+from subprocess import DEVNULL, PIPE, STDOUT, TimeoutExpired, run
+from typing import Any
 
 import yaml
 
@@ -17,8 +18,8 @@ from bigcodeflow.prefect_service.server import POOL, PrefectServer
 _DEPLOY_SECONDS = 300
 
 
-def read_deployments(file: Path) -> dict[str, str]:
-    """Read a prefect.yaml and return the entrypoints of its deployments by name; ConfigError if it cannot be used."""
+def read_deployments(file: Path) -> list[str]:
+    """Read a prefect.yaml and return the names of its deployments; raise ConfigError if it cannot be used."""
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -33,7 +34,7 @@ def read_deployments(file: Path) -> dict[str, str]:
             raise ConfigError(
                 f"deployments {file}: {entry['name']} names the work pool {pool!r}; the worker here serves {POOL!r}"
             )
-    return {str(entry["name"]): str(entry.get("entrypoint")) for entry in entries}
+    return [str(entry["name"]) for entry in entries]
 
 
 def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
@@ -50,37 +51,23 @@ def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
     return digest.hexdigest()
 
 
-def begin_registration(file: Path, *, project: Path, environment: Mapping[str, str]) -> Popen[str]:
-    """Start Prefect's command that deploys everything in the file; it waits for `finish_registration`.
-
-    While it waits, it imports Prefect and the flows: that takes seconds and needs no server.
-    """
-    # Only the shipped flows are imported early; Prefect itself imports the users' flows and reports their errors.
-    shipped = {path.rpartition(".")[0] for path in read_deployments(file).values() if path.startswith("flows.")}
-    imports = ",".join(["prefect.cli.deploy", *sorted(shipped)])
-    command = ["prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
-    return Popen(
-        [sys.executable, "-m", "bigcodeflow.prefect_service.imported_early", imports, *command],
-        cwd=project,
-        env=environment,
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=STDOUT,
-        encoding="utf-8",
-        errors="replace",
-    )
-
-
-def finish_registration(begun: Popen[str], server: PrefectServer, file: Path) -> None:
-    """Let the waiting command register the deployments; each existing schedule stays active or inactive."""
+def register_deployments(file: Path, server: PrefectServer, *, project: Path, environment: Mapping[str, str]) -> None:
+    """Deploy everything in the file with Prefect's own command; each existing schedule stays active or inactive."""
     before = {(schedule.deployment, schedule.slug): schedule.active for schedule in server.schedules()}
+    command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
+    piped: dict[str, Any] = {
+        "stdin": DEVNULL,
+        "stdout": PIPE,
+        "stderr": STDOUT,
+        "encoding": "utf-8",
+        "errors": "replace",
+    }
     try:
-        said, _ = begun.communicate("go\n", timeout=_DEPLOY_SECONDS)
+        done = run(command, cwd=project, env=environment, timeout=_DEPLOY_SECONDS, check=False, **piped)
     except TimeoutExpired:
-        begun.kill()
         raise ServiceError(f"deploying {file} took over {_DEPLOY_SECONDS} s: run `bigcodeflow up` again") from None
-    if begun.returncode:
-        lines = [line for line in said.splitlines() if line.strip()]
+    if done.returncode:
+        lines = [line for line in done.stdout.splitlines() if line.strip()]
         raise ServiceError(f"{file} cannot be deployed:\n" + "\n".join(f"  {line}" for line in lines[-6:]))
     for schedule in server.schedules():
         server.set_schedule(schedule, active=before.get((schedule.deployment, schedule.slug), schedule.active))

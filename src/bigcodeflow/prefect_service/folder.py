@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,6 +22,9 @@ from bigcodeflow.prefect_service import processes
 from bigcodeflow.prefect_service.processes import ProcessIdentity
 from bigcodeflow.prefect_service.server import PrefectServer
 
+Part = Literal["server", "worker", "explorer"]
+#: Processes of a service.
+PARTS: tuple[Part, ...] = ("server", "worker", "explorer")
 #: Callback that receives one line about each step or wait.
 Notify = Callable[[str], None]
 
@@ -38,15 +41,17 @@ class ServiceSettings(SettingsModel):
     """Settings of a service, kept so that a later start needs no options."""
 
     host: str = "127.0.0.1"
-    port: int = 4200
+    """Address to listen on; whoever reaches it can run code here."""
+    port: int = Field(default=4200, ge=1, le=65535)
+    """Port of the server."""
     database: str = ""
-    """URL; empty for the SQLite file in the folder."""
+    """Prefect's database: postgresql+asyncpg://USER:PASSWORD@HOST:PORT/NAME, or 'sqlite'."""
     deployments: str = ""
-    """Path of the prefect.yaml; empty for the shipped one."""
+    """A prefect.yaml of your own."""
     env_file: str = ""
-    """Path of a file with variables, such as keys, that each run reads when it starts; empty for none."""
+    """File of lines NAME=value that runs read when they start, such as keys of providers; '' forgets it."""
     store: str = "results/store"
-    """Folder, from the project's on, or URL of the store whose runs the explorer shows."""
+    """Folder or URL of the store whose runs the explorer shows."""
     explorer_port: int = 0
     """Port of the explorer, which listens on this machine only; 0: none was chosen yet."""
 
@@ -93,20 +98,10 @@ class ServiceRecord(BaseModel):
         """Name of the service's own worker; other machines may add workers to the same pool."""
         return f"{socket.gethostname()}-{self.service_id[:6]}"
 
-    @property
-    def running_server(self) -> ProcessIdentity | None:
-        """Process of the server; None if it does not run."""
-        return self.server if self.server is not None and self.server.alive else None
-
-    @property
-    def running_worker(self) -> ProcessIdentity | None:
-        """Process of the worker; None if it does not run."""
-        return self.worker if self.worker is not None and self.worker.alive else None
-
-    @property
-    def running_explorer(self) -> ProcessIdentity | None:
-        """Process of the explorer; None if it does not run."""
-        return self.explorer if self.explorer is not None and self.explorer.alive else None
+    def running(self, name: Part) -> ProcessIdentity | None:
+        """Return the process of a part; None if it does not run."""
+        process: ProcessIdentity | None = getattr(self, name)
+        return process if process is not None and process.alive else None
 
     def processes(self) -> dict[ProcessIdentity, Mapping[str, str]]:
         """Return all processes of the service, child processes included, with their environment variables."""
@@ -182,10 +177,7 @@ class ServiceFolder:
 class ServiceState(NamedTuple):
     """State of a service at one moment."""
 
-    settings: ServiceSettings
-    server: ProcessIdentity | None
-    """Process of the server; None if it does not run."""
-    worker: ProcessIdentity | None
+    record: ServiceRecord
     running: int
     """Number of flow runs with a process."""
     answering: bool = False
@@ -194,28 +186,13 @@ class ServiceState(NamedTuple):
     """True if the server receives heartbeats of the worker."""
     deployments: Sequence[str] = ()
     active_schedules: Sequence[str] = ()
-    explorer: ProcessIdentity | None = None
-    """Process of the explorer; None if it does not run."""
-
-    @property
-    def ready(self) -> bool:
-        """True if the worker would start a run that is triggered now."""
-        return self.answering and self.worker is not None and self.worker_online
 
 
-def service_state(folder: ServiceFolder) -> ServiceState | None:
-    """Return the state of a service; None if none was ever started in this folder."""
-    if not folder.exists:
-        return None
+def service_state(folder: ServiceFolder) -> ServiceState:
+    """Return the state of the service in this folder."""
     record = folder.read()
-    state = ServiceState(
-        record.settings,
-        record.running_server,
-        record.running_worker,
-        len(record.flow_runs()),
-        explorer=record.running_explorer,
-    )
-    if state.server is None:
+    state = ServiceState(record, len(record.flow_runs()))
+    if record.running("server") is None:
         return state
     with PrefectServer(record.settings.api_url) as server:
         if not server.home():
@@ -234,7 +211,7 @@ def service_state(folder: ServiceFolder) -> ServiceState | None:
 def running_server(folder: ServiceFolder) -> ServiceSettings | None:
     """Return the settings of the folder's server if it runs and answers, else None."""
     record = folder.read()
-    if record.running_server is None:
+    if record.running("server") is None:
         return None
     with PrefectServer(record.settings.api_url) as server:
         return record.settings if server.home() else None
@@ -246,5 +223,5 @@ def explorer_url(store: str) -> str:
         record = ServiceFolder(Path(os.environ.get(STATE_VARIABLE, DEFAULT_STATE))).read()
     except ServiceError:
         return ""
-    shown = record.running_explorer is not None and record.explored == str(located(store))
+    shown = record.running("explorer") is not None and record.explored == str(located(store))
     return record.settings.explorer_url if shown else ""

@@ -12,7 +12,7 @@ from subprocess import DEVNULL, STDOUT, Popen
 
 import psutil
 
-from bigcodeflow.core.machine import boot_id
+from bigcodeflow.core.machine import boot_id, start_of
 
 _POLL_SECONDS = 0.1
 
@@ -23,7 +23,7 @@ class ProcessIdentity:
 
     pid: int
     started: str
-    """Boot id and start time in clock ticks since boot; changes of the system clock do not affect it."""
+    """Boot id and start time since boot; changes of the system clock do not affect it."""
 
     @property
     def alive(self) -> bool:
@@ -33,14 +33,12 @@ class ProcessIdentity:
 
 def identify(pid: int) -> ProcessIdentity | None:
     """Identify the process that has this id now; return None if none runs."""
-    try:
-        process = psutil.Process(pid)
-        if process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}:
-            return None
-        ticks = round((process.create_time() - psutil.boot_time()) * os.sysconf("SC_CLK_TCK"))
-    except psutil.Error:
-        return None
-    return ProcessIdentity(pid, f"{boot_id()}:{ticks}")
+    with suppress(psutil.Error):
+        if psutil.Process(pid).status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD} and (
+            started := start_of(pid)
+        ):
+            return ProcessIdentity(pid, f"{boot_id()}:{started}")
+    return None
 
 
 def start(command: Sequence[str], *, folder: Path, log: Path, environment: Mapping[str, str]) -> ProcessIdentity | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from bigcodeflow.core.errors import ServiceError
 from bigcodeflow.prefect_service import processes
-from bigcodeflow.prefect_service.folder import Notify, ServiceFolder, ServiceRecord
+from bigcodeflow.prefect_service.folder import Notify, Part, ServiceFolder, ServiceRecord
 from bigcodeflow.prefect_service.server import PrefectServer
 
 _CANCEL_SECONDS = 60.0
@@ -21,8 +21,8 @@ def stop_service(folder: ServiceFolder, *, wait: bool, notify: Notify) -> tuple[
     if not folder.exists:
         return ()
     with folder.locked(notify) as record:
-        found = {"worker": record.running_worker, "server": record.running_server, "explorer": record.running_explorer}
-        running = tuple(name for name, process in found.items() if process is not None)
+        parts: tuple[Part, ...] = ("worker", "server", "explorer")
+        running = tuple(name for name in parts if record.running(name) is not None)
         if "server" in running:
             _stop_runs(folder, record, wait=wait, notify=notify)
         # End all processes that still carry the service's mark: flow runs of a dead worker, clusters of a dead run.
@@ -61,7 +61,7 @@ def _stop_runs(folder: ServiceFolder, record: ServiceRecord, *, wait: bool, noti
             try:
                 if wait:
                     _wait_for_runs(server, record, notify)
-                elif record.running_worker:
+                elif record.running("worker"):
                     _cancel_runs(server, record, notify)
                 if record.worker is not None:
                     processes.end([record.worker])
@@ -108,7 +108,7 @@ def _cancel_runs(server: PrefectServer, record: ServiceRecord, notify: Notify) -
 
 def _running(server: PrefectServer, record: ServiceRecord) -> list[dict[str, Any]]:
     """Return the unfinished runs that have a process, or for which the worker is about to start one."""
-    alive, starting = record.flow_runs(), record.running_worker is not None
+    alive, starting = record.flow_runs(), record.running("worker") is not None
     return [
         run
         for run in server.unfinished_runs(record.worker_name)

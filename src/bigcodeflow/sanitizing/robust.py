@@ -12,7 +12,6 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
-from bigcodeflow.core.thinking import without_thinking
 from bigcodeflow.sanitizing.parity import LineRange, longest_program_range, parity_solution
 from bigcodeflow.sanitizing.passages import (
     dedented,
@@ -22,6 +21,7 @@ from bigcodeflow.sanitizing.passages import (
     marked_texts,
     readings,
     without_notebook_lines,
+    without_thinking,
 )
 from bigcodeflow.sanitizing.statements import (
     ALWAYS_BOUND,

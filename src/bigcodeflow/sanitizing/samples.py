@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from bigcodeflow.config import SanitizingConfig
 from bigcodeflow.core import untrusted_text
+from bigcodeflow.core.calibration import stub_program
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.schemas import SOLUTIONS, table_of
 from bigcodeflow.sanitizing import sanitize
@@ -73,11 +74,12 @@ def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt:
 
 def _columns(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
     solution = sanitize(text, entry_point=entry_point, mode=config.mode)
-    safety = assess(solution, config.safety_policy, setup=f"{code_prompt}\n    pass\n")
-    omits = omitted_setup(solution, code_prompt, entry_point)
-    marks = {"omitted_setup": omits, "placeholder": placeholder(solution, entry_point)}
-    marks["shortened"] = shortened(text, solution, entry_point)
-    return _row(solution, syntax_error(solution), safety) | marks
+    safety = assess(solution, config.safety_policy, setup=stub_program(code_prompt))
+    return _row(solution, syntax_error(solution), safety) | {
+        "omitted_setup": omitted_setup(solution, code_prompt, entry_point),
+        "placeholder": placeholder(solution, entry_point),
+        "shortened": shortened(text, solution, entry_point),
+    }
 
 
 def _unread(text: str, config: SanitizingConfig, reason: str) -> dict[str, Any]:
