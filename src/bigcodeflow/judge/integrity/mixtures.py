@@ -83,7 +83,7 @@ def guess_probability(groups: int, count: int) -> float:
     if count == 1:
         return 1 / (2**groups - 2) if groups > 1 else 1.0
     patterns = 2**count - 1 if count <= FORMS else 2**count - 2 - count
-    return patterns ** -float(groups)
+    return float(1 / patterns**groups)
 
 
 def _groups(false: Variant) -> list[frozenset[str]]:
