@@ -55,7 +55,9 @@ def sampling_problems(request: Request, model: str) -> list[str]:
 class AnthropicProvider(HttpProvider):
     """Provider for the Messages API, with one answer per request."""
 
-    address, label, forms = "https://api.anthropic.com", "Anthropic", ("chat", "prefill")
+    address = "https://api.anthropic.com"
+    label = "Anthropic"
+    forms = ("chat", "prefill")
     not_taken: Mapping[str, str] = dict.fromkeys(
         ("seed", "frequency_penalty", "presence_penalty"), "Anthropic takes none"
     )

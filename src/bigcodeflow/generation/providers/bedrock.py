@@ -48,7 +48,9 @@ _STATUSES = {
 class BedrockProvider(Provider):
     """Provider for conversations, one answer per request; extra_body is sent as additionalModelRequestFields."""
 
-    label, forms, most_stops = "Bedrock", ("chat",), 4
+    label = "Bedrock"
+    forms = ("chat",)
+    most_stops = 4
     not_taken: Mapping[str, str] = dict.fromkeys(
         ("top_k", "frequency_penalty", "presence_penalty", "reasoning_effort", "reasoning_tokens", "seed"),
         "Bedrock has no such parameter for all models; give the model's own in generation.extra_body",

@@ -169,7 +169,9 @@ class VllmServerProvider(OpenAIProvider):
 class MistralProvider(ChatCompletions):
     """Provider for Mistral, whose answers repeat the prefilled beginning."""
 
-    address, label, forms = "https://api.mistral.ai", "Mistral", ("chat", "prefill")
+    address = "https://api.mistral.ai"
+    label = "Mistral"
+    forms = ("chat", "prefill")
     not_taken: Mapping[str, str] = {
         "reasoning_tokens": "Mistral takes no budget, but generation.sampling.reasoning_effort"
     }
@@ -199,7 +201,9 @@ class MistralProvider(ChatCompletions):
 class HuggingFaceProvider(ChatCompletions):
     """Provider for Hugging Face's router to inference providers, inference endpoints, and TGI servers."""
 
-    address, label, forms = "https://router.huggingface.co", "Hugging Face", ("chat",)
+    address = "https://router.huggingface.co"
+    label = "Hugging Face"
+    forms = ("chat",)
     not_taken: Mapping[str, str] = dict.fromkeys(("top_k", "reasoning_tokens"), _OWN_PARAMETER)
 
     def __init__(self, endpoint: Endpoint) -> None:

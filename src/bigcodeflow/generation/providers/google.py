@@ -14,7 +14,6 @@ from bigcodeflow.generation import providers
 from bigcodeflow.generation.model_api import Answer, ErrorKind, FinishReason, Reply, Request, RequestError, TokenUsage
 from bigcodeflow.generation.providers.http_client import NO_KEY, SHAPE_ERRORS, async_client, called, shown, ssl_context
 
-_ADDRESS = "https://generativelanguage.googleapis.com"
 _FIELDS = {  # in the order in which they are sent
     "temperature": "temperature",
     "top_p": "topP",
@@ -41,7 +40,10 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
 class GoogleProvider(providers.Provider):
     """Provider for generated contents, with several candidates per request."""
 
-    address, label, forms, most_stops = _ADDRESS, "Google", ("chat",), 5
+    address = "https://generativelanguage.googleapis.com"
+    label = "Google"
+    forms = ("chat",)
+    most_stops = 5
 
     def __init__(self, endpoint: providers.Endpoint) -> None:
         self._endpoint = endpoint
