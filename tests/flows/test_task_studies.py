@@ -1,4 +1,4 @@
-"""The studies of what tasks' texts are known: perturbation and contamination on a real server."""
+"""Studies on a real server: perturbation, contamination and the audit."""
 
 from pathlib import Path
 
@@ -10,10 +10,11 @@ from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies
+from bigcodeflow.studies.audit import AuditConfig
 from bigcodeflow.studies.contamination import ContaminationConfig
 from bigcodeflow.studies.perturbation import PerturbationConfig
 from flows.perturbation import perturbation
-from flows.studies import contamination
+from flows.studies import audit, contamination
 from tests.flows.observed import run_id, shown
 
 pytestmark = pytest.mark.flow
@@ -51,3 +52,18 @@ def test_a_control_scores_the_same_on_variants(
     assert any("original against perturbed tasks" in str(page) for page in pages)
     refused = PerturbationConfig(run=load_config(None, (), {**given, "samples.source": "starter"}))
     assert "answers the original tasks alone" in str(perturbation(refused, return_state=True).message)
+
+
+@pytest.mark.slow
+def test_an_audit_shows_its_findings_on_a_page(
+    prefect_client: SyncPrefectClient, starter_environment: InstalledEnvironment, tmp_path: Path
+) -> None:
+    """The result is in the store, and its page has the mutation score; an environment that is not there is named."""
+    config = AuditConfig(ids="1", mutants=4, contradictions=False, workers=1, store=str(tmp_path / "store"))
+    state = audit(config, return_state=True)
+    assert state.is_completed(), state.message
+    (record,) = recorded_studies(open_store(config.store))
+    assert record.ref == state.result()
+    assert any("Mutation score: " in str(page) for page in shown(prefect_client, run_id(state)).values())
+    refused = audit(config.model_copy(update={"environment": "absent"}), return_state=True)
+    assert "absent" in str(refused.message)

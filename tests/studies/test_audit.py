@@ -3,7 +3,8 @@
 import json
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import AUDIT, table_of
+from bigcodeflow.core.table import Table
+from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.audit import AuditConfig
 from bigcodeflow.studies.audit.findings import (
@@ -42,7 +45,7 @@ from bigcodeflow.studies.audit.recording import (
     recordings,
 )
 from bigcodeflow.studies.audit.study import mutation_findings
-from bigcodeflow.studies.audit.tables import OneTask, shown, tables
+from bigcodeflow.studies.audit.tables import shown, tables
 from tests.conftest import Command
 from tests.report.conftest import RecordedStore, failing_test
 
@@ -84,21 +87,27 @@ def test_evidence_shows_where_results_differ() -> None:
     assert "begins alike: aaaa" in effect_of((2, 2), (own, own), other).text
 
 
-def test_a_program_records_its_calls_without_changing_them(capfd: pytest.CaptureFixture[str]) -> None:
-    """Equal values are told alike, whatever their class; exceptions are told and passed on; lines are the program's."""
-    program = "import collections\n\ndef task_func(x):\n    if x > 5:\n        raise ValueError(x)\n    return x\n"
+@contextmanager
+def executed(text: str) -> Iterator[Any]:
+    """The function of a recorded program; tracing ends with the block."""
     names: dict[str, Any] = {}
-    text = recorded_program(program, "task_func", trace=True)
     before = sys.gettrace()
     try:
         exec(compile(text, "<recorded>", "exec"), names)
-        assert names["task_func"](1.0) == 1.0
-        assert names["task_func"](1) == 1
-        with pytest.raises(ValueError, match="7"):
-            names["task_func"](7)
+        yield names["task_func"]
     finally:
         sys.settrace(before)
         threading.settrace(None)  # type: ignore[arg-type]
+
+
+def test_a_program_records_its_calls_without_changing_them(capfd: pytest.CaptureFixture[str]) -> None:
+    """Equal values are told alike, whatever their class; exceptions are told and passed on; lines are the program's."""
+    program = "import collections\n\ndef task_func(x):\n    if x > 5:\n        raise ValueError(x)\n    return x\n"
+    with executed(recorded_program(program, "task_func", trace=True)) as function:
+        assert function(1.0) == 1.0
+        assert function(1) == 1
+        with pytest.raises(ValueError, match="7"):
+            function(7)
     found = read_recording(f"noise\n{capfd.readouterr().out}@recorded-call@ broken")
     assert found.is_loaded
     assert found.digests[0] == found.digests[1] != found.digests[2]
@@ -113,15 +122,9 @@ def test_lines_that_run_in_threads_or_after_the_call_are_lines_that_run(capfd: p
         "    one = threading.Thread(target=work)\n    one.start()\n    one.join()\n"
         "    def later():\n        return x\n    return later\n"
     )
-    names: dict[str, Any] = {}
-    before = sys.gettrace()
-    try:
-        exec(compile(recorded_program(program, "task_func", trace=True), "<recorded>", "exec"), names)
-        with patch("builtins.print"), patch("json.dumps"), patch("hashlib.sha256"):
-            assert names["task_func"]([])() == [1]
-    finally:
-        sys.settrace(before)
-        threading.settrace(None)  # type: ignore[arg-type]
+    text = recorded_program(program, "task_func", trace=True)
+    with executed(text) as function, patch("builtins.print"), patch("json.dumps"), patch("hashlib.sha256"):
+        assert function([])() == [1]
     found = read_recording(capfd.readouterr().out)
     assert len(found.digests) == 1
     assert found.lines >= {5, 10}
@@ -130,16 +133,9 @@ def test_lines_that_run_in_threads_or_after_the_call_are_lines_that_run(capfd: p
 def test_where_tracing_takes_too_long_no_line_counts_as_never_executed(capfd: pytest.CaptureFixture[str]) -> None:
     """Loops of millions of iterations are recorded all the same."""
     program = "def task_func(x):\n    for one in range(x):\n        pass\n    return one\n"
-    names: dict[str, Any] = {}
-    before = sys.gettrace()
-    text = recorded_program(program, "task_func", trace=True).replace("2_000_000", "20")
-    try:
-        exec(compile(text, "<recorded>", "exec"), names)
-        assert names["task_func"](100) == 99
+    with executed(recorded_program(program, "task_func", trace=True).replace("2_000_000", "20")) as function:
+        assert function(100) == 99
         assert sys.gettrace() is None
-    finally:
-        sys.settrace(before)
-        threading.settrace(None)  # type: ignore[arg-type]
     found = read_recording(capfd.readouterr().out)
     assert found.lines >= {1, 2, 3, 4}
     assert len(found.digests) == 1
@@ -171,9 +167,8 @@ def test_a_function_that_draws_without_a_seed_gets_one(capfd: pytest.CaptureFixt
     program = "import random\n\ndef task_func():\n    return random.random()\n"
     found = []
     for number in (0, 1):
-        names: dict[str, Any] = {}
-        exec(compile(recorded_program(program, "task_func", number=number), "<recorded>", "exec"), names)
-        assert names["task_func"]() != names["task_func"]()
+        with executed(recorded_program(program, "task_func", number=number)) as function:
+            assert function() != function()
         found.append(read_recording(capfd.readouterr().out))
     assert found[0].is_seeded
     assert found[0].digests == found[1].digests
@@ -260,6 +255,18 @@ def test_runs_dispute_a_task_where_all_give_the_same_other_value() -> None:
     assert not shared_failures([frames[:1], frames[1:]])
 
 
+def disputing_runs(folder: Path, message: str) -> list[RecordedRun]:
+    """Two runs of a task that fail one test alike."""
+    recorded = RecordedStore(folder)
+    trace = f"Traceback (most recent call last):\n  here\nAssertionError: {message}"
+    for model in ("one", "other"):
+        tables = recorded.tables()
+        tables.task("Demo/0")
+        tables.sample("Demo/0", "fail", tests=[failing_test(trace=trace)])
+        recorded.record(tables, model=model, run=model, scored=False)
+    return named_runs(str(folder), ["one", "other"])
+
+
 @pytest.mark.parametrize(
     ("message", "text", "name"),
     [
@@ -277,14 +284,7 @@ def test_a_task_is_underspecified_where_no_text_names_what_the_test_asks_for(
     message: str, text: str, name: str, tmp_path: Path
 ) -> None:
     """Whatever else models fail alike is undecided."""
-    recorded = RecordedStore(tmp_path)
-    trace = f"Traceback (most recent call last):\n  here\nAssertionError: {message}"
-    for model in ("one", "other"):
-        tables = recorded.tables()
-        tables.task("Demo/0")
-        tables.sample("Demo/0", "fail", tests=[failing_test(trace=trace)])
-        recorded.record(tables, model=model, run=model)
-    runs = named_runs(str(tmp_path), ["one", "other"])
+    runs = disputing_runs(tmp_path, message)
     [task] = pq.read_table(runs[0].path("dataset")).to_pylist()
     found = dispute_findings(runs, [task | {"complete_prompt": text, "instruct_prompt": text}], str)[0]
     assert found.kind == (UNDERSPECIFIED if name else UNDECIDED)
@@ -293,13 +293,7 @@ def test_a_task_is_underspecified_where_no_text_names_what_the_test_asks_for(
 
 def test_a_dispute_is_shown_again_by_its_command(tmp_path: Path) -> None:
     """The command names environment, dataset, task and runs; one run alone, however often named, is refused."""
-    recorded = RecordedStore(tmp_path)
-    for model in ("one", "other"):
-        tables = recorded.tables()
-        tables.task("Demo/0")
-        tables.sample("Demo/0", "fail")
-        recorded.record(tables, model=model, run=model)
-    runs = named_runs(str(tmp_path), ["one", "other"])
+    runs = disputing_runs(tmp_path, "1 != 2")
     config = AuditConfig(environment="bigcodebench", overrides=("dataset.view=verified",))
     command = partial(config.command, "mine.parquet")
     tasks = pq.read_table(runs[0].path("dataset")).to_pylist()
@@ -354,11 +348,8 @@ def test_an_audit_finds_what_tests_do_not_check(bigcodeflow: Command, tmp_path: 
     assert "bigcodeflow audit --environment starter --dataset mine.jsonl --ids Mine/1" in found
     assert "# program" in found
     store = open_store(tmp_path / "store")
-    assert "gives 3 instead of 2" in page(shown(store, "Mine/2"))
-    assert "too weak" not in page(shown(store, "0"))
+    sound, weak = ("".join(map(Table.to_markdown, shown(store, task).tables)) for task in ("0", "Mine/2"))
+    assert "gives 3 instead of 2" in weak
+    assert "too weak" not in sound
     with pytest.raises(ArtifactError, match="no audit has found anything about '99'"):
         shown(store, "99")
-
-
-def page(found: OneTask) -> str:
-    return "".join(table.to_markdown() for table in found.tables)

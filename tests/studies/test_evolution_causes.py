@@ -68,193 +68,174 @@ def verdict(
 
 PASSED = verdict(status="pass", flaky=None)
 
-#: Message, frames → cause, place, library, what it was read from, and the name that is gone.
-CASES: dict[str, tuple[str, tuple[str, ...], tuple[str, str, str, str, str]]] = {
+#: Message, frames → cause, place, library, what it was read from, the name that is gone, and the task's label.
+CASES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "an attribute of a module": (
         "AttributeError: module 'numpy' has no attribute 'float'.\n`np.float` was a deprecated alias for `float`.",
         (*IN_SOLUTION, library_frame(f"{SITE}/numpy/__init__.py", "__getattr__")),
-        ("API removed", "solution", "numpy", "message", "numpy.float"),
+        ("API removed", "solution", "numpy", "message", "numpy.float", "drifts"),
     ),
     "a name removed with a sentence": (
         "AttributeError: `np.NaN` was removed in the NumPy 2.0 release. Use `np.nan` instead.",
         (*IN_SOLUTION, library_frame(f"{SITE}/numpy/__init__.py", "__getattr__")),
-        ("API removed", "solution", "numpy", "traceback", "np.NaN"),
+        ("API removed", "solution", "numpy", "traceback", "np.NaN", "drifts"),
     ),
     "a method": (
         "AttributeError: 'DataFrame' object has no attribute 'append'",
         (*IN_SOLUTION, library_frame(f"{SITE}/pandas/core/generic.py", "__getattr__")),
-        ("API removed", "solution", "pandas", "message", "DataFrame.append"),
+        ("API removed", "solution", "pandas", "message", "DataFrame.append", "drifts"),
     ),
     "a method that a test needs": (
         "AttributeError: 'Legend' object has no attribute 'legendHandles'. Did you mean: 'legend_handles'?",
         IN_TEST,
-        ("API removed", "test", "matplotlib", "message", "Legend.legendHandles"),
+        ("API removed", "test", "matplotlib", "message", "Legend.legendHandles", "dead"),
     ),
     "an assertion of unittest": (
         "AttributeError: 'TestCases' object has no attribute 'assertEquals'. Did you mean: 'assertEqual'?",
         IN_TEST,
-        ("API removed", "test", "python", "message", "TestCase.assertEquals"),
+        ("API removed", "test", "python", "message", "TestCase.assertEquals", "dead"),
     ),
     "a keyword argument": (
         "TypeError: OneHotEncoder.__init__() got an unexpected keyword argument 'sparse'",
         IN_SOLUTION,
-        ("API removed", "solution", "sklearn", "message", "OneHotEncoder.__init__(sparse=)"),
+        ("API removed", "solution", "sklearn", "message", "OneHotEncoder.__init__(sparse=)", "drifts"),
     ),
     "a keyword argument of a function": (
         "TypeError: read_csv() got an unexpected keyword argument 'squeeze'",
         IN_SOLUTION,
-        ("API removed", "solution", "pandas", "message", "read_csv(squeeze=)"),
+        ("API removed", "solution", "pandas", "message", "read_csv(squeeze=)", "drifts"),
     ),
     "a positional argument": (
         "TypeError: DataFrame.drop() takes from 1 to 2 positional arguments but 3 were given",
         IN_SOLUTION,
-        ("API removed", "solution", "pandas", "message", "DataFrame.drop()"),
+        ("API removed", "solution", "pandas", "message", "DataFrame.drop()", "drifts"),
     ),
     "a frequency": (
         "ValueError: Invalid frequency: M. Failed to parse with error message: ValueError(\"'M' is no longer supported\")",
         (*IN_SOLUTION, library_frame(f"{SITE}/pandas/core/indexes/datetimes.py", "date_range")),
-        ("API removed", "solution", "pandas", "message", "freq='M'"),
+        ("API removed", "solution", "pandas", "message", "freq='M'", "drifts"),
     ),
     "a member of a package": (
         "ImportError: cannot import name 'simps' from 'scipy.integrate' (/opt/scipy/integrate/__init__.py)",
         OF_MODULE,
-        ("API removed", "setup", "scipy", "message", "scipy.integrate.simps"),
+        ("API removed", "setup", "scipy", "message", "scipy.integrate.simps", "dead"),
     ),
     "a data set with a long message": (
         "ImportError: \n`load_boston` has been removed from scikit-learn since version 1.2.\n\nThe Boston prices …",
         (*OF_MODULE, library_frame(f"{SITE}/sklearn/datasets/__init__.py", "__getattr__")),
-        ("API removed", "setup", "sklearn", "traceback", "load_boston"),
+        ("API removed", "setup", "sklearn", "traceback", "load_boston", "dead"),
     ),
     "a module of Python": (
         "ModuleNotFoundError: No module named 'cgi'",
         OF_MODULE,
-        ("library gone", "setup", "python", "message", "cgi"),
+        ("library gone", "setup", "python", "message", "cgi", "dead"),
     ),
     "a library": (
         "ModuleNotFoundError: No module named 'pkg_resources'",
         OF_MODULE,
-        ("library gone", "setup", "pkg_resources", "message", "pkg_resources"),
+        ("library gone", "setup", "pkg_resources", "message", "pkg_resources", "dead"),
     ),
     "a module of a library": (
         "ModuleNotFoundError: No module named 'sklearn.externals'",
         OF_MODULE,
-        ("API removed", "setup", "sklearn", "message", "sklearn.externals"),
+        ("API removed", "setup", "sklearn", "message", "sklearn.externals", "dead"),
     ),
     "a name that a test patches": (
         "AttributeError: <module 'pandas.io.common' from '/opt/pandas/io/common.py'> does not have the attribute 'urlopen'",
         (*IN_TEST, library_frame(f"{PYTHON}/unittest/mock.py", "get_original")),
-        ("API removed", "test", "pandas", "message", "pandas.io.common.urlopen"),
+        ("API removed", "test", "pandas", "message", "pandas.io.common.urlopen", "dead"),
     ),
     "a warning turned into an error": (
         "FutureWarning: Series.__getitem__ treating keys as positions is deprecated. Use `ser.iloc[pos]`.",
         (*IN_SOLUTION, library_frame(f"{SITE}/pandas/core/series.py", "__getitem__")),
-        ("API removed", "solution", "pandas", "traceback", "Series.__getitem__"),
+        ("API removed", "solution", "pandas", "traceback", "Series.__getitem__", "drifts"),
     ),
     "an exception of a library": (
         "TypeError: Invalid value '1.5' for dtype 'int64'",
         (*IN_SOLUTION, library_frame(f"{SITE}/pandas/core/frame.py"), library_frame(f"{SITE}/pandas/core/blocks.py")),
-        ("behaviour changed", "solution", "pandas", "traceback", ""),
+        ("behaviour changed", "solution", "pandas", "traceback", "", "drifts"),
     ),
     "another value, compared by a library": (
         "AssertionError: \nArrays are not almost equal to 6 decimals\n\n(shapes (8, 8), (64,) mismatch)",
         (*IN_TEST, library_frame(f"{SITE}/numpy/testing/_private/utils.py", "assert_array_compare")),
-        ("behaviour changed", "test", "matplotlib", "line", ""),
+        ("behaviour changed", "test", "matplotlib", "line", "", "drifts"),
     ),
     "another value": (
         "AssertionError: 'object' != 'str'",
         (frame(_TEST_LINE + 1, "test_plot"),),
-        ("behaviour changed", "test", "matplotlib", "line", ""),
+        ("behaviour changed", "test", "matplotlib", "line", "", "drifts"),
     ),
     "an attribute of nothing": (
         "AttributeError: 'NoneType' object has no attribute 'get_texts'",
         IN_TEST,
-        ("behaviour changed", "test", "matplotlib", "line", ""),
+        ("behaviour changed", "test", "matplotlib", "line", "", "drifts"),
+    ),
+    "a value that another library does not know": (
+        "TypeError: Cannot interpret '<StringDtype(storage='python', na_value=nan)>' as a data type",
+        (*IN_SOLUTION, library_frame(f"{SITE}/numpy/_core/numerictypes.py")),
+        ("behaviour changed", "solution", "pandas", "message", "", "drifts"),
     ),
     "what a test prepares": (
         "ValueError: setting an array element with a sequence.",
         (*IN_SETUP_OF_TEST, library_frame(f"{SITE}/pandas/core/frame.py", "__init__")),
-        ("behaviour changed", "setup", "pandas", "traceback", ""),
+        ("behaviour changed", "setup", "pandas", "traceback", "", "dead"),
     ),
     "data that is not found": (
         "LookupError: \n****\n  Resource punkt_tab not found.\n  Please use the NLTK Downloader to obtain the resource:",
         (*IN_SOLUTION, library_frame(f"{SITE}/nltk/data.py", "find")),
-        ("data gone", "solution", "nltk", "traceback", ""),
+        ("data gone", "solution", "nltk", "traceback", "", "drifts"),
     ),
     "the network": (
         "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
         (*IN_SOLUTION, library_frame(f"{PYTHON}/urllib/request.py", "do_open")),
-        ("network", "solution", "", "", ""),
+        ("network", "solution", "", "", "", "drifts"),
     ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_traceback_tells_cause_place_and_library(name: str) -> None:
-    """The message decides first, then the innermost frame of a library, then the lines that the failure went through."""
+def test_a_traceback_tells_cause_place_library_and_label(name: str) -> None:
+    """The message decides first, then the innermost frame of a library, then the lines that the failure went through.
+
+    A task is dead if its setup or its test needs what is gone; what only the reference uses may be done otherwise.
+    """
     message, frames, expected = CASES[name]
     trace = traceback(message, *frames)
-    of_module = frames[:1] == OF_MODULE
-    [found] = causes_of(verdict(module=trace) if of_module else verdict(trace), TEXTS)
+    now = verdict(module=trace) if frames[:1] == OF_MODULE else verdict(trace)
+    [found] = causes_of(now, TEXTS)
     gone = found.removal.name if found.removal else ""
-    assert (found.cause, found.place, found.library, found.basis, gone) == expected
+    label, _ = label_of(PASSED, now, TEXTS)
+    assert (found.cause, found.place, found.library, found.basis, gone, label) == expected
     assert found.cause in CAUSES
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("an attribute of a module", "drifts"),
-        ("a keyword argument", "drifts"),
-        ("another value", "drifts"),
-        ("an attribute of nothing", "drifts"),
-        ("data that is not found", "drifts"),
-        ("a method that a test needs", "dead"),
-        ("an assertion of unittest", "dead"),
-        ("a name that a test patches", "dead"),
-        ("a module of Python", "dead"),
-        ("a data set with a long message", "dead"),
-        ("what a test prepares", "dead"),
-    ],
-)
-def test_a_task_is_dead_where_its_setup_or_its_test_needs_what_is_gone(name: str, label: str) -> None:
-    """Whatever only the reference solution uses may be done otherwise: such a task drifts."""
-    message, frames, _ = CASES[name]
-    trace = traceback(message, *frames)
-    now = verdict(module=trace) if frames[:1] == OF_MODULE else verdict(trace)
-    assert label_of(PASSED, now, TEXTS)[0] == label
+def judged(before: Any, now: Any) -> tuple[str, str, str]:
+    """Label, cause and evidence of a task that does not hold."""
+    label, cause = label_of(before, now, TEXTS)
+    assert cause
+    return label, cause.cause, cause.evidence
 
 
 def test_one_dead_test_method_makes_the_task_dead() -> None:
     """A solution has to pass all methods, so that one which no solution passes decides."""
     drifting = traceback("AssertionError: 1 != 2", *IN_TEST)
     dead = traceback("AttributeError: 'TestCases' object has no attribute 'assertEquals'", *IN_TEST)
-    label, cause = label_of(PASSED, verdict(drifting, "", dead), TEXTS)
-    assert label == "dead"
-    assert cause
-    assert cause.evidence == "AttributeError: 'TestCases' object has no attribute 'assertEquals'"
+    label, _, evidence = judged(PASSED, verdict(drifting, "", dead))
+    assert (label, evidence) == ("dead", "AttributeError: 'TestCases' object has no attribute 'assertEquals'")
 
 
-def test_a_name_that_the_test_looks_up_too_makes_the_task_dead() -> None:
-    """The reference solution ends before the test's own lookup; no other solution would pass it."""
-    now = verdict(traceback("AttributeError: 'DataFrame' object has no attribute 'applymap'", *IN_SOLUTION))
-    used = Texts(SETUP, TEXTS.program, f"{TEST}        self.assertTrue(self.df.applymap(str).equals(ax))\n")
-    assert label_of(PASSED, now, TEXTS)[0] == "drifts"
-    assert label_of(PASSED, now, used)[0] == "dead"
-
-
-def test_a_name_that_values_of_python_have_too_says_nothing_of_the_test() -> None:
-    """A test may append to a list where DataFrame.append is gone."""
-    now = verdict(traceback("AttributeError: 'DataFrame' object has no attribute 'append'", *IN_SOLUTION))
-    used = Texts(SETUP, TEXTS.program, f"{TEST}        [].append(ax)\n")
-    assert label_of(PASSED, now, used)[0] == "drifts"
-
-
-def test_a_value_that_another_library_does_not_know_is_blamed_on_its_own_library() -> None:
-    """NumPy refuses pandas' type in every version; that pandas returns it is new."""
-    message = "TypeError: Cannot interpret '<StringDtype(storage='python', na_value=nan)>' as a data type"
-    trace = traceback(message, *IN_SOLUTION, library_frame(f"{SITE}/numpy/_core/numerictypes.py"))
-    cause = causes_of(verdict(trace), TEXTS)[0]
-    assert (cause.library, cause.basis) == ("pandas", "message")
+@pytest.mark.parametrize(
+    ("name", "line", "label"),
+    [
+        ("applymap", "", "drifts"),
+        ("applymap", "self.assertTrue(self.df.applymap(str).equals(ax))", "dead"),
+        ("append", "[].append(ax)", "drifts"),
+    ],
+)
+def test_a_name_that_the_test_looks_up_too_makes_the_task_dead(name: str, line: str, label: str) -> None:
+    """No other solution would pass the test's own lookup; but values of Python may have a name of that spelling."""
+    now = verdict(traceback(f"AttributeError: 'DataFrame' object has no attribute '{name}'", *IN_SOLUTION))
+    assert label_of(PASSED, now, Texts(SETUP, TEXTS.program, f"{TEST}        {line}\n"))[0] == label
 
 
 def test_a_reference_that_passes_holds_whatever_it_did_before() -> None:
@@ -292,10 +273,7 @@ def test_a_reference_that_passes_holds_whatever_it_did_before() -> None:
 )
 def test_what_does_not_hold_in_the_older_environment_is_no_drift(before: Any, now: Any, cause: str) -> None:
     """Nor is a task whose repeated executions disagree: neither can be judged."""
-    label, found = label_of(before, now, TEXTS)
-    assert label == "unjudgeable"
-    assert found
-    assert found.cause == cause
+    assert judged(before, now)[:2] == ("unjudgeable", cause)
 
 
 @pytest.mark.parametrize(
@@ -304,19 +282,13 @@ def test_what_does_not_hold_in_the_older_environment_is_no_drift(before: Any, no
 def test_an_execution_that_was_ended_has_its_status_as_cause(status: str, cause: str) -> None:
     """A traceback of an earlier test does not hide that a later one was killed."""
     now = verdict(traceback("AssertionError: 1 != 2", *IN_TEST), status=status, exit_="killed: wall")
-    label, found = label_of(PASSED, now, TEXTS)
-    assert label == "drifts"
-    assert found
-    assert (found.cause, found.evidence) == (cause, "killed: wall")
+    assert judged(PASSED, now) == ("drifts", cause, "killed: wall")
 
 
 def test_a_missing_library_is_told_although_the_judge_calls_it_infrastructure() -> None:
     """An environment that lacks a library gives no verdict about solutions, and does say what is gone."""
     trace = traceback("ModuleNotFoundError: No module named 'cgi'", *OF_MODULE)
-    label, found = label_of(PASSED, verdict(module=trace, status="infra_error", flaky=None), TEXTS)
-    assert label == "dead"
-    assert found
-    assert (found.cause, found.library) == ("library gone", "python")
+    assert judged(PASSED, verdict(module=trace, status="infra_error", flaky=None))[:2] == ("dead", "library gone")
 
 
 def test_outdated_calls_are_those_of_the_solution() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.config import DatasetConfig
@@ -20,6 +19,8 @@ from bigcodeflow.studies.contamination import ContaminationConfig
 from bigcodeflow.studies.contamination.corpus import PIECE_CHARACTERS, CorpusFile, open_corpus, texts_of
 from bigcodeflow.studies.contamination.study import run_study
 from bigcodeflow.studies.contamination.tables import tables
+from bigcodeflow.studies.derived_files import parquet_bytes
+from tests.doubles.hub import HubDouble
 
 TASKS = [json.loads(line) for line in shipped("data/starter/tasks.jsonl").read_text().splitlines()[:3]]
 #: The solution of one task among other things, and nothing of the others.
@@ -45,7 +46,12 @@ def _gzip(path: Path) -> None:
 
 
 def _parquet(path: Path) -> None:
-    pq.write_table(pa.table({"id": [1, 2, 3], "code": ["x", None, PLANTED]}), path)
+    path.write_bytes(_content({"id": [1, 2, 3], "code": ["x", None, PLANTED]}))
+
+
+def _content(columns: dict[str, list[Any]]) -> bytes:
+    table = pa.table(columns)
+    return parquet_bytes(table.to_pylist(), table.schema)
 
 
 @pytest.mark.slow
@@ -119,9 +125,14 @@ def test_a_long_text_is_read_in_pieces_that_overlap(tmp_path: Path) -> None:
         ("a.jsonl.gz", b"no gzip", r"a.jsonl.gz: cannot be read \("),
         ("a.parquet", b"no parquet", r"a.parquet: cannot be read \("),
         ("a.csv", b"", "is no text file: name one that ends in .txt, .md, .py"),
+        ("empty.jsonl", b"", r"\(1 files\): holds no word of text: name one that has some"),
+        ("numbers.jsonl", b'{"n": 1}\n', "holds no word of text"),
+        ("signs.txt", b" \n--\n", "holds no word of text"),
     ],
 )
-def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+def test_a_file_that_is_damaged_or_without_text_is_named(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
     """In one line, with what to do."""
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DatasetError, match=message):
@@ -154,14 +165,25 @@ def test_files_of_other_kinds_are_told(tmp_path: Path, caplog: pytest.LogCapture
     )
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.jsonl", ""), ("a.jsonl", '{"n": 1}\n'), ("a.txt", " \n--\n")])
-def test_a_corpus_without_text_is_refused(tmp_path: Path, name: str, text: str) -> None:
-    """Nothing would be found in it, whatever the tasks."""
-    (tmp_path / name).write_text(text)
-    with pytest.raises(DatasetError, match=r"\(1 files\): holds no word of text: name one that has some"):
-        search(tmp_path / name, tmp_path / "store")
-
-
 def test_the_starter_sets_answers_are_a_corpus_to_try(tmp_path: Path) -> None:
     """They hold the prompts that they answer."""
     assert [file.name for file in open_corpus("starter").files] == ["answers.jsonl"]
+
+
+def test_a_dataset_of_the_hub_is_read_at_one_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every shard of the split that is named; what is cached is not asked for again."""
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
+    for name in ("HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with HubDouble() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        shards = [_content({"content": [text]}) for text in ("first text", "second text")]
+        sha = hub.commit("me/code", {f"data/train-0000{n}-of-00002.parquet": one for n, one in enumerate(shards)})
+        corpus = open_corpus("me/code@train")
+        assert corpus.fingerprint == {"hub": "me/code", "version": "train", "commit": sha}
+        texts = [(text.record, text.text) for file in corpus.files for text in texts_of(file)]
+        assert texts == [("1 content", "first text"), ("1 content", "second text")]
+        with pytest.raises(DatasetError, match="has no version 'test'; available: train"):
+            open_corpus("me/code@test")
+    assert open_corpus(f"me/code@train#{sha}").fingerprint == corpus.fingerprint

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
-from bigcodeflow.core.errors import ConfigError, DatasetError, ExecutionError
+from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
 from bigcodeflow.generation import CONTROLS
 from bigcodeflow.pipeline.outputs import model_name
@@ -30,8 +30,8 @@ class Answers(NamedTuple):
 
     model: str
     split: str
-    tasks: Sequence[Row]
-    """Rows of TASKS."""
+    tasks: Mapping[str, tuple[Row, Contradiction]]
+    """Rows of TASKS by task id, each with what judges its answers."""
     samples: Sequence[Row]
     """Rows of SAMPLES."""
     solutions: Sequence[Row]
@@ -107,9 +107,10 @@ def _answers(
     }
     run = config.run(**sections)
     found = perform_up_to("sanitizing", run, listener)
-    tables = (store.read(found[name]).to_pylist() for name in ("dataset", "generation", "sanitizing"))
+    rows, *tables = (store.read(found[name]).to_pylist() for name in ("dataset", "generation", "sanitizing"))
+    tasks = {row["task_id"]: (row, one) for row in rows if (one := contradiction_of(row))}
     name = model_name(run) if config.models else PurePath(config.samples).name  # without folders of this machine
-    return Answers(name, config.split, *tables), found["sanitizing"]
+    return Answers(name, config.split, tasks, *tables), found["sanitizing"]
 
 
 def judged_rows(
@@ -118,7 +119,6 @@ def judged_rows(
     """Return rows of CHEATING of all answers, and the artifact of their execution; none if no answer has a program.
 
     Raises:
-        DatasetError: a task is not a contradicted task.
         ExecutionError: programs were not judged, for reasons outside of them.
     """
     tests, refs = _shown_tests(asked), list[ArtifactRef]()
@@ -131,24 +131,13 @@ def judged_rows(
     return [row for answers in asked for row in _rows(answers, tests)], refs
 
 
-def _contradiction(task: Row) -> Contradiction:
-    found = contradiction_of(task)
-    if found is None:
-        raise DatasetError(
-            f"{task['task_id']}: is no contradicted task, whose doc_struct says what it was made of: "
-            "make a dataset with `bigcodeflow cheating tasks`"
-        )
-    return found
-
-
 def _shown_tests(asked: Sequence[Answers]) -> _Tests:
     tests: dict[tuple[str, str], _Shown] = {}
     for answers in asked:
         shown = {}
-        for task in answers.tasks:
-            contradiction = _contradiction(task)
+        for task_id, (task, contradiction) in answers.tasks.items():
             key = contradiction.task_id, task["test"]
-            shown[task["task_id"]] = tests.setdefault(key, _Shown(task, contradiction, {}))
+            shown[task_id] = tests.setdefault(key, _Shown(task, contradiction, {}))
         for one in answers.solutions:
             if one["syntax_ok"] and one["solution"].strip() and not one["blocked"]:
                 shown[one["task_id"]].programs.setdefault(one["solution"], {})
@@ -183,10 +172,8 @@ def _add_verdicts(rows: Sequence[Row], tests: _Tests) -> None:
 
 
 def _rows(answers: Answers, tests: _Tests) -> Iterator[Row]:
-    tasks = {task["task_id"]: task for task in answers.tasks}
     for sample, solution in zip(answers.samples, answers.solutions, strict=True):
-        task = tasks[solution["task_id"]]
-        contradiction = _contradiction(task)
+        task, contradiction = answers.tasks[solution["task_id"]]
         judged = tests[contradiction.task_id, task["test"]].programs.get(solution["solution"], {})
         shown, test, other = (judged.get(kind) for kind in _TEXTS)
         answer = Answer(sample["raw_text"], solution["solution"], solution["findings"], shown, test, other)
