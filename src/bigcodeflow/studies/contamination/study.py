@@ -46,13 +46,10 @@ def run_study(config: ContaminationConfig, listener: Listener) -> ArtifactRef:
     settings = config.model_dump(mode="json", include={"ngram", "common_tasks", "ngram_threshold", "fuzzy_threshold"})
     contents = {"tasks": [task["task_id"] for task in tasks], "dataset": resolved.fingerprint}
     key = artifact_key(STUDY, VERSION, {**settings, **contents, "corpus": corpus.fingerprint})
-    if found := store.find(STUDY, key):
-        return found
-    matches = Matches(parts_of(tasks), ngram=config.ngram, common_tasks=config.common_tasks)
-    _search(corpus, matches, listener)
     title = f"{config.dataset.source} in {corpus.description}"
     described = {**settings, "corpus": corpus.description, "dataset": resolved.describe}
-    return publish_study(store, STUDY, key, list(task_rows(tasks, matches, config)), title=title, settings=described)
+    rows = _task_rows(config, tasks, corpus, listener)
+    return publish_study(store, STUDY, key, rows, title=title, settings=described)
 
 
 def _search(corpus: Corpus, matches: Matches, listener: Listener) -> None:
@@ -70,10 +67,12 @@ def _search(corpus: Corpus, matches: Matches, listener: Listener) -> None:
         raise DatasetError(f"corpus {corpus.description}: holds no word of text: name one that has some")
 
 
-def task_rows(
-    tasks: Sequence[Mapping[str, Any]], matches: Matches, config: ContaminationConfig
+def _task_rows(
+    config: ContaminationConfig, tasks: Sequence[Mapping[str, Any]], corpus: Corpus, listener: Listener
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows of CONTAMINATION, in the order of the tasks."""
+    """Search the corpus and yield rows of CONTAMINATION, in the order of the tasks."""
+    matches = Matches(parts_of(tasks), ngram=config.ngram, common_tasks=config.common_tasks)
+    _search(corpus, matches, listener)
     for number, task in enumerate(tasks):
         places = {name: number * len(PARTS) + place for place, name in enumerate(PARTS)}
         counted = {name: matches.found[place][matches.ngrams.counted[place]] for name, place in places.items()}
