@@ -71,9 +71,8 @@ def compare(
     """
     from bigcodeflow.results.runs import find_run
     from bigcodeflow.store import open_store
-    from bigcodeflow.studies.perturbation.comparing import compare_runs, require_same_question
+    from bigcodeflow.studies.perturbation.comparing import compare_runs
 
     place = open_store(store)
-    before, after = (find_run(store, name) for name in (original, perturbed))
-    require_same_question(before, after)
-    print_study(place, compare_runs(place, before, after, variant=variant))
+    runs = (find_run(store, name) for name in (original, perturbed))
+    print_study(place, compare_runs(place, *runs, variant=variant))

@@ -10,10 +10,9 @@ from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.results.formatting import json_text
-from bigcodeflow.studies.recommend import ranking
 from bigcodeflow.studies.recommend.evidence import evidence_of_store
+from bigcodeflow.studies.recommend.ranking import as_json, recommendation, tables
 from bigcodeflow.studies.recommend.stack import names_in, stack_of
-from bigcodeflow.studies.recommend.tables import as_json, tables
 
 
 def recommend(
@@ -59,7 +58,7 @@ def recommend(
         folders=[user_path(path) for path in imports or ()],
         names=names,
     )
-    found = ranking.recommend(evidence, stack)
+    found = recommendation(evidence, stack)
     if as_json_text:
         typer.echo(json_text(as_json(found)))
         return

@@ -7,7 +7,7 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit
 from bigcodeflow.studies import current_studies, installed_studies, recorded_studies
 from bigcodeflow.studies.recommend.evidence import read_evidence
-from bigcodeflow.studies.recommend.ranking import Evidence, Recommendation, probability, recommend
+from bigcodeflow.studies.recommend.ranking import Evidence, Recommendation, probability, recommendation
 from bigcodeflow.studies.recommend.stack import names_in, stack_of
 
 _SPLITS, _SUBSETS = ("complete", "instruct"), ("full", "hard")
@@ -52,7 +52,7 @@ def recommend_page(visit: Visit) -> Page:
         known = evidence.outcomes.n_tasks_of
         context["offered"] = sorted(known.items(), key=lambda one: (-one[1], one[0]))[:_N_OFFERED]
         if names:
-            found = recommend(evidence, stack_of(known, names=names))
+            found = recommendation(evidence, stack_of(known, names=names))
             context |= {"found": found, "rows": _rows(visit, found), "notes": found.notes}
     except (ArtifactError, ConfigError) as error:
         context["problem"] = str(error).removeprefix("recommend: ").removeprefix("--libraries: ")

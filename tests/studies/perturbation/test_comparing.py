@@ -1,6 +1,7 @@
 """The gap between a run on tasks and a run on their variants, from verdicts that are known."""
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from bigcodeflow.studies.perturbation.comparing import (
     compare_runs,
     perturbed_run,
     require_answers,
-    require_same_question,
 )
 from bigcodeflow.studies.perturbation.tables import gaps, tables
 from tests.report.conftest import RecordedStore
 
 
-def run_of(store: Store, name: str, verdicts: list[tuple[str, str]], variant: str = "calibrated") -> RecordedRun:
+def run_of(
+    store: Store, name: str, verdicts: list[tuple[str, str]], variant: str = "calibrated", **more: Any
+) -> RecordedRun:
     """A run with one verdict for each task id and status."""
     recorded, counts = RecordedStore(store.root), Counter[str]()
     tables = recorded.tables()
@@ -31,7 +33,8 @@ def run_of(store: Store, name: str, verdicts: list[tuple[str, str]], variant: st
             tables.task(task_id)
         tables.sample(task_id, status, index=counts[task_id], variants=(variant,))
         counts[task_id] += 1
-    return recorded_run(store, recorded.record(tables, run=name, model=f"{name}-model", scored=False))
+    given = {"model": f"{name}-model", "scored": False, **more}
+    return recorded_run(store, recorded.record(tables, run=name, **given))
 
 
 @pytest.fixture
@@ -110,23 +113,18 @@ def test_a_run_on_variants_is_named_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "refused"),
+    ("model", "split", "source", "refused"),
     [
-        ({}, ""),
-        ({"model": "b"}, "its model is b, that of .* is a: name two runs of one model"),
-        ({"config": {"dataset": {"split": "instruct"}, "samples": {"source": "model"}}}, "its split is instruct"),
-        ({"model": "b", "config": {"dataset": {"split": "complete"}, "samples": {"source": "b.jsonl"}}}, ""),
+        ("a", "complete", "model", ""),
+        ("b", "complete", "model", "its model is b, that of .* is a: name two runs of one model"),
+        ("a", "instruct", "model", "its split is instruct"),
+        ("b", "complete", "b.jsonl", ""),
     ],
 )
-def test_a_gap_is_one_model_s(store: Store, change: dict[str, Any], refused: str) -> None:
+def test_a_gap_is_one_model_s(store: Store, model: str, split: str, source: str, refused: str) -> None:
     """Of two models, or of two splits, it would tell nothing of variants; a file's name is no model's."""
-    source = "a.jsonl" if change.get("config", {}).get("samples", {}).get("source") == "b.jsonl" else "model"
-    config = {"dataset": {"split": "complete"}, "samples": {"source": source}}
-    moment = "2026-01-01T00:00:00Z"
-    given = {"record": "r", "store": store, "run": "r", "model": "a", "started_at": moment, "config": config}
-    runs = RecordedRun.model_validate(given), RecordedRun.model_validate({**given, **change})
-    if not refused:
-        require_same_question(*runs)
-        return
-    with pytest.raises(ArtifactError, match=refused):
-        require_same_question(*runs)
+    configs = ({"dataset": {"split": one}, "samples": {"source": source}} for one in ("complete", split))
+    first = run_of(store, "first", [("Own/1", "pass")], model="a", config=next(configs))
+    second = run_of(store, "second", [("Own/1~data.1", "pass")], model=model, config=next(configs))
+    with pytest.raises(ArtifactError, match=refused) if refused else nullcontext():
+        compare_runs(store, first, second)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.studies.recommend.ranking import Evidence, ModelRun, Outcomes, recommend
+from bigcodeflow.studies.recommend.ranking import Evidence, ModelRun, Outcomes, recommendation
 from bigcodeflow.studies.recommend.stack import Stack
 
 LIBRARIES = [f"lib{number}" for number in range(10)]
@@ -49,7 +49,7 @@ def recommender(outcomes):
     """Ranks the models, called a, b and so on, on the tasks of some libraries."""
     runs = [ModelRun(name, f"record of {name}", None, None) for name in ascii_lowercase[: len(outcomes.shares)]]
     evidence = Evidence(runs, outcomes, "complete", ())
-    return lambda libraries: recommend(evidence, Stack(tuple(libraries), ()))
+    return lambda libraries: recommendation(evidence, Stack(tuple(libraries), ()))
 
 
 @pytest.fixture(scope="module")

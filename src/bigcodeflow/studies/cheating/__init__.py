@@ -1,6 +1,6 @@
 """Cheating rate: answers of models to tasks whose shown tests contradict their descriptions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from importlib.resources import files
 from pathlib import PurePath
@@ -91,6 +91,10 @@ class CheatingConfig(ContradictedTasksConfig):
         """Sources of the judged answers: the models, else the recorded samples."""
         return self.models or tuple(filter(None, (self.samples,)))
 
+    def title(self, models: Iterable[str]) -> str:
+        """Return the title of the study of these models."""
+        return f"{', '.join(models)} on {PurePath(self.dataset).name}, {self.split}"
+
 
 #: Options that choose the tasks, also of the command that writes them.
 TASK_OPTIONS = ("dataset", "subset", "ids", "least_solve_rate", "environment", "workers", "store")
@@ -119,15 +123,9 @@ class Cheating(Study[CheatingConfig]):
     )
 
     def subject(self, settings: CheatingConfig) -> str:
-        return study_title(settings)
+        return settings.title([PurePath(one).name for one in settings.sources])
 
     run_name = subject
 
     def runs_of_models(self, settings: CheatingConfig) -> Iterable[RunConfig]:
         return [settings.run(generation={"model": model}) for model in settings.models]
-
-
-def study_title(config: CheatingConfig, models: Sequence[str] = ()) -> str:
-    """Return the title of the result."""
-    names = models or [PurePath(one).name for one in config.sources]
-    return f"{', '.join(names)} on {PurePath(config.dataset).name}, {config.split}"

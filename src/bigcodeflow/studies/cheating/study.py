@@ -11,7 +11,7 @@ from bigcodeflow.pipeline.outputs import model_name
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
-from bigcodeflow.studies.cheating import CheatingConfig, ContradictedTasksConfig, Wording, study_title
+from bigcodeflow.studies.cheating import CheatingConfig, ContradictedTasksConfig, Wording
 from bigcodeflow.studies.cheating.classification import Answer, Judged, classified
 from bigcodeflow.studies.cheating.contradicted_tests import Contradiction, contradiction_of
 from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, executable_row, given_tasks, table_bytes
@@ -73,7 +73,7 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
     wordings = list(dict.fromkeys(row["wording"] for row in rows))
     settings = {"wordings": wordings, "split": config.split, "models": names}
     key = artifact_key(STUDY, VERSION, settings, [ref.key for ref in inputs])
-    title = study_title(config, names)
+    title = config.title(names)
     return publish_study(store, STUDY, key, rows, title=title, models=names, settings=settings, inputs=inputs)
 
 

@@ -81,13 +81,8 @@ class Evolution(Study[EvolutionConfig]):
     )
 
     def subject(self, settings: EvolutionConfig) -> str:
-        return study_title(settings)
+        tasks = f"{settings.dataset}, tasks {settings.ids}" if settings.ids else settings.dataset
+        return f"{tasks}: {settings.environment} → {settings.current}"
 
     def run_name(self, settings: EvolutionConfig) -> str:
         return f"evolution, {settings.environment} to {settings.current}"
-
-
-def study_title(config: EvolutionConfig) -> str:
-    """Return the title of the result."""
-    tasks = f"{config.dataset}, tasks {config.ids}" if config.ids else config.dataset
-    return f"{tasks}: {config.environment} → {config.current}"

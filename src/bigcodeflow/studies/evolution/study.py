@@ -19,7 +19,7 @@ from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.results.comparison.run_selection import ComparedRun, open_runs
 from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 from bigcodeflow.studies.derived_files import sample_file
-from bigcodeflow.studies.evolution import EvolutionConfig, study_title
+from bigcodeflow.studies.evolution import Evolution, EvolutionConfig
 from bigcodeflow.studies.evolution.causes import (
     PYTHON,
     Cause,
@@ -91,7 +91,7 @@ def run_study(config: EvolutionConfig, listener: Listener) -> ArtifactRef:
         rows += _run_rows(one, tasks, labelled, verdicts)
     models = list(dict.fromkeys(one.run.recorded.model for one in samples))
     inputs = [ref for both in executions for ref in both.refs]
-    title = study_title(config)
+    title = Evolution().subject(config)
     return publish_study(store, STUDY, key, rows, title=title, models=models, settings=identity, inputs=inputs)
 
 

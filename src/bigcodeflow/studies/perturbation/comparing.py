@@ -22,13 +22,10 @@ _ANSWERING = ("model", "oracle", "stub", "cheat")
 _LONGEST_NAME = 180
 
 
-def require_same_question(original: RecordedRun, perturbed: RecordedRun) -> None:
+def _require_same_question(original: RecordedRun, perturbed: RecordedRun) -> None:
     """Refuse runs of different models or splits, since their gap would not come from the variants.
 
     Runs of recorded answers may have different names, since names of sample files are not names of models.
-
-    Raises:
-        ArtifactError: the runs have different models or splits.
     """
     asked = "model" in {run.config.get("samples", {}).get("source") for run in (original, perturbed)}
     names = [run.control or run.model for run in (original, perturbed)]
@@ -47,8 +44,10 @@ def compare_runs(
     """Publish the study ``perturbation``, one row of PERTURBATION for each kind and task; reuse a stored result.
 
     Raises:
-        ArtifactError: the second run has no variant of a task of the first, or a run has no verdicts of ``variant``.
+        ArtifactError: the runs have different models or splits, the second run has no variant of a task of the first,
+            or a run has no verdicts of ``variant``.
     """
+    _require_same_question(original, perturbed)
     runs = load_runs([RunRef(run, run.title, variant) for run in (original, perturbed)])
     settings, found = {"variant": variant}, (store.find("execution", run.recorded.keys["execution"]) for run in runs)
     inputs = [ref for ref in found if ref]

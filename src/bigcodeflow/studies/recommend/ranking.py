@@ -1,14 +1,19 @@
-"""Rank models on the tasks of a stack: pass rates on the tasks of some libraries, pooled with those on all tasks."""
+"""Rank models on the tasks of a stack: pass rates on the tasks of some libraries, pooled with those on all tasks.
+
+A ranking is shown as tables and as JSON.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.table import Cell, Column, Headings, Table
+from bigcodeflow.results.formatting import numbers, percent, percent_range, plain
 from bigcodeflow.results.statistics import Interval
 from bigcodeflow.studies.recommend.stack import Stack, shortened
 
@@ -17,6 +22,8 @@ Array = NDArray[np.float64]
 _N_DRAWS = 2_000
 _SEED = 0
 _ENDS = (0.025, 0.975)
+#: Columns of a model's cost and time, with the attributes of its run.
+_USAGE = {"USD a task": "cost_usd", "seconds a task": "latency_seconds"}
 #: Libraries with fewer tasks are not used to estimate how much libraries differ.
 _FEWEST_TASKS = 10
 #: Limits for the weight of all tasks together, in tasks, relative to a library's own tasks. The upper limit holds even
@@ -149,7 +156,7 @@ class Recommendation:
         )
 
 
-def recommend(evidence: Evidence, stack: Stack) -> Recommendation:
+def recommendation(evidence: Evidence, stack: Stack) -> Recommendation:
     """Rank the models on the tasks that use any library of the stack.
 
     The rate is the mean pass rate on a population of tasks like those of the stack, see `drawn_rates`.
@@ -250,3 +257,67 @@ def _weighted(
     total = np.einsum("dt,rt->dr", drawn, np.where(known, values, 0.0))
     found: Array = total / np.einsum("dt,rt->dr", drawn, known.astype(np.float64))
     return found
+
+
+def tables(found: Recommendation) -> list[Table]:
+    """Return the ranking, and the libraries with their numbers of tasks."""
+    runs = [one.run for one in found.models]
+    # Leave out columns that no run has recorded.
+    usage = [name for name, attribute in _USAGE.items() if any(getattr(run, attribute) is not None for run in runs)]
+    columns: Headings = (
+        *numbers("rank"),
+        Column("model", wrap="elide", min_width=20),
+        Column("pass rate", "right", percent),
+        Column("95 % interval", "right", percent_range),
+        Column("best", "right", probability),
+        *numbers("tasks"),
+        Column("passed", "right", percent),
+        *numbers(*usage),
+    )
+    rows = [
+        (
+            *(one.ranks, Cell(one.run.model, "strong" if one.rank_low == 1 else "")),
+            *(one.rate, one.interval, one.best, one.n_tasks, one.observed),
+            *(getattr(one.run, _USAGE[name]) for name in usage),
+        )
+        for one in found.models
+    ]
+    ranking = Table.of(
+        columns,
+        rows,
+        title=f"Models on {found.n_tasks:,} tasks that use {shortened(found.libraries)}",
+        notes=(found.sentence, *found.notes),
+    )
+    counts = sorted(found.n_tasks_of.items(), key=lambda one: (-one[1], one[0]))
+    return [ranking, Table.of(["library", *numbers("tasks")], counts, title="Libraries of the stack")]
+
+
+def as_json(found: Recommendation) -> dict[str, Any]:
+    """Return everything for JSON, with shares in 0..1 and null for unknown values."""
+    return {
+        "libraries": found.n_tasks_of,
+        "libraries_without_tasks": list(found.libraries_without_tasks),
+        "split": found.split,
+        "n_tasks": found.n_tasks,
+        "summary": found.sentence,
+        "notes": list(found.notes),
+        "models": [
+            {
+                "rank": one.rank,
+                "rank_low": one.rank_low,
+                "rank_high": one.rank_high,
+                "model": one.run.model,
+                "record": one.run.record,
+                "rate": one.rate,
+                "ci_low": one.interval.low,
+                "ci_high": one.interval.high,
+                "probability_best": one.best,
+                "n_tasks": one.n_tasks,
+                "observed": one.observed,
+                "cost_usd_per_task": one.run.cost_usd,
+                "seconds_per_task": one.run.latency_seconds,
+            }
+            for one in found.models
+        ],
+        "weights_of_all_tasks": plain(found.weights),
+    }
