@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.command import process_in
 from tests.conftest import ROOT
 
@@ -14,9 +12,8 @@ PROGRAM, ENTRY_POINT = (
 )
 
 
-@pytest.fixture
-def installed(tmp_path: Path) -> Path:
-    """A folder with two installed distributions: the example, and one that cannot be imported."""
+def test_a_study_of_another_distribution_has_a_command_and_a_view(tmp_path: Path) -> None:
+    """Its settings are options, its table is shown, its rows are in the catalog; a broken distribution is named."""
     declared = ENTRY_POINT.splitlines()[-1].replace('"', "")
     broken = declared.replace("length", "broken").replace("my_studies", "absent")
     for name, line in {"my_studies": declared, "broken": broken}.items():
@@ -25,14 +22,9 @@ def installed(tmp_path: Path) -> Path:
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
         (metadata / "entry_points.txt").write_text(f"[bigcodeflow.studies]\n{line}\n")
     (tmp_path / "my_studies.py").write_text(PROGRAM)
-    return tmp_path
-
-
-def test_a_study_of_another_distribution_has_a_command_and_a_view(installed: Path) -> None:
-    """Its settings are options, its table is shown, its rows are in the catalog; a broken distribution is named."""
 
     def command(*words: str) -> str:
-        done = process_in(installed)(*words, PYTHONPATH=str(installed))
+        done = process_in(tmp_path)(*words, PYTHONPATH=str(tmp_path))
         assert "study broken (absent:Length) is left out" in done.stderr
         return done.stdout
 

@@ -1,8 +1,6 @@
 """Stores with runs whose outcomes are spelled out."""
 
-import pytest
-
-from tests.report.conftest import RecordedStore
+from tests.report.conftest import recorded  # noqa: F401 - a fixture
 
 LIBRARIES = ("pandas", "numpy", "json", "sklearn")
 
@@ -28,11 +26,3 @@ def record(
     return store.record(
         tables, model=model, run=more.pop("run", model), split=split, config=config, scored=False, **more
     )
-
-
-@pytest.fixture
-def recorded(tmp_path):
-    """An empty store in a folder whose name a pattern-minded reader would misread."""
-    root = tmp_path / "store [1] o'clock*"
-    root.mkdir()
-    return RecordedStore(root)

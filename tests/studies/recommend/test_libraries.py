@@ -23,10 +23,13 @@ def test_imports_are_found_wherever_they_stand(modules, indented, broken):
     assert found >= {one.partition(".")[0] for one in modules if one.isascii()}
 
 
-def test_relative_imports_and_texts_are_no_libraries():
-    """Only statements that import from elsewhere count."""
-    assert modules_of("from . import numpy\nfrom .pandas import x\n'''\nimport scipy\n'''\n# import sympy\n") == set()
-    assert modules_of("import os.path, numpy as np\nimport pandas; import re\n") == {"os", "numpy", "pandas", "re"}
+@pytest.mark.parametrize("rest", ["", "print 'old'\n"])
+def test_only_statements_that_import_from_elsewhere_count(rest):
+    """A line may hold several, also in a program that cannot be parsed."""
+    assert modules_of(f"from . import numpy\nfrom .pandas import x\n# import sympy\n{rest}") == set()
+    text = f"import os.path, numpy as np\nimport pandas; import re\n{rest}"
+    assert modules_of(text) == {"os", "numpy", "pandas", "re"}
+    assert modules_of("'''\nimport scipy\n'''\n") == set()
 
 
 def notebook(*cells, **more):
@@ -179,11 +182,6 @@ def test_scripts_import_what_lies_beside_them(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert imported_modules(tmp_path) == ("numpy", "regex")
-
-
-def test_lines_of_old_programs_may_hold_several_statements():
-    """As in a program that can be parsed."""
-    assert modules_of("import numpy; import pandas as pd\nprint 'old'\n") == {"numpy", "pandas"}
 
 
 @pytest.mark.parametrize(
