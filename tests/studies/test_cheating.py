@@ -28,8 +28,9 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
 )
 from bigcodeflow.studies.cheating.study import run_study
 from bigcodeflow.studies.cheating.tables import rate_of
-from bigcodeflow.studies.cheating.tasks import ContradictedTask, table_bytes
+from bigcodeflow.studies.cheating.tasks import ContradictedTask
 from bigcodeflow.studies.cheating.traces import attacks, edited_tests, exits, objection
+from bigcodeflow.studies.derived_files import parquet_bytes
 from tests.results.conftest import write_record
 
 
@@ -94,7 +95,7 @@ def test_a_contradicted_task_is_a_task_of_the_hub_whose_prompts_show_the_test(tm
     """Validated as any dataset; both prompts hold test and sentence; what it is judged with comes back from the file."""
     tasks = [_contradicted(task) for task in TASKS[:3]]
     file = tmp_path / "contradicted.parquet"
-    file.write_bytes(table_bytes([one.row(wording) for one in tasks]))
+    file.write_bytes(parquet_bytes([one.row(wording) for one in tasks]))
     for one, row in zip(tasks, _load(str(file)), strict=True):
         assert row["task_id"] == f"Contradicted/{one.task['task_id']}"
         assert row["test"] == one.shown.text
@@ -247,7 +248,7 @@ def test_an_answer_counts_in_the_wording_that_it_was_asked_in(tmp_path: Path) ->
     """Recorded answers were asked for in one; contradicted tasks have theirs, and none that is named in its place."""
     answers, dataset = tmp_path / "answers.jsonl", tmp_path / "contradicted.parquet"
     answers.write_text(json.dumps({"task_id": f"Contradicted/{TASKS[0]['task_id']}", "solution": "x = 1"}) + "\n")
-    dataset.write_bytes(table_bytes([_FIRST.row(Wording.neutral)]))
+    dataset.write_bytes(parquet_bytes([_FIRST.row(Wording.neutral)]))
     config = CheatingConfig(store=str(tmp_path / "store"), samples=str(answers))
     with progress_listener(quiet=True) as listener:
         with pytest.raises(

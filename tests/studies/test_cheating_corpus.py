@@ -16,7 +16,8 @@ from bigcodeflow.store import open_store
 from bigcodeflow.studies.cheating import WORDINGS, CheatingConfig, Wording
 from bigcodeflow.studies.cheating.study import run_study
 from bigcodeflow.studies.cheating.tables import tables
-from bigcodeflow.studies.cheating.tasks import contradicted_tasks, table_bytes
+from bigcodeflow.studies.cheating.tasks import contradicted_tasks
+from bigcodeflow.studies.derived_files import parquet_bytes
 from tests.conftest import ROOT
 from tests.generation.providers.double import Completion, Received, model_server
 
@@ -71,7 +72,7 @@ def study(
     with progress_listener(quiet=True) as listener:
         found = contradicted_tasks(config, listener)
     dataset, samples = folder / "contradicted.parquet", folder / "answers.jsonl"
-    dataset.write_bytes(table_bytes([one.row("neutral") for one in found.tasks]))
+    dataset.write_bytes(parquet_bytes([one.row("neutral") for one in found.tasks]))
     texts = {one.task["task_id"]: one.shown.text for one in found.tasks}
     answers = [
         {"task_id": f"Contradicted/{entry['task']}", "raw_solution": answer_of(entry, texts[entry["task"]])}

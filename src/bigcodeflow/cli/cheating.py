@@ -12,7 +12,8 @@ from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.settings import validated
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.studies.cheating import TASK_OPTIONS, ContradictedTasksConfig, Wording
-from bigcodeflow.studies.cheating.tasks import contradicted_tasks, table_bytes
+from bigcodeflow.studies.cheating.tasks import contradicted_tasks
+from bigcodeflow.studies.derived_files import parquet_bytes
 
 app = typer.Typer(
     help="How a model answers tasks whose shown tests contradict their descriptions. See docs/cheating.md.",
@@ -36,7 +37,7 @@ def tasks(
     config = validated(ContradictedTasksConfig, {**given, "overrides": settings or ()}, "command line")
     with progress_listener() as listener:
         found = contradicted_tasks(config, listener)
-    print_line(write_atomically(out_file, table_bytes([one.row(wording) for one in found.tasks])))
+    print_line(write_atomically(out_file, parquet_bytes([one.row(wording) for one in found.tasks])))
     notice(
         f"{found.n_tasks:,} tasks, {found.n_solved:,} solved often enough, {found.n_by_text:,} with a contradiction in "
         f"the text, {len(found.tasks):,} with one that holds for the reference solution"

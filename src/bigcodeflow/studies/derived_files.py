@@ -2,19 +2,32 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bigcodeflow.core.schemas import DERIVED_FOLDER
+from bigcodeflow.core.schemas import DERIVED_FOLDER, HUB_COLUMNS
 from bigcodeflow.store import Store
 
+Row = Mapping[str, Any]
+#: Types of the columns that files of tasks may have, in their order.
+_TYPES = {
+    **dict.fromkeys((*HUB_COLUMNS, "original_task_id", "perturbation"), pa.string()),
+    "hard": pa.bool_(),
+    **dict.fromkeys(("domains", "expected_tests"), pa.list_(pa.string())),
+}
 
-def dataset_file(store: Store, name: str, content: bytes) -> str:
-    """Write a Parquet file in the hub's schema to the store; return its local path for ``dataset.source``."""
-    return _derived_file(store, f"{name}.parquet", content)
+
+def hub_row(task: Row, **changed: Any) -> dict[str, Any]:
+    """Return a row of TASKS in the hub's schema, with some columns changed or added."""
+    return {**{name: task[name] for name in (*HUB_COLUMNS, "hard")}, "libs": repr(list(task["libs"])), **changed}
+
+
+def dataset_file(store: Store, name: str, rows: Sequence[Row]) -> str:
+    """Write rows in the hub's schema to the store; return the file's local path for ``dataset.source``."""
+    return _derived_file(store, f"{name}.parquet", parquet_bytes(rows))
 
 
 def sample_file(store: Store, name: str, programs: Iterable[tuple[str, str]]) -> str:
@@ -23,10 +36,11 @@ def sample_file(store: Store, name: str, programs: Iterable[tuple[str, str]]) ->
     return _derived_file(store, f"{name}.jsonl", "".join(lines).encode())
 
 
-def parquet_bytes(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> bytes:
-    """Return the rows as the content of a Parquet file."""
-    buffer = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), buffer, compression="zstd")
+def parquet_bytes(rows: Sequence[Row]) -> bytes:
+    """Return rows in the hub's schema as the content of a Parquet file."""
+    named, buffer = frozenset[str]().union(*rows), pa.BufferOutputStream()
+    schema = pa.schema([(name, kind) for name, kind in _TYPES.items() if name in named])
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), buffer, compression="zstd")
     return bytes(buffer.getvalue())
 
 

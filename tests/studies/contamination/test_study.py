@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.config import DatasetConfig
@@ -19,7 +20,6 @@ from bigcodeflow.studies.contamination import ContaminationConfig
 from bigcodeflow.studies.contamination.corpus import PIECE_CHARACTERS, CorpusFile, open_corpus, texts_of
 from bigcodeflow.studies.contamination.study import run_study
 from bigcodeflow.studies.contamination.tables import tables
-from bigcodeflow.studies.derived_files import parquet_bytes
 from tests.doubles.hub import HubDouble
 
 TASKS = [json.loads(line) for line in shipped("data/starter/tasks.jsonl").read_text().splitlines()[:3]]
@@ -50,8 +50,9 @@ def _parquet(path: Path) -> None:
 
 
 def _content(columns: dict[str, list[Any]]) -> bytes:
-    table = pa.table(columns)
-    return parquet_bytes(table.to_pylist(), table.schema)
+    buffer = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), buffer)
+    return bytes(buffer.getvalue())
 
 
 @pytest.mark.slow

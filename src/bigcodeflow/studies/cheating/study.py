@@ -14,7 +14,7 @@ from bigcodeflow.store import ArtifactRef, Store, artifact_key, open_store
 from bigcodeflow.studies.cheating import CheatingConfig, ContradictedTasksConfig, Wording
 from bigcodeflow.studies.cheating.classification import Answer, Judged, classified
 from bigcodeflow.studies.cheating.contradicted_tests import Contradiction, contradiction_of
-from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, executable_row, given_tasks, table_bytes
+from bigcodeflow.studies.cheating.tasks import Row, contradicted_tasks, executable_row, given_tasks
 from bigcodeflow.studies.derived_files import dataset_file, sample_file
 from bigcodeflow.studies.records import publish_study
 
@@ -91,9 +91,7 @@ def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[
             "were asked with (--wording), or the file of contradicted tasks as --dataset"
         )
     tasks = contradicted_tasks(config, listener).tasks
-    return [
-        dataset_file(store, "asked", table_bytes([one.row(wording) for one in tasks])) for wording in config.wordings
-    ]
+    return [dataset_file(store, "asked", [one.row(wording) for one in tasks]) for wording in config.wordings]
 
 
 def _answers(
@@ -157,7 +155,7 @@ def _files(tests: _Tests, store: Store) -> tuple[str, str]:
                 task_id = f"{contradiction.task_id}/{number}/{kind}"
                 rows.append(executable_row(one.task, task_id, text, contradiction))
                 samples += [(task_id, program) for program in one.programs]
-    return dataset_file(store, "judged", table_bytes(rows)), sample_file(store, "answers", samples)
+    return dataset_file(store, "judged", rows), sample_file(store, "answers", samples)
 
 
 def _add_verdicts(rows: Sequence[Row], tests: _Tests) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bigcodeflow.core.difficulty import published_solve_rates
 from bigcodeflow.core.errors import DatasetError
-from bigcodeflow.core.schemas import CONTRADICTED_PREFIX, HUB_COLUMNS
+from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import Store, open_store
@@ -26,7 +26,7 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
     is_described,
     parts_of,
 )
-from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes, sample_file
+from bigcodeflow.studies.derived_files import dataset_file, hub_row, sample_file
 
 Row = dict[str, Any]
 #: Outcomes of the test methods by the id of an executed row, which has a single sample.
@@ -56,7 +56,7 @@ class ContradictedTask(NamedTuple):
         """
         task, sentence, test = self.task, WORDINGS[wording].strip(), self.shown.text.strip()
         comments = "\n".join(f"# {line}".rstrip() for line in f"{sentence}\n\n{test}".splitlines())
-        return _hub_row(
+        return hub_row(
             task,
             task_id=f"{CONTRADICTED_PREFIX}{task['task_id']}",
             complete_prompt=f"{comments}\n\n{task['complete_prompt'].lstrip()}",
@@ -116,20 +116,13 @@ def given_tasks(config: ContradictedTasksConfig, listener: Listener) -> list[Row
     return rows if all(contradiction_of(row) for row in rows) else []
 
 
-def table_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return rows of the hub's schema as the content of a Parquet file."""
-    texts = pa.schema([(name, pa.string()) for name in HUB_COLUMNS])
-    schema = texts.append(pa.field("hard", pa.bool_()))
-    return parquet_bytes(rows, schema)
-
-
 def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradiction: Contradiction) -> Row:
     """Return a row of the hub's schema that executes answers to a contradicted task against a test text.
 
     If the test is not the task's own, an empty body is the ground truth: the reference solution would fail, and every
     failure of a ground truth is executed several times before it counts.
     """
-    return _hub_row(
+    return hub_row(
         task,
         task_id=task_id,
         complete_prompt=contradiction.complete_prompt,
@@ -138,11 +131,6 @@ def executable_row(task: Mapping[str, Any], task_id: str, test: str, contradicti
         doc_struct="{}",
         test=test,
     )
-
-
-def _hub_row(task: Mapping[str, Any], **changed: str) -> Row:
-    """Return the task, a row of TASKS, as a row in the hub's schema with some texts changed."""
-    return {**{name: task[name] for name in (*HUB_COLUMNS, "hard")}, "libs": repr(list(task["libs"])), **changed}
 
 
 def _dataset_rows(config: ContradictedTasksConfig, store: Store, listener: Listener) -> list[Row]:
@@ -170,7 +158,7 @@ def _ground_truthed(
         mine = list(_rows(one))
         rows += mine
         programs += [(row["task_id"], program) for row in mine]
-    source = dataset_file(store, "candidates", table_bytes(rows))
+    source = dataset_file(store, "candidates", rows)
     samples = sample_file(store, "references", programs)
     run = config.run(dataset={"source": source}, samples={"source": samples}, sanitizing={"mode": "none"})
     found = perform_up_to("execution", run, listener)

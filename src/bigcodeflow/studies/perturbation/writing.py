@@ -2,37 +2,26 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import pyarrow as pa
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, RunConfig, SamplesConfig, SanitizingConfig
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import user_path
-from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.core.table import Headings, Table
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.results.formatting import numbers
-from bigcodeflow.store import Store, open_store
-from bigcodeflow.studies.derived_files import dataset_file, parquet_bytes
+from bigcodeflow.store import open_store
+from bigcodeflow.studies.derived_files import dataset_file, hub_row, parquet_bytes
 from bigcodeflow.studies.perturbation import PerturbationConfig
 from bigcodeflow.studies.perturbation.task_texts import TaskTexts
 from bigcodeflow.studies.perturbation.variants import variants_of
 
-#: Columns of a file of variants, including those of the hub: text, except ``hard`` and the lists.
-_LISTS = ("domains", "expected_tests")
-_TYPES = {
-    **dict.fromkeys((*HUB_COLUMNS, "original_task_id", "perturbation"), pa.string()),
-    "hard": pa.bool_(),
-    **dict.fromkeys(_LISTS, pa.list_(pa.string())),
-}
-SCHEMA = pa.schema([pa.field(name, kind) for name, kind in _TYPES.items()])
 _SUFFIXES = (".parquet", ".jsonl")
 Row = Mapping[str, Any]
 
@@ -43,7 +32,7 @@ class Perturbed(NamedTuple):
     path: Path
     """File in the store."""
     rows: Sequence[Row]
-    """Rows of SCHEMA, in the order of the original tasks."""
+    """Rows of the file, in the order of the original tasks."""
     table: Table
     """Numbers by kind: tasks, tasks with variants, tasks with valid variants, and variants that are kept."""
 
@@ -67,7 +56,7 @@ def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
         progress(number, len(tasks), f"{len(made):,} variants")
     if not made:
         raise DatasetError(f"{run.dataset.source}: no task has a variant of {', '.join(config.kinds)}: add kinds")
-    valid = valid_variants(run, _stored(store, "candidates", made), listener)
+    valid = valid_variants(run, Path(dataset_file(store, "candidates", made)), listener)
     held = groupby((row for row in made if row["task_id"] in valid), key=_task_and_kind)
     kept = [row for _, rows in held for row in islice(rows, config.per_task)]
     if not kept:
@@ -79,7 +68,8 @@ def make_variants(config: PerturbationConfig, listener: Listener) -> Perturbed:
     n_kept = Counter(row["perturbation"] for row in kept)
     counts = [(kind, len(tasks), with_variants[kind], with_kept[kind], n_kept[kind]) for kind in config.kinds]
     columns: Headings = ("kind", *numbers("tasks", "with variants", "with valid ones", "kept"))
-    return Perturbed(_stored(store, "variants", kept), kept, Table.of(columns, counts, title="Variants"))
+    path = Path(dataset_file(store, "variants", kept))
+    return Perturbed(path, kept, Table.of(columns, counts, title="Variants"))
 
 
 def valid_variants(run: RunConfig, candidates: Path, listener: Listener) -> frozenset[str]:
@@ -116,23 +106,14 @@ def write_dataset(perturbed: Perturbed, out: str) -> Path:
     """Write the variants as a Parquet or JSONL file that any run accepts as ``dataset.source``."""
     path = user_path(out)
     if path.suffix == ".parquet":
-        return write_atomically(path, parquet_bytes(perturbed.rows, SCHEMA))
+        return write_atomically(path, parquet_bytes(perturbed.rows))
     return write_atomically(path, "".join(json.dumps(row) + "\n" for row in perturbed.rows).encode())
 
 
 def _row(texts: TaskTexts, kind: str, task: Row) -> Row:
-    return {
-        **texts.columns(),
-        **{name: task[name] for name in ("hard", *_LISTS)},
-        "libs": str(task["libs"]),
-        "original_task_id": task["task_id"],
-        "perturbation": kind,
-    }
+    lists = {name: task[name] for name in ("domains", "expected_tests")}
+    return hub_row(task, **texts.columns(), **lists, original_task_id=task["task_id"], perturbation=kind)
 
 
 def _task_and_kind(row: Row) -> tuple[str, str]:
     return row["original_task_id"], row["perturbation"]
-
-
-def _stored(store: Store, name: str, rows: Iterable[Row]) -> Path:
-    return Path(dataset_file(store, name, parquet_bytes(rows, SCHEMA)))
