@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.core.source_text import UnsafeError, called_name, edited
+from bigcodeflow.sanitizing.statements import root_name
 from bigcodeflow.studies.audit.operators import Program, changes_of
 
 _LOG_OBJECTS = frozenset({"logging", "logger", "log", "warnings"})
@@ -183,7 +184,4 @@ def _is_unobserved(call: ast.Call) -> bool:
 
 def _owner(function: ast.expr) -> str:
     """Return the first name of a dotted expression: 'plt' of plt.figure, 'ax' of ax[0].set_title."""
-    node: ast.AST = function
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) and node is not function else ""
+    return "" if isinstance(function, ast.Name) else root_name(function)
