@@ -118,9 +118,8 @@ def test_a_model_that_lacks_few_verdicts_is_ranked():
 def test_of_very_many_models_those_that_pass_most_are_taken():
     """By their shares of the tasks that they were judged on, in the order in which they stood."""
     shares = np.array([[1, 0, np.nan], [1, np.nan, np.nan], [0, 0, 0], [0, 1, 1]])
-    outcomes = Outcomes(list("xyz"), shares, [frozenset()] * 3)
-    assert strongest(outcomes, [0, 1, 2, 3], 2) == ([1, 3], [0, 2])
-    assert strongest(outcomes, [0, 2], 2) == ([0, 2], [])
+    assert strongest(shares, [0, 1, 2, 3], 2) == ([1, 3], [0, 2])
+    assert strongest(shares, [0, 2], 2) == ([0, 2], [])
 
 
 @pytest.mark.slow

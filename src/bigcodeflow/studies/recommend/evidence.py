@@ -14,7 +14,7 @@ from bigcodeflow.results.formatting import named_model
 from bigcodeflow.results.models import Row, readable, rows_of
 from bigcodeflow.results.runs import CONTROLS
 from bigcodeflow.store import Store, open_store
-from bigcodeflow.studies.recommend.ranking import Evidence, ModelRun, Outcomes
+from bigcodeflow.studies.recommend.ranking import Array, Evidence, ModelRun, Outcomes
 from bigcodeflow.studies.recommend.stack import shortened
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str
             f"recommend: needs runs of two models or more on common tasks, and there are {len(ranked)}"
             f"{f' of {wanted}' if wanted else ''}: run or import other models, or name another split or subset"
         )
-    outcomes = outcomes.kept(range(len(chosen)), tasks)
-    ranked, weakest = strongest(outcomes, ranked, _MOST_MODELS)
+    ranked, weakest = strongest(outcomes.shares[:, tasks], ranked, _MOST_MODELS)
     names = [chosen[place]["model"] for place in weakest]
     notes += _note(f"Not ranked, as {_MOST_MODELS} models pass more of their tasks", names)
     runs = [ModelRun(*(chosen[place][name] for name in ModelRun._fields)) for place in ranked]
-    return Evidence(runs, outcomes.kept(ranked, range(len(tasks))), split, tuple(notes))
+    ids, libraries = ([column[place] for place in tasks] for column in (outcomes.task_ids, outcomes.libraries))
+    return Evidence(runs, Outcomes(ids, outcomes.shares[np.ix_(ranked, tasks)], libraries), split, tuple(notes))
 
 
 def _chosen_runs(rows: Sequence[Row], split: str) -> tuple[str, list[Row], list[str]]:
@@ -140,10 +140,10 @@ def _note(text: str, names: Sequence[str]) -> list[str]:
     return [f"{text}: {shortened(names)}."] if names else []
 
 
-def strongest(outcomes: Outcomes, places: Sequence[int], most: int) -> tuple[list[int], list[int]]:
-    """Split models into the `most` best by pass rate and the rest, both in the order of `places`."""
-    shares = np.nanmean(outcomes.shares[list(places)], axis=1)
-    kept = {places[one] for one in np.argsort(-shares, kind="stable")[:most]}
+def strongest(shares: Array, places: Sequence[int], most: int) -> tuple[list[int], list[int]]:
+    """Split models, rows of shares at the places, into the `most` best by pass rate and the rest, both in order."""
+    rates = np.nanmean(shares[list(places)], axis=1)
+    kept = {places[one] for one in np.argsort(-rates, kind="stable")[:most]}
     return [place for place in places if place in kept], [place for place in places if place not in kept]
 
 

@@ -83,14 +83,6 @@ class Outcomes:
         masks = uses.reshape(-1, len(self.task_ids))
         return Weights(_learnt_weight(mean[None], masks), _learnt_weight(self.shares - mean, masks))
 
-    def kept(self, models: Sequence[int], tasks: Sequence[int]) -> "Outcomes":
-        """Return the outcomes of these models and tasks only, given by place."""
-        return Outcomes(
-            [self.task_ids[place] for place in tasks],
-            self.shares[np.ix_(models, tasks)],
-            [self.libraries[place] for place in tasks],
-        )
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Evidence:
