@@ -97,6 +97,8 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
     for run in runs:
         if run.recorded.contradicted_tasks:
             warnings.append(f"{run.label}: its tasks show tests that contradict them; the numbers are no scores.")
+        if run.recorded.task_variants:
+            warnings.append(f"{run.label}: its tasks are variants of others; the numbers are no scores.")
         if mismatch := split_mismatch(run.recorded):
             warnings.append(f"{run.label}: {mismatch}; the numbers are not those of its split: run it again.")
         warnings += [f"{run.label}: {note}" for note in (*unjudged_notes(run.metrics), *notes(run.metrics))]

@@ -101,15 +101,20 @@ def test_recorded_answers_cannot_answer_variants(tmp_path: Path) -> None:
         require_answers(run.model_copy(update={"samples": SamplesConfig(source="answers.jsonl")}))
 
 
-def test_a_run_on_variants_is_named_so(tmp_path: Path) -> None:
-    """Its score is none of the board of its subset and split."""
-    record = {
-        "run": "changed", "model": "a-model", "started_at": "2026-11-21T10:00:00Z", "record": "r", "task_variants": 3,
-        "store": open_store(tmp_path), "config": {"dataset": {"split": "complete", "subset": "full"}},
-    }  # fmt: skip
-    run = RecordedRun.model_validate(record)
-    assert run.title == "a-model · full · complete · variants of tasks"
-    assert run.board == "full · complete · variants of tasks"
+@pytest.mark.parametrize(
+    ("mark", "kind", "warning"),
+    [
+        ("task_variants", "variants of tasks", "are variants of others"),
+        ("contradicted_tasks", "contradicted tests", "show tests that contradict them"),
+    ],
+)
+def test_a_run_on_other_tasks_is_named_so(store: Store, mark: str, kind: str, warning: str) -> None:
+    """Its score is none of the board of its subset and split, and its report says so."""
+    run = run_of(store, "a", [("Own/1", "pass")], scored=True, **{mark: 1})
+    assert run.title == f"a-model · full · complete · {kind}"
+    assert run.board == f"full · complete · {kind}"
+    text = RecordedStore(store.root).report(run.record).path.read_text()
+    assert f"its tasks {warning}; the numbers are no scores." in text
 
 
 @pytest.mark.parametrize(
