@@ -1,4 +1,4 @@
-"""Contradicted tasks and traces of cheating, read from texts alone; and runs over such tasks, which no board ranks."""
+"""Contradicted tasks and traces of cheating, read from texts alone."""
 
 import ast
 import json
@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, PromptConfig
-from bigcodeflow.core.errors import ArtifactError, ConfigError, DatasetError
+from bigcodeflow.core.errors import ConfigError, DatasetError
 from bigcodeflow.generation.model_settings import prompt_of
-from bigcodeflow.leaderboard.measured_entries import entry_of, measured_entries
 from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.results.runs import find_run
-from bigcodeflow.store import open_store
 from bigcodeflow.studies.cheating import WORDINGS, CheatingConfig, Wording
 from bigcodeflow.studies.cheating.classification import Answer, Judged, classified
 from bigcodeflow.studies.cheating.contradicted_tests import (
@@ -31,7 +28,6 @@ from bigcodeflow.studies.cheating.tables import rate_of
 from bigcodeflow.studies.cheating.tasks import ContradictedTask
 from bigcodeflow.studies.cheating.traces import attacks, edited_tests, exits, objection
 from bigcodeflow.studies.derived_files import parquet_bytes
-from tests.results.conftest import write_record
 
 
 def _load(source: str) -> list[dict[str, Any]]:
@@ -258,15 +254,3 @@ def test_an_answer_counts_in_the_wording_that_it_was_asked_in(tmp_path: Path) ->
         given = config.model_copy(update={"dataset": str(dataset), "wordings": (Wording.tests_first,)})
         with pytest.raises(ConfigError, match="shows its tests in the wording neutral: leave out --wording"):
             run_study(given, listener)
-
-
-def test_a_run_over_contradicted_tasks_is_ranked_on_no_board(tmp_path: Path) -> None:
-    """Its record says so: its board is one of its own, and the leaderboard neither takes nor refuses it unasked."""
-    config = {"dataset": {"split": "instruct", "subset": "full"}}
-    write_record(open_store(tmp_path), "r", run="r", config=config, contradicted_tasks=5)
-    write_record(open_store(tmp_path), "s", run="s", config=config)
-    run = find_run(tmp_path, "r")
-    assert run.board == "full · instruct · contradicted tests" != find_run(tmp_path, "s").board
-    assert all("r (" not in refusal for refusal in measured_entries(tmp_path).refusals)
-    with pytest.raises(ArtifactError):
-        entry_of(run)

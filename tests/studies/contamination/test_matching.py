@@ -3,8 +3,6 @@
 import random
 from collections.abc import Sequence
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +10,6 @@ from bigcodeflow.studies.contamination.matching import (
     Matches,
     NgramIndex,
     Part,
-    ngram_hashes,
     parts_of,
     similarity,
     words_of,
@@ -139,13 +136,3 @@ def test_similarity_is_a_share(first: list[str], second: list[str]) -> None:
     assert 0 <= begin < end
     if first:
         assert similarity(one, one) == (1, 0, len(first))
-
-
-@pytest.mark.parametrize("length", [1, 5, 13])
-def test_hashes_tell_runs_of_words_apart(length: int) -> None:
-    """Order counts; a run shorter than an n-gram has none."""
-    words = words_of(" ".join(WORDS)).hashes
-    assert len(ngram_hashes(words, length)) == len(WORDS) - length + 1
-    assert len(np.unique(ngram_hashes(words, length))) == len(WORDS) - length + 1
-    assert length == 1 or ngram_hashes(words, length)[0] != ngram_hashes(words[::-1], length)[-1]
-    assert not len(ngram_hashes(words[: length - 1], length))

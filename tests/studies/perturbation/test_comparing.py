@@ -10,6 +10,7 @@ import pytest
 from bigcodeflow.config import RunConfig, SamplesConfig
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.table import Cell
+from bigcodeflow.leaderboard.measured_entries import entry_of, measured_entries
 from bigcodeflow.results.runs import RecordedRun, recorded_run
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies import recorded_studies
@@ -109,12 +110,15 @@ def test_recorded_answers_cannot_answer_variants(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_on_other_tasks_is_named_so(store: Store, mark: str, kind: str, warning: str) -> None:
-    """Its score is none of the board of its subset and split, and its report says so."""
+    """Its board is one of its own, its report says so, and the leaderboard neither takes nor refuses it unasked."""
     run = run_of(store, "a", [("Own/1", "pass")], scored=True, **{mark: 1})
     assert run.title == f"a-model · full · complete · {kind}"
     assert run.board == f"full · complete · {kind}"
     text = RecordedStore(store.root).report(run.record).path.read_text()
     assert f"its tasks {warning}; the numbers are no scores." in text
+    assert measured_entries(store.root) == ((), ())
+    with pytest.raises(ArtifactError, match=warning.rpartition(" ")[0]):
+        entry_of(run)
 
 
 @pytest.mark.parametrize(
