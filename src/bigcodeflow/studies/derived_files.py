@@ -13,7 +13,7 @@ from bigcodeflow.store import Store
 
 Row = Mapping[str, Any]
 #: Types of the columns that files of tasks may have, in their order.
-_TYPES = {
+_TYPES: Mapping[str, pa.DataType] = {
     **dict.fromkeys((*HUB_COLUMNS, "original_task_id", "perturbation"), pa.string()),
     "hard": pa.bool_(),
     **dict.fromkeys(("domains", "expected_tests"), pa.list_(pa.string())),

@@ -68,7 +68,7 @@ def publish_study(
 
 
 def rows_on_tasks(
-    run: RecordedRun, tests: Mapping[str, str], artifact: str, columns: Sequence[str]
+    run: RecordedRun, tests: Mapping[str, str], artifact: str, columns: list[str]
 ) -> list[dict[str, Any]]:
     """Return rows of a run's artifact about the tasks, given with their tests, that it answered with the same test."""
     asked = read_artifact(run.path("dataset"), ["task_id", "test"]).to_pylist()

@@ -55,7 +55,11 @@ def _no_traces(*_: object) -> tuple[Trace, ...]:
     return ()
 
 
-@with_fallback(lambda *_: defaultdict(dict))
+def _no_literals(*_: object) -> Mapping[str, Mapping[Trace, None]]:
+    return defaultdict(dict)
+
+
+@with_fallback(_no_literals)
 def literal_traces(
     program: str, shown: str, methods: Sequence[ContradictedMethod], told: Sequence[str]
 ) -> Mapping[str, Mapping[Trace, None]]:
