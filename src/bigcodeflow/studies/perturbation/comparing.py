@@ -49,8 +49,8 @@ def compare_runs(
     """
     _require_same_question(original, perturbed)
     runs = load_runs([RunRef(run, run.title, variant) for run in (original, perturbed)])
-    settings, found = {"variant": variant}, (store.find("execution", run.recorded.keys["execution"]) for run in runs)
-    inputs = [ref for ref in found if ref]
+    inputs = [ref for run in runs if (ref := store.find("execution", run.recorded.keys["execution"]))]
+    settings = {"variant": variant}
     return publish_study(
         store,
         STUDY,

@@ -105,8 +105,12 @@ def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str
     names = [chosen[place]["model"] for place in weakest]
     notes += _note(f"Not ranked, as {_MOST_MODELS} models pass more of their tasks", names)
     runs = [ModelRun(*(chosen[place][name] for name in ModelRun._fields)) for place in ranked]
-    ids, libraries = [outcomes.task_ids[place] for place in tasks], [outcomes.libraries[place] for place in tasks]
-    return Evidence(runs, Outcomes(ids, outcomes.shares[np.ix_(ranked, tasks)], libraries), split, tuple(notes))
+    kept = Outcomes(
+        [outcomes.task_ids[place] for place in tasks],
+        outcomes.shares[np.ix_(ranked, tasks)],
+        [outcomes.libraries[place] for place in tasks],
+    )
+    return Evidence(runs, kept, split, tuple(notes))
 
 
 def _chosen_runs(rows: Sequence[Row], split: str) -> tuple[str, list[Row], list[str]]:
