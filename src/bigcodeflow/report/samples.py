@@ -7,7 +7,7 @@ import base64
 import json
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +16,7 @@ from bigcodeflow.report.overview import duration
 from bigcodeflow.report.runs import ReportedRun
 from bigcodeflow.results.formatting import cause_line
 from bigcodeflow.results.inspection.samples import SampleDetail, detail_of, measured, sections
-from bigcodeflow.results.models import Row, rows_from, sql_of
+from bigcodeflow.results.models import rows_from, sql_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -221,7 +221,7 @@ def parts(detail: SampleDetail, *, portable: bool = False) -> Iterator[Part]:
             yield Part(title, form="text", is_open=False, first_line=0, text=text)
 
 
-def cause_of(row: Row) -> str:
+def cause_of(row: Mapping[str, Any]) -> str:
     """Return in one line why a sample did not pass: the test and its exception, or how the sandbox ended."""
     if row["status"] == "pass":
         return ""
