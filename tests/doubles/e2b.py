@@ -43,10 +43,6 @@ class Build:
     build_id: str
     opt: Path
     status: str = "ready"
-    logs: list[str] = field(default_factory=list)
-    reason: str = ""
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    image: str = ""
 
 
 @dataclass
@@ -58,7 +54,6 @@ class Template:
     cores: int = 2
     memory_mib: int = 8192
     builds: list[Build] = field(default_factory=list)
-    files: dict[str, bytes] = field(default_factory=dict)
     public: bool = False
 
 
@@ -101,13 +96,11 @@ class E2BDouble:
         self.page = 100
         self.most_sandboxes = 1000
         self.disk_mib = 1024
-        self.envd_version = "0.6.4"
         self.created: list[Sandbox] = []
         """All that there ever were."""
         self.sandboxes: dict[str, Sandbox] = {}
         self.templates: dict[str, Template] = {}
         self.created_keys: dict[str, str] = {}
-        self.build_fails_with = ""
         self.lock = threading.RLock()
         self._reserved = 0
         self._folder = Path(tempfile.mkdtemp(prefix="e2b-double-", dir="/var/tmp"))
@@ -151,25 +144,16 @@ class E2BDouble:
         """How many requests there were whose path holds the name."""
         return sum(name in path for _, path in self.requests)
 
-    def add_template(self, name: str, launcher: str, **changes: Any) -> Template:
-        """A finished template, whose /opt/bigcodeflow/bin/python is the given shell script."""
+    def add_template(self, name: str, launcher: str) -> None:
+        """Finish a build of a template, whose /opt/bigcodeflow/bin/python is the given shell script."""
         template = self.templates.get(name) or Template(uuid.uuid4().hex[:20], name)
-        for field_name, value in changes.items():
-            setattr(template, field_name, value)
-        build = self.new_build(template)
+        build = Build(str(uuid.uuid4()), self._folder / uuid.uuid4().hex)
         python = build.opt / "bigcodeflow" / "bin" / "python"
         python.parent.mkdir(parents=True)
         python.write_text(launcher)
         python.chmod(0o755)
-        return template
-
-    def new_build(self, template: Template, status: str = "ready") -> Build:
-        """A build of a template, with nothing in it."""
-        build = Build(str(uuid.uuid4()), self._folder / uuid.uuid4().hex, status)
-        build.opt.mkdir()
         template.builds.append(build)
-        self.templates[template.name] = self.templates[template.template_id] = template
-        return build
+        self.templates[name] = self.templates[template.template_id] = template
 
     def find_build(self, reference: str) -> tuple[Template, Build] | None:
         """Template and build that a name, an id, NAME:default or NAME:BUILD stands for."""
@@ -231,7 +215,7 @@ class E2BDouble:
             "diskSizeMB": self.disk_mib,
             "metadata": sandbox.metadata,
             "state": sandbox.state,
-            "envdVersion": self.envd_version,
+            "envdVersion": "0.6.4",
         }
 
     def _keep_time(self) -> None:

@@ -5,7 +5,6 @@ import json
 import re
 import struct
 import time
-import uuid
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
@@ -23,18 +22,11 @@ _ROUTES = [
     ("kill", "DELETE", r"/sandboxes/([^/]+)"),
     ("timeout", "POST", r"/sandboxes/([^/]+)/timeout"),
     ("tags", "GET", r"/templates/([^/]+)/tags"),
-    ("request_build", "POST", r"/v3/templates"),
-    ("upload_link", "GET", r"/templates/([^/]+)/files/([^/]+)"),
-    ("upload", "PUT", r"/uploads/([^/]+)/([^/]+)"),
-    ("start_build", "POST", r"/v2/templates/([^/]+)/builds/([^/]+)"),
-    ("build_status", "GET", r"/templates/([^/]+)/builds/([^/]+)/status"),
     ("health", "GET", r"/health"),
     ("Start", "POST", r"/process\.Process/Start"),
     ("SendInput", "POST", r"/process\.Process/SendInput"),
 ]
 _ENVD = ("health", "Start", "SendInput")
-#: What needs no key: uploads carry their right in the address.
-_KEYLESS = (*_ENVD, "upload")
 _END_OF_STREAM = 2
 
 
@@ -55,9 +47,6 @@ class _Handler(BaseHTTPRequestHandler):
         self._route()
 
     def do_POST(self) -> None:
-        self._route()
-
-    def do_PUT(self) -> None:
         self._route()
 
     def do_DELETE(self) -> None:
@@ -89,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
     _quiet = False
 
     def _answer(self, name: str, parts: list[str]) -> None:
-        if name not in _KEYLESS and self.headers.get("X-API-KEY") != self.double.key:
+        if name not in _ENVD and self.headers.get("X-API-KEY") != self.double.key:
             self._say(401, {"code": 401, "message": "Invalid API key"})
         elif name in _ENVD:
             self._envd(name)
@@ -167,48 +156,6 @@ class _Handler(BaseHTTPRequestHandler):
         now = datetime.now(UTC).isoformat()
         tags = [{"tag": "default", "buildID": found[1].build_id, "createdAt": now}] if found else []
         return self._say(200, tags)
-
-    # builds
-
-    def _request_build(self) -> None:
-        from .e2b import Template
-
-        body = json.loads(self.body)
-        template = self.double.templates.get(body["name"]) or Template(uuid.uuid4().hex[:20], body["name"])
-        template.cores, template.memory_mib = body.get("cpuCount", 2), body.get("memoryMB", 1024)
-        build = self.double.new_build(template, "waiting")
-        names = {"public": False, "names": [template.name], "tags": [], "aliases": [template.name]}
-        self._say(202, {"templateID": template.template_id, "buildID": build.build_id} | names)
-
-    def _upload_link(self, template_id: str, sha: str) -> None:
-        present = sha in self.double.templates[template_id].files
-        self._say(201, {"present": present, "url": f"{self.double.url}/uploads/{template_id}/{sha}"})
-
-    def _upload(self, template_id: str, sha: str) -> None:
-        self.double.templates[template_id].files[sha] = self.body
-        self._say(200)
-
-    def _start_build(self, template_id: str, build_id: str) -> None:
-        template = self.double.templates[template_id]
-        build = next(one for one in template.builds if one.build_id == build_id)
-        body = json.loads(self.body)
-        build.steps, build.image = body["steps"], body.get("fromImage", "")
-        build.logs = [f"{step['type']} {' '.join(step['args'])}"[:200] for step in build.steps]
-        build.status, build.reason = "building", self.double.build_fails_with
-        self._say(202)
-
-    def _build_status(self, template_id: str, build_id: str) -> None:
-        template = self.double.templates[template_id]
-        build = next(one for one in template.builds if one.build_id == build_id)
-        offset = int(dict(parse_qsl(self.query)).get("logsOffset", 0))
-        now = datetime.now(UTC).isoformat()
-        lines = [{"timestamp": now, "message": line, "level": "info"} for line in build.logs[offset : offset + 100]]
-        answer: dict[str, Any] = {"logs": [], "logEntries": lines, "templateID": template_id, "buildID": build_id}
-        if offset and build.status == "building":
-            build.status = "error" if build.reason else "ready"
-        if build.reason and build.status == "error":
-            answer["reason"] = {"message": build.reason, "step": "1", "logEntries": []}
-        self._say(200, answer | {"status": build.status})
 
     # envd
 

@@ -1,11 +1,13 @@
-"""Building templates with E2B's own SDK, against the double."""
+"""What is given to E2B's own SDK to build a template, up to its calls of the cloud."""
 
-import io
-import tarfile
+import json
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from e2b.template.types import BuildInfo
+from e2b import AuthenticationException, BuildException, Template
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.judge.environments import RemoteEnvironment, images, load_definition
@@ -19,68 +21,54 @@ from bigcodeflow.judge.environments.images import (
     template_name,
     write_record,
 )
-from tests.doubles.e2b import E2BDouble
+
+
+@dataclass
+class Builds:
+    """Builds that the cloud was asked for, and why it refuses them."""
+
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    error: Exception | None = None
 
 
 @pytest.fixture
-def double(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    with E2BDouble() as double:
-        for name, value in double.variables.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        yield double
+def builds(monkeypatch: pytest.MonkeyPatch) -> Builds:
+    """Takes the place of the cloud: what would be sent to it is kept."""
+    made = Builds()
 
+    def build(template: Any, name: str, *, on_build_logs: Any, **options: Any) -> SimpleNamespace:
+        made.asked.append(json.loads(Template.to_json(template)) | options | {"name": name})
+        for level in ("debug", "info"):
+            on_build_logs(SimpleNamespace(level=level, message=f" {level}: RUN\n"))
+        if made.error:
+            raise made.error
+        return SimpleNamespace(template_id="t", build_id="b")
 
-@pytest.fixture
-def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small tree with a Dockerfile of the same kind, in the place of the checkout."""
-    monkeypatch.setattr(images, "build_context", lambda: tmp_path / "tree")
-    folder = tmp_path / "tree" / "deployments" / "sandbox"
-    folder.mkdir(parents=True)
-    (tmp_path / "tree" / "src").mkdir()
-    (tmp_path / "tree" / "src" / "one.py").write_text("1\n")
-    steps = ["ARG BASE_IMAGE=python:3.10", "FROM ${BASE_IMAGE}", "ARG ENVIRONMENT=other", "COPY src /src", "RUN true"]
-    (folder / "Dockerfile").write_text("\n".join([*steps, "USER 1000:1000", 'CMD ["python"]', ""]))
-    return tmp_path / "tree"
-
-
-def _names(archive: bytes) -> list[str]:
-    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
-        return opened.getnames()
-
-
-def _build(environment: str = "starter", **options: object) -> BuildInfo:
-    return build_template(load_definition(environment), on_line=lambda _: None, **options)
+    monkeypatch.setattr(Template, "build", build)
+    return made
 
 
 @pytest.mark.parametrize(
     ("environment", "image"),
-    [
-        ("starter", "python:3.11.14-slim-bookworm"),
-        pytest.param("bigcodebench", "python:3.10.19-slim-bookworm", marks=pytest.mark.slow),
-    ],
+    [("starter", "python:3.11.14-slim-bookworm"), ("bigcodebench", "python:3.10.19-slim-bookworm")],
 )
 def test_the_image_s_dockerfile_becomes_a_template(
-    environment: str, image: str, double: E2BDouble, capsys: pytest.CaptureFixture[str]
+    environment: str, image: str, builds: Builds, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every step of the Dockerfile reaches E2B: the right Python, the files, and a build of this environment."""
     said: list[str] = []
     built = build_template(load_definition(environment), on_line=said.append, cores=4, memory_mib=4096)
-    template = double.templates[template_name(environment)]
-    build = template.builds[-1]
-    assert (built.template_id, built.build_id) == (template.template_id, build.build_id)
-    assert (build.image, build.status, template.cores, template.memory_mib) == (image, "ready", 4, 4096)
-    runs = [" ".join(step["args"]) for step in build.steps if step["type"] == "RUN"]
+    [asked] = builds.asked
+    assert (built.template_id, said) == ("t", ["info: RUN"])
+    assert (asked["name"], asked["fromImage"]) == (template_name(environment), image)
+    assert (asked["cpu_count"], asked["memory_mb"], asked["skip_cache"]) == (4, 4096, False)
+    words = {kind: [step["args"] for step in asked["steps"] if step["type"] == kind] for kind in ("RUN", "ENV", "COPY")}
+    runs = [" ".join(arguments) for arguments in words["RUN"]]
     assert any("bigcodeflow env build" in run for run in runs)
-    assert {"ENVIRONMENT", environment} <= {
-        word for step in build.steps if step["type"] == "ENV" for word in step["args"]
-    }
+    assert ["ENVIRONMENT", environment] in words["ENV"]
     assert not any("--mount" in run or "useradd" in run for run in runs)
-    assert any(line.startswith("RUN PYTHON=python3.11") for line in said)
+    assert any(arguments[0].startswith("src") for arguments in words["COPY"])
     assert capsys.readouterr().out == ""  # the SDK's parser prints what it does not know
-    members = {name for content in template.files.values() for name in _names(content)}
-    assert {f"configs/environments/{environment}.lock", "src/bigcodeflow/judge/remote/host.py"} <= members
-    assert not any(".git/" in name or ".venv" in name for name in members)
 
 
 def test_nothing_runs_while_a_template_is_built() -> None:
@@ -92,44 +80,34 @@ def test_nothing_runs_while_a_template_is_built() -> None:
     assert "${BASE_IMAGE}" not in text
 
 
-def test_files_that_are_there_are_not_sent_again(double: E2BDouble, context: Path) -> None:
-    """A second build sends only what changed, and is another build."""
-    first, again = _build(), _build()
-    assert double.calls("/uploads/") == 1
-    assert again.template_id == first.template_id
-    assert again.build_id != first.build_id
-    (context / "src" / "one.py").write_text("2\n")
-    _build()
-    assert double.calls("/uploads/") == 2
-
-
-def test_data_files_that_are_here_are_sent(double: E2BDouble, context: Path, tmp_path: Path) -> None:
-    """A folder of data files reaches E2B with the build, and leaves nothing in the checkout."""
+def test_data_files_that_are_here_are_sent(builds: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of data files is part of the build, and leaves nothing in the checkout."""
+    recipe = tmp_path / "tree" / DOCKERFILE
+    recipe.parent.mkdir(parents=True)
+    recipe.write_text("FROM ${BASE_IMAGE}\nCOPY deployments/sandbox /sandbox\n")
     (tmp_path / "data" / "corpora").mkdir(parents=True)
     (tmp_path / "data" / "corpora" / "words.zip").write_bytes(b"words")
-    recipe = context / "deployments" / "sandbox" / "Dockerfile"
-    recipe.write_text(recipe.read_text().replace("COPY src /src", "COPY deployments/sandbox /sandbox"))
-    _build("bigcodebench", data_folder=tmp_path / "data")
-    template = double.templates[template_name("bigcodebench")]
-    members = {name for content in template.files.values() for name in _names(content)}
-    assert "deployments/sandbox/data/corpora/words.zip" in members
+    monkeypatch.setattr(images, "build_context", lambda: tmp_path / "tree")
+    hashes = []
+    for folder in (None, tmp_path / "data"):
+        build_template(load_definition("bigcodebench"), on_line=lambda _: None, data_folder=folder)
+        hashes += [step["filesHash"] for step in builds.asked[-1]["steps"] if step["type"] == "COPY"]
+    assert len(set(hashes)) == 2
     assert [path.name for path in recipe.parent.iterdir()] == ["Dockerfile"]
 
 
-def test_a_build_that_fails_says_why(double: E2BDouble, context: Path) -> None:
-    """The step's own words are in the message, and nothing is the new default."""
-    double.build_fails_with = "pip: no matching distribution"
-    with pytest.raises(EnvironmentUnusableError, match=r"could not be built.*no matching distribution"):
-        _build()
-    assert double.find_build(template_name("starter")) is None
-
-
-def test_a_wrong_key_is_named_in_one_line(double: E2BDouble, context: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also a missing one."""
-    for key in ("e2b_other", ""):
-        monkeypatch.setenv("E2B_API_KEY", key)
-        with pytest.raises(EnvironmentUnusableError, match="E2B_API_KEY"):
-            _build()
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (BuildException("pip: no matching distribution"), r"could not be built.*no matching distribution"),
+        (AuthenticationException("Invalid API key"), "E2B_API_KEY"),
+    ],
+)
+def test_a_build_that_fails_says_why(builds: Builds, error: Exception, message: str) -> None:
+    """In one line, with the step's own words or the variable of the key."""
+    builds.error = error
+    with pytest.raises(EnvironmentUnusableError, match=message):
+        build_template(load_definition("starter"), on_line=lambda _: None)
 
 
 def test_a_record_comes_back_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

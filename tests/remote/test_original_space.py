@@ -1,12 +1,13 @@
 """Sample files that the original's space judges become recorded runs: its double, and our own space in its place."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
+from gradio_client.exceptions import AppError, AuthenticationError
+from gradio_client.utils import QueueError
 
 from bigcodeflow import importing
 from bigcodeflow.config import DatasetConfig, ServiceConfig
@@ -16,25 +17,52 @@ from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.remote import original_space
 from bigcodeflow.judge.remote.original_space import SpaceQuestion, results_of_space
 from tests.doubles.listeners import RecordingListener
-from tests.serving.services import answers, free_port, until
 from tests.serving.space_process import SpaceProcess
 
-pytestmark = pytest.mark.slow
+SERVICE = ServiceConfig(url="http://127.0.0.1:9", timeout_seconds=120)
+QUESTION = SpaceQuestion(calibrated=False)
+SCORES = {"pass@1": 1.0, "gt_pass_rate": 1.0, "failed_tasks": []}
 
-_DOUBLE = Path(__file__).parents[1] / "doubles" / "original_space.py"
+
+class Space:
+    """Gradio's client of the original's space, which judges every sample as a pass after the given errors."""
+
+    def __init__(self) -> None:
+        self.settings = ["samples", *SpaceQuestion.__dataclass_fields__]
+        self.errors: list[Exception] = []
+        self.answer: Any = None
+        self.calls = 0
+
+    def __call__(self, _url: str, **_options: object) -> Self:
+        return self
+
+    def view_api(self, **_: object) -> dict[str, Any]:
+        endpoint = {"parameters": [{"parameter_name": name} for name in self.settings]}
+        return {"named_endpoints": {"/predict": endpoint} if self.settings else {}}
+
+    def submit(self, *, samples: Mapping[str, Any], **_: object) -> Self:
+        self.calls += 1
+        rows = [json.loads(line) for line in Path(samples["path"]).read_text().splitlines()]
+        judged = {row["task_id"]: [row | {"status": "pass", "details": {}}] for row in rows}
+        self.answer = self.answer or ({"date": "2025-05-07 20:56", "eval": judged}, SCORES)
+        return self
+
+    def result(self, timeout: float) -> Any:
+        assert timeout > 0
+        if self.errors:
+            raise self.errors.pop(0)
+        return self.answer
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
-@pytest.fixture(scope="module")
-def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address below which the doubles of spaces are."""
-    log, port = tmp_path_factory.mktemp("double") / "log", free_port()
-    with log.open("wb") as out:
-        process = subprocess.Popen([sys.executable, str(_DOUBLE), str(port)], stdout=out, stderr=out)
-    url = f"http://127.0.0.1:{port}"
-    assert until(lambda: answers(f"{url}/plain/")), log.read_text()
-    yield url
-    process.kill()
-    process.wait()
+@pytest.fixture
+def space(monkeypatch: pytest.MonkeyPatch) -> Space:
+    made = Space()
+    monkeypatch.setattr(original_space, "Client", made)
+    monkeypatch.setattr(original_space, "_SECONDS_BETWEEN_ATTEMPTS", 0.01)
+    return made
 
 
 @pytest.fixture
@@ -54,85 +82,73 @@ def _written(folder: Path, tasks: list[dict], solutions: dict[int, str] | None =
     return path
 
 
-def _service(double: str, path: str = "/original") -> ServiceConfig:
-    return ServiceConfig(url=double + path, timeout_seconds=120)
+def _scores(results: Path) -> dict[str, Any]:
+    return json.loads(results.with_name(results.name.replace("_eval_results", "_pass_at_k")).read_text())
 
 
-def _imported(results: Path, tmp_path: Path) -> importing.ImportedRun:
-    return importing.import_results(
-        results, settings={"source": "starter"}, store=tmp_path / "store", listener=RecordingListener()
-    )
+@pytest.mark.parametrize("no_gt", [False, True])
+def test_what_the_space_says_becomes_a_run(space: Space, tasks: list[dict], tmp_path: Path, *, no_gt: bool) -> None:
+    """The original's two files, which replace a link in their place, and a run that has its model and its view.
 
-
-def test_what_the_space_says_becomes_a_run(double: str, tasks: list[dict], tmp_path: Path) -> None:
-    """The original's two files, and a run that has its model, its view and its ground truths."""
-    samples = _written(tmp_path, tasks)
-    results = results_of_space(_service(double), samples, tmp_path / "out", SpaceQuestion(calibrated=False))
-    scores = json.loads(results.with_name(results.name.replace("_eval_results", "_pass_at_k")).read_text())
-    assert scores["model"] == "a-model"
-    assert (scores["split"], scores["subset"], scores["calibrated"]) == ("complete", "full", False)
-    run = _imported(results, tmp_path)
-    assert run.model == "a-model"
-    assert run.ground_truth is not None
-
-
-def test_a_link_in_the_folder_is_replaced(double: str, tasks: list[dict], tmp_path: Path) -> None:
-    """The results stand where a link stood; the file that it led to is as it was."""
-    samples, private = _written(tmp_path, tasks), tmp_path / "private"
+    It has ground truths only if the space executed them, whatever the space says.
+    """
+    samples, private, out = _written(tmp_path, tasks), tmp_path / "private", tmp_path / "out"
     private.write_text("mine")
-    stem = samples.name.removesuffix(".jsonl")
-    for name in ("eval_results", "pass_at_k"):
-        link = tmp_path / "out" / f"{stem}_{name}.json"
-        link.parent.mkdir(exist_ok=True)
-        link.symlink_to(private)
-    results = results_of_space(_service(double), samples, tmp_path / "out", SpaceQuestion(calibrated=False))
+    out.mkdir()
+    (out / f"{samples.stem}_eval_results.json").symlink_to(private)
+    results = results_of_space(SERVICE, samples, out, SpaceQuestion(calibrated=False, no_gt=no_gt))
     assert private.read_text() == "mine"
-    assert not any(path.is_symlink() for path in results.parent.iterdir())
+    scores = _scores(results)
+    assert (scores["model"], scores["split"], scores["subset"]) == ("a-model", "complete", "full")
+    assert scores["calibrated"] is False
+    store, listener = tmp_path / "store", RecordingListener()
+    run = importing.import_results(results, settings={"source": "starter"}, store=store, listener=listener)
+    assert (run.model, run.ground_truth is None) == ("a-model", no_gt)
 
 
-def test_without_ground_truths_none_are_claimed(double: str, tasks: list[dict], tmp_path: Path) -> None:
-    """A space that did not execute them knows nothing of them, whatever it says."""
-    question = SpaceQuestion(calibrated=False, no_gt=True)
-    results = results_of_space(_service(double), _written(tmp_path, tasks), tmp_path / "out", question)
-    assert _imported(results, tmp_path).ground_truth is None
+def test_a_space_that_is_lost_or_busy_is_asked_again(space: Space, tasks: list[dict], tmp_path: Path) -> None:
+    """Two losses are no reason to give up, nor any number of full queues."""
+    space.errors = [AppError("lost"), *[QueueError("full")] * 4, OSError("reset")]
+    assert results_of_space(SERVICE, _written(tmp_path, tasks), tmp_path / "out").is_file()
+    assert space.calls == 7
 
 
-def test_a_space_that_fails_is_asked_again(
-    double: str, tasks: list[dict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("change", "calls", "error", "message"),
+    [
+        (
+            {"errors": [AppError("lost")] * 3},
+            3,
+            ExecutionError,
+            "failed .lost.: its log says why; nothing was imported",
+        ),
+        ({"errors": [AuthenticationError("no")]}, 1, ExecutionError, "put it into BIGCODEFLOW_SERVICE_KEY"),
+        ({"settings": []}, 0, ExecutionError, "no endpoint /predict"),
+        ({"settings": ["samples"]}, 0, ConfigError, "takes no calibrated"),
+        ({"answer": {"hello": [1, 2]}}, 1, ExecutionError, "something else than results"),
+        ({"answer": ({"date": "", "eval": {"Starter/0": []}}, SCORES)}, 1, ExecutionError, "no results that can be"),
+    ],
+)
+def test_what_gives_no_whole_result_is_refused(
+    space: Space, tasks: list[dict], tmp_path: Path, *, change: dict, calls: int, error: type[Exception], message: str
 ) -> None:
-    """Once is no reason to give up."""
-    monkeypatch.setattr(original_space, "_SECONDS_BETWEEN_ATTEMPTS", 0.1)
-    assert results_of_space(_service(double), _written(tmp_path, tasks, {0: "lose"}), tmp_path / "out").is_file()
-
-
-def test_half_a_result_is_none(double: str, tasks: list[dict], tmp_path: Path) -> None:
-    """It is refused as a whole, and nothing is written that could be taken for a score."""
-    samples = _written(tmp_path, tasks, {1: "half"})
-    with pytest.raises(ExecutionError, match="no results that can be used"):
-        results_of_space(_service(double), samples, tmp_path / "out")
+    """Nothing is written that could be taken for a score, and nothing is asked again in vain."""
+    vars(space).update(change)
+    with pytest.raises(error, match=message):
+        results_of_space(SERVICE, _written(tmp_path, tasks), tmp_path / "out", QUESTION)
     assert not (tmp_path / "out").exists()
-
-
-def test_another_space_is_refused(double: str, tasks: list[dict], tmp_path: Path) -> None:
-    """One without the endpoint, one that answers something else, and one that would leave out a setting unsaid."""
-    samples, question = _written(tmp_path, tasks), SpaceQuestion(calibrated=False)
-    with pytest.raises(ExecutionError, match="no endpoint /predict"):
-        results_of_space(_service(double, "/plain"), samples, tmp_path / "out")
-    with pytest.raises(ExecutionError, match="something else than results"):
-        results_of_space(_service(double, "/broken"), samples, tmp_path / "out")
-    with pytest.raises(ConfigError, match="takes no calibrated"):
-        results_of_space(_service(double, "/broken"), samples, tmp_path / "out", question)
+    assert space.calls == calls
 
 
 def test_what_cannot_be_imported_is_not_asked(tmp_path: Path) -> None:
     """Before anything is sent anywhere."""
-    service = ServiceConfig(url="http://127.0.0.1:9")
     with pytest.raises(SamplesError, match="no such sample file"):
-        results_of_space(service, tmp_path / "none.jsonl", tmp_path)
+        results_of_space(SERVICE, tmp_path / "none.jsonl", tmp_path)
     with pytest.raises(ConfigError, match="check_gt_only"):
-        results_of_space(service, tmp_path / "none.jsonl", tmp_path, SpaceQuestion(check_gt_only=True))
+        results_of_space(SERVICE, tmp_path / "none.jsonl", tmp_path, SpaceQuestion(check_gt_only=True))
 
 
+@pytest.mark.slow
 @pytest.mark.sandbox
 def test_our_space_answers_as_the_originals(
     starter_environment: InstalledEnvironment, tasks: list[dict], tmp_path: Path
@@ -149,6 +165,5 @@ def test_our_space_answers_as_the_originals(
         space.stop()
     content = json.loads(results.read_text())["eval"]
     assert [content[task["task_id"]][0]["status"] for task in tasks[:3]] == ["pass", "fail", "pass"]
-    scores = json.loads(results.with_name(results.name.replace("_eval_results", "_pass_at_k")).read_text())
-    assert scores["pass@1"] == pytest.approx(2 / 3)
-    assert scores["gt_pass_rate"] == 1.0
+    assert _scores(results)["pass@1"] == pytest.approx(2 / 3)
+    assert _scores(results)["gt_pass_rate"] == 1.0
