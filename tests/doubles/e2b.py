@@ -77,14 +77,11 @@ class Sandbox:
 class E2BDouble:
     """Sandboxes and templates, and the failures that a test asks for."""
 
-    def __init__(self, *, key: str = "e2b_double", pace: float = 1.0) -> None:
-        """Nothing runs before it is entered.
+    key = "e2b_double"
+    """The only API key that it takes."""
 
-        Args:
-            key: the only API key that it takes.
-            pace: how many of its seconds pass in one of ours; only time-outs of sandboxes follow it.
-        """
-        self.key, self.pace = key, pace
+    def __init__(self) -> None:
+        """Nothing runs before it is entered."""
         self.requests: list[tuple[str, str]] = []
         """Method and path of each that came in."""
         self.faults: dict[str, list[Fault]] = defaultdict(list)
@@ -183,7 +180,7 @@ class E2BDouble:
             machine=machine,
             token=uuid.uuid4().hex,
         )
-        sandbox.ends_at = time.time() + sandbox.timeout_seconds / self.pace
+        sandbox.ends_at = time.time() + sandbox.timeout_seconds
         with self.lock:
             self.created.append(sandbox)
             self.sandboxes[sandbox.sandbox_id] = sandbox

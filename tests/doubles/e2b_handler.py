@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         sandbox = self.double.sandboxes.get(sandbox_id)
         if not sandbox:
             return self._no_sandbox(sandbox_id)
-        sandbox.ends_at = time.time() + json.loads(self.body)["timeout"] / self.double.pace
+        sandbox.ends_at = time.time() + json.loads(self.body)["timeout"]
         sandbox.extensions += 1
         return self._say(204)
 

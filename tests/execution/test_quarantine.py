@@ -1,13 +1,7 @@
 """The quarantine: fresh executions counted over checks and kills, and a list that runs can take note of."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -86,6 +80,22 @@ def test_what_ever_failed_is_listed_and_counted_over_checks(
     assert not list(store.root.glob("quarantine/*.partial"))
 
 
+def test_an_interrupted_check_goes_on_where_it_stopped(repeat: Repeat) -> None:
+    """What had ended is not executed again, and each execution is counted once."""
+
+    def stop(done: int, _total: int) -> None:
+        if done == 2:
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        repeat(2, progress=stop)
+    seen: list[tuple[int, int]] = []
+    rows = repeat(2, progress=lambda done, total: seen.append((done, total)))
+    assert seen[0][0] >= 2
+    assert seen[-1] == (6, 6)
+    assert [row["executions"] for row in rows] == [2, 2, 2]
+
+
 def test_another_test_text_has_a_row_of_its_own(
     repeat: Repeat, task_file: Path, tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:
@@ -107,44 +117,3 @@ def test_a_damaged_list_is_named(tmp_path: Path) -> None:
     quarantine_path(store, "sha").write_text("nonsense")
     with pytest.raises(ArtifactError, match=r"sha\.parquet: is no quarantine list .*delete it and run"):
         read_quarantine(store, "sha")
-
-
-def _check(folder: Path, times: int) -> "subprocess.Popen[bytes]":
-    command = [str(Path(sys.executable).with_name("bigcodeflow")), "env", "check", "starter", "--repeat", str(times)]
-    command += ["--dataset", "mine.jsonl", "--workers", "1", "--store", "store", "--no-controls"]
-    return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-
-
-def _ledger(folder: Path) -> dict[str, float]:
-    texts = []
-    with suppress(FileNotFoundError):  # it is published while we look
-        texts = [path.read_bytes() for path in folder.glob("store/quarantine/*.partial/*/*.jsonl")]
-    lines = [json.loads(line) for text in texts for line in text.split(b"\n")[:-1]]
-    return {line["verdict_key"]: line["wall_seconds"] for line in lines}
-
-
-@pytest.mark.slow
-def test_a_killed_check_goes_on_where_it_stopped(tmp_path: Path, starter_environment: InstalledEnvironment) -> None:
-    """kill -9 in the middle of repeated executions: those that ended are kept, and each is counted once."""
-    row = json.loads((ROOT / "data/starter/tasks.jsonl").read_text().splitlines()[0])
-    row["canonical_solution"] = "    import time\n    time.sleep(0.05)\n" + row["canonical_solution"]
-    (tmp_path / "mine.jsonl").write_text(json.dumps(row) + "\n")
-    process = _check(tmp_path, 40)
-    deadline = time.monotonic() + 120
-    while len(_ledger(tmp_path)) < 6 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    kept = _ledger(tmp_path)
-    assert 6 <= len(kept) < 40
-    again = _check(tmp_path, 40)
-    late: dict[str, float] = {}
-    while again.poll() is None:
-        late |= _ledger(tmp_path)
-        time.sleep(0.02)
-    assert again.returncode == 0
-    assert {key: seconds for key, seconds in late.items() if key in kept} == kept
-    [counted] = read_quarantine(open_store(tmp_path / "store"), starter_environment.environment_sha)
-    assert (counted["executions"], counted["passes"]) == (40, 40)

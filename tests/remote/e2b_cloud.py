@@ -34,12 +34,12 @@ def quick_launcher() -> str:
 
 
 @contextmanager
-def cloud(monkeypatch: pytest.MonkeyPatch, cache: Path, *, script: str = "", pace: float = 1.0) -> Iterator[E2BDouble]:
+def cloud(monkeypatch: pytest.MonkeyPatch, cache: Path, *, script: str = "") -> Iterator[E2BDouble]:
     """E2B with the template of the environment starter, for the SDK in this process."""
     if os.getuid():
         pytest.skip("only root can nest the sandboxes of samples in those that stand for the cloud's")
     script = script or launcher("--cores", "1")  # before the cache moves, in which environments may lie
-    with E2BDouble(pace=pace) as double:
+    with E2BDouble() as double:
         for name, value in double.variables.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("BIGCODEFLOW_ENVIRONMENTS", str(environments_root()))

@@ -3,14 +3,10 @@
 import itertools
 import logging
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -20,13 +16,12 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import E2BConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.judge.backend_registry import execution_environment, make_backend
 from bigcodeflow.judge.environments import RemoteEnvironment
 from bigcodeflow.judge.environments.images import TemplateRecord
 from bigcodeflow.judge.remote.e2b import E2BBackend, E2BTransport, estimate, own_metadata, remove_orphans
 from bigcodeflow.judge.remote.transports import HostLostError, whole_lines
 from tests.doubles.e2b import E2BDouble, Fault
-from tests.remote.e2b_cloud import STARTER, answers, cloud, e2b_config, executed, quick_launcher, work_items
+from tests.remote.e2b_cloud import STARTER, answers, executed, work_items
 from tests.serving.services import until
 
 pytestmark = pytest.mark.sandbox
@@ -234,46 +229,6 @@ def test_orphans_that_cannot_be_listed_stop_no_run(double: E2BDouble, backend_wi
     """They end by their time-out."""
     double.faults["list"] = [Fault(500)]
     assert backend_with(sandboxes=1).check().isolated
-
-
-_CLIENT = """
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from bigcodeflow.judge.backend_registry import execution_environment, make_backend
-from tests.remote.e2b_cloud import e2b_config
-from tests.remote.e2b_cloud import work_items
-config = e2b_config(e2b={"timeout_seconds": 60})
-backend = make_backend(config, execution_environment(config), cores=2)
-with ThreadPoolExecutor(8) as pool:
-    list(pool.map(backend.execute, work_items(["sleep 100"] * 8)))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ended_by", ["time-out", "sweep"])
-def test_a_killed_client_leaves_nothing_for_long(
-    ended_by: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """kill -9 in the middle of a run: its sandboxes end by their time-out, or when the next run begins."""
-    with cloud(monkeypatch, tmp_path, script=quick_launcher(), pace=30 if ended_by == "time-out" else 1) as double:
-        client = subprocess.Popen([sys.executable, "-c", _CLIENT], cwd=Path(__file__).parents[2])
-        try:
-            assert until(lambda: len(double.sandboxes) == 2 and len(double.created) == 3)
-        finally:
-            client.send_signal(signal.SIGKILL)
-            client.wait()
-        if ended_by == "time-out":
-            assert until(lambda: not double.sandboxes)
-        else:
-            left = set(double.sandboxes)
-            assert len(left) == 2
-            config = e2b_config()
-            backend = make_backend(config, execution_environment(config), cores=1)
-            try:
-                backend.check()
-                assert not left & set(double.sandboxes)
-            finally:
-                backend.close()
 
 
 def test_a_cloud_that_is_gone_at_the_end_is_reported_and_no_more(
