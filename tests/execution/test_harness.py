@@ -18,23 +18,14 @@ from .conftest import RIGHT, TEST
 
 Judge = Callable[..., dict]
 
-LAZY = "class Lazy:\n    @property\n    def __class__(self): raise RuntimeError('not loaded')\n    def __eq__(self, other): return other == 42\n"
+#: What tests/attacks/honest does not do to the interpreter.
 HONEST = [
-    ("a class that raises", LAZY + "def task_func():\n    return Lazy()\n"),
-    ("a signal handler that reads frames", "import signal\nsignal.signal(signal.SIGALRM, lambda n, f: print(f))\nsignal.setitimer(signal.ITIMER_REAL, 0.0001, 0.0001)\n" + RIGHT),
-    ("a profiler left on", "import collections, sys\ncalls = collections.Counter()\nsys.setprofile(lambda frame, *rest: calls.update([frame.f_code.co_name]))\n" + RIGHT),
-    ("a tracer left on", "import sys\ndef trace(frame, *rest):\n    frame.f_locals\n    return trace\nsys.settrace(trace)\n" + RIGHT),
-    ("a log of every frame", "import inspect\ndef task_func():\n    for one in inspect.stack(): print(one.function, one.frame.f_locals, one.frame.f_globals)\n    return 42\n"),
-    ("a report of the heap", "import gc\ndef task_func():\n    print(len([repr(one) for one in gc.get_objects()]), gc.get_referrers(task_func))\n    return 42\n"),
-    ("an audit hook", "import sys\nsys.addaudithook(lambda event, args: print(event))\n" + RIGHT),
     ("memory in C", "import ctypes\nnumber = ctypes.c_int(42)\ndef task_func():\n    return ctypes.c_int.from_address(ctypes.addressof(number)).value\n"),
     ("a runner of its own", "import unittest\nrun = unittest.TestCase.run\nunittest.TestCase.run = lambda self, result=None: print(self) or run(self, result)\nunittest.main = unittest.TestLoader = unittest.TestResult.addFailure = None\n" + RIGHT),
     ("an assertion that says more", "import unittest\nequal = unittest.TestCase.assertEqual\nunittest.TestCase.assertEqual = lambda self, *both: print(both) or equal(self, *both)\n" + RIGHT),
     ("what the harness uses", "import builtins, hashlib, json, os, resource, time, traceback\nfor module, names in ((builtins, 'all any dict dir filter map max sorted sum'), (hashlib, 'blake2b sha256'), (json, 'dumps loads'), (os, '_exit getpid read write'), (resource, 'getrusage'), (time, 'perf_counter'), (traceback, 'format_exception')):\n    for name in names.split(): setattr(module, name, None)\n" + RIGHT),
     ("no modules left", "import sys\nfor name in list(sys.modules):\n    if name not in ('sys', 'builtins'): del sys.modules[name]\n" + RIGHT),
     ("a module named as one of the harness's", "import sys, types\nassert not {'harness', 'kernel', 'protocol', 'supervisor'} & set(sys.modules)\nsys.modules['protocol'] = types.ModuleType('protocol')\n" + RIGHT),
-    ("a forked child that goes on", "import os\ndef task_func():\n    if os.fork(): os.wait()\n    return 42\n"),
-    ("closed streams", "import sys\nsys.stdout.close()\nsys.stderr = None\n" + RIGHT),
 ]  # fmt: skip
 
 

@@ -3,9 +3,7 @@
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -140,21 +138,6 @@ def test_a_container_that_never_started_is_removed_once_its_owner_is_gone(
         assert made in lab.containers()
         backend.check()
         assert made not in lab.containers()
-
-
-def test_items_of_a_killed_container_are_done_by_another(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
-    """Nothing is lost, nothing is judged by the death of its container."""
-    backend = opened(containers=2)
-    item = _item("import time\ndef task_func():\n    time.sleep(4)\n    return 42")
-    with ThreadPoolExecutor(8) as pool:
-        running = [pool.submit(backend.execute, item) for _ in range(8)]
-        assert until(lambda: len(lab.containers()) == 2)
-        found = lab.containers()
-        time.sleep(1)
-        lab.kill(found[0])
-        outcomes = [one.result() for one in running]
-    assert [_status(item, outcome) for outcome in outcomes] == ["pass"] * 8
-    assert found[0] not in lab.containers()
 
 
 def test_why_a_container_died_is_reported(lab: DockerEngine) -> None:
