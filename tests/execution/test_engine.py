@@ -39,15 +39,6 @@ def _items(count: int, program: str = RIGHT) -> list[WorkItem]:
     ]
 
 
-def _descendants(text: str) -> list[psutil.Process]:
-    found = []
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            if text in " ".join(process.cmdline()):
-                found.append(process)
-    return found
-
-
 def test_every_item_gets_one_verdict(
     workers: Workers, starter_environment: InstalledEnvironment, tmp_path: Path
 ) -> None:
@@ -160,7 +151,10 @@ def test_no_work_starts_no_cluster(
 
 def _kill_one(text: str) -> bool:
     """Kill one of this process's descendants whose command line holds a text."""
-    found = _descendants(text)
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            found += [process] if text in " ".join(process.cmdline()) else []
     with suppress(psutil.NoSuchProcess, IndexError):
         random.choice(found).send_signal(signal.SIGKILL)
         return True

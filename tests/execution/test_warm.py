@@ -24,6 +24,7 @@ from bigcodeflow.judge.host.local import LocalBackend
 from bigcodeflow.judge.host.warm import WarmSandbox, WarmStartError, readable
 from bigcodeflow.judge.items import WorkItem
 from bigcodeflow.judge.verdicts import worth_repeating
+from tests.serving.services import until
 
 from .conftest import LIMITS, RIGHT, TEST, item, judged
 
@@ -69,7 +70,6 @@ def _descendants(pid: int) -> list[int]:
 
 #: PID namespaces that a process of a sample is in: the machine's, bubblewrap's, the supervisor's and the sample's.
 _SAMPLE_DEPTH = 4
-_WAIT_SECONDS = 120
 
 
 def _samples(backend: LocalBackend, *, first: bool = False) -> list[int]:
@@ -81,13 +81,6 @@ def _samples(backend: LocalBackend, *, first: bool = False) -> list[int]:
             if len(ids) == _SAMPLE_DEPTH and (ids[-1] == "1") is first:
                 found.append(pid)
     return found
-
-
-def _wait(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + _WAIT_SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +196,7 @@ def test_a_zygote_that_was_killed_is_replaced(warm: LocalBackend) -> None:
     with ThreadPoolExecutor() as pool:
         finishing = pool.submit(_status, warm, _with(LIBRARIES, sleep + RIGHT))
         breaking_off = pool.submit(warm.execute, _with(LIBRARIES, f"{sleep}os._exit(0)\n"))
-        _wait(lambda: stop() == 2)
+        assert until(lambda: stop() == 2)
         zygote = warm.kept_warm().zygotes[frozenset(LIBRARIES)]
         os.kill(zygote.pid, signal.SIGKILL)
         for pid in stopped:
@@ -232,7 +225,7 @@ def test_the_kernel_tells_that_a_sample_has_ended(starter_environment: Installed
             assert not readable(process.ended, 0.2)
             os.kill(warm.zygotes[frozenset()].pid, signal.SIGSTOP)
             process.kill()
-            assert readable(process.ended, _WAIT_SECONDS)
+            assert readable(process.ended, 120)
 
 
 def test_nothing_is_left_when_a_backend_closes(starter_environment: InstalledEnvironment) -> None:
@@ -244,7 +237,7 @@ def test_nothing_is_left_when_a_backend_closes(starter_environment: InstalledEnv
     inside = _descendants(supervisor)
     assert len(inside) >= 3
     backend.close()
-    _wait(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in inside))  # noqa: PTH110
+    assert until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in inside))  # noqa: PTH110
 
 
 def test_the_first_process_of_a_sample_holds_no_file_of_the_supervisor(warm: LocalBackend) -> None:
@@ -351,7 +344,7 @@ def test_a_supervisor_whose_first_zygote_fails_is_ended(
     with pytest.raises(WarmStartError, match="ended before it was ready"):
         WarmSandbox(starter_environment, LIMITS, SlotGroupPool(LIMITS))
     # What is inside ends a moment after the outermost process.
-    _wait(lambda: not set(psutil.Process().children(recursive=True)) - before)
+    assert until(lambda: not set(psutil.Process().children(recursive=True)) - before)
 
 
 @pytest.mark.slow
