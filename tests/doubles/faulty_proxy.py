@@ -14,6 +14,7 @@ import httpx2
 BEFORE = {
     "busy": (429, {"Retry-After": "0"}),
     "busy until a date": (429, {"Retry-After": formatdate(0, usegmt=True)}),
+    "busy until no date": (429, {"Retry-After": "Mon, 01 Jan 99999999999 00:00:00 GMT"}),
     "busy without a word": (429, {}),
     "busy with a word that says nothing": (429, {"Retry-After": "soon"}),
     "error": (500, {}),

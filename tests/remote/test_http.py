@@ -31,7 +31,14 @@ from tests.serving.services import KEY, TEST, Served, served
 pytestmark = pytest.mark.sandbox
 
 _SETTINGS = ServingSettings(key=KEY, limits=LIMITS, max_body_mib=1)
-_QUICK = ("busy", "unavailable", "cut in the middle of a line", "garbage", "cut before the request")
+_QUICK = (
+    "busy",
+    "busy until no date",
+    "unavailable",
+    "cut in the middle of a line",
+    "garbage",
+    "cut before the request",
+)
 _FAULTS = [
     pytest.param(fault, marks=() if fault in _QUICK else pytest.mark.slow)
     for fault in (*BEFORE, *AFTER, "cut before the request")

@@ -259,7 +259,7 @@ def _retry_after(header: str) -> float | None:
         return float(header)
     try:
         return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):  # no date, or a date without a time zone
+    except (ValueError, TypeError, OverflowError):  # no date, or a date without a time zone or in no calendar
         return None
 
 
