@@ -156,17 +156,6 @@ def test_why_a_container_died_is_reported(lab: DockerEngine) -> None:
     transport.close()
 
 
-def test_a_full_temporary_folder_fails_no_sample(lab: DockerEngine, opened: Callable[..., Backend]) -> None:
-    """What cannot be placed is said to be so; what can be is judged by what it does."""
-    backend = opened()
-    (container,) = lab.containers()
-    lab.inside(container, "dd if=/dev/zero of=/tmp/fill bs=1M; true")
-    assert "100%" in lab.inside(container, "df /tmp")
-    item = _item()
-    outcomes = [backend.execute(item) for _ in range(4)]
-    assert {_status(item, outcome) for outcome in outcomes} <= {"pass", "infra_error"}
-
-
 def test_an_engine_that_goes_away_fails_no_sample(
     lab: DockerEngine, opened: Callable[..., Backend], tmp_path: Path
 ) -> None:
