@@ -192,6 +192,33 @@ def test_kills_cost_only_the_work_in_flight(
     assert all(line["attempts"] <= 5 for line in lines)
 
 
+def test_what_a_round_leaves_unjudged_is_had_by_the_next(
+    starter_environment: InstalledEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two more rounds, each on fresh workers, and then it is an infra_error; a lost connection repeats what is open."""
+    made, sent = list[Workers](), list[list[str]]()
+
+    class Rounds(Workers):
+        """The item of number n is judged by the round of number n."""
+
+        def execute(self, chunks: Iterator[list[WorkItem] | None], *_: object) -> Iterator[tuple]:
+            made.extend([self] if self not in made else [])
+            items = [one for chunk in chunks for one in chunk or ()]
+            sent.append([one.verdict_key for one in items])
+            for one in items:
+                if len(sent) == 1 and one is items[2]:
+                    raise cluster.ClusterLostError("lost")
+                status = "pass" if int(one.verdict_key) < len(made) else "infra_error"
+                yield one, ({"verdict_key": one.verdict_key, "status": status, "exit": "signal 9"}, []), None
+
+    monkeypatch.setattr("bigcodeflow.execution.engine.Workers", Rounds)
+    with Engine(CONFIG, starter_environment, tmp_path) as running:
+        found = running.verdicts(_items(4))
+    assert [found[one.verdict_key]["status"] for one in _items(4)] == [*["pass"] * 3, "infra_error"]
+    first, second, third, fourth = (one.verdict_key for one in _items(4))
+    assert sent == [[first, second, third, fourth], [third, fourth], [second, third, fourth], [third, fourth]]
+
+
 @pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_named(starter_environment: InstalledEnvironment, tmp_path: Path) -> None:
     """A wrong address is one clear error."""

@@ -13,7 +13,6 @@ from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import QUARANTINE
-from bigcodeflow.execution import environment_check
 from bigcodeflow.execution.environment_check import repeat_ground_truths
 from bigcodeflow.execution.quarantine import quarantine_path, quarantined, read_quarantine
 from bigcodeflow.execution.workers import Workers
@@ -82,15 +81,20 @@ def test_what_ever_failed_is_listed_and_counted_over_checks(
     assert not list(store.root.glob("quarantine/*.partial"))
 
 
-def test_an_interrupted_check_goes_on_where_it_stopped(repeat: Repeat, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Executions that had ended are not repeated by the next check, which counts each once."""
+@pytest.mark.parametrize(
+    ("broken", "times", "known"), [("execution.environment_check.locked", 2, 3), ("store.store.Store.discard", 1, 0)]
+)
+def test_an_interrupted_check_goes_on_where_it_stopped(
+    repeat: Repeat, monkeypatch: pytest.MonkeyPatch, broken: str, times: int, known: int
+) -> None:
+    """What ended before it was counted is not executed again; what was counted is not counted again."""
     with monkeypatch.context() as patches:
-        patches.setattr(environment_check, "locked", Mock(side_effect=RuntimeError("stopped")))
+        patches.setattr(f"bigcodeflow.{broken}", Mock(side_effect=RuntimeError("stopped")))
         with pytest.raises(RuntimeError, match="stopped"):
             repeat(1)
     seen: list[tuple[int, int]] = []
-    rows = repeat(2, progress=lambda done, total: seen.append((done, total)))
-    assert (seen[0], seen[-1]) == ((3, 3), (6, 6))
+    rows = repeat(times, progress=lambda done, total: seen.append((done, total)))
+    assert (seen[0][0], seen[-1]) == (known, (3 * times, 3 * times))
     assert [row["executions"] for row in rows] == [2, 2, 2]
 
 
