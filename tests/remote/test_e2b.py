@@ -37,13 +37,16 @@ def test_items_come_back_from_a_bounded_pool(double: E2BDouble, backend_with: Ba
     Its stream may be cut within a line, and within a letter.
     """
     double.chunk_bytes = 7
-    backend = backend_with(sandboxes=2)
+    backend = backend_with(sandboxes=2, timeout_seconds=60)
     programs = [*answers(60), "größe\n\n"]
     outcomes = executed(backend, programs)
     assert [outcome.stdout for outcome in outcomes] == programs
     assert {outcome.stderr for outcome in outcomes} == {"1"}
     assert len(double.created) == 2
     assert all(sandbox.metadata.keys() >= own_metadata().keys() for sandbox in double.created)
+    assert {sandbox.timeout_seconds for sandbox in double.created} == {
+        60.0
+    }  # it ends by itself if its client is killed
     backend.close()
     assert not double.sandboxes
 
@@ -229,6 +232,7 @@ def test_orphans_that_cannot_be_listed_stop_no_run(double: E2BDouble, backend_wi
     """They end by their time-out."""
     double.faults["list"] = [Fault(500)]
     assert backend_with(sandboxes=1).check().isolated
+    assert not double.faults["list"]
 
 
 def test_a_cloud_that_is_gone_at_the_end_is_reported_and_no_more(
