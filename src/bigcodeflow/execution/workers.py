@@ -68,9 +68,7 @@ class Executor:
 
         if self.writes_ledger or not isinstance(self.environment, InstalledEnvironment):
             return self.backend(slots)  # on this machine, or with an environment at the backend, for every machine
-        own = replace(self, environment=environment_here(self.environment))
-        with closing(own.backend()) as backend:
-            return _adapted(own, backend).backend(slots)
+        return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
 
     def judge(self, backend: Backend, item: WorkItem, policy: RerunPolicy) -> Verdict:
         """Return the verdict of one item, after as many executions as the policy asks for."""
@@ -208,8 +206,13 @@ def _first_of(chunks: Iterator[list[WorkItem] | None]) -> list[WorkItem]:
     return []
 
 
-def _adapted(executor: Executor, backend: Backend) -> Executor:
+def checked(executor: Executor) -> Executor:
     """Return the executor with the isolation and the kind of start that are available here."""
+    with closing(executor.backend()) as backend:
+        return _adapted(executor, backend)
+
+
+def _adapted(executor: Executor, backend: Backend) -> Executor:
     capabilities = backend.check(allow_unisolated=executor.config.allow_unisolated)
     if executor.config.backend != "local":
         return executor  # its hosts check this themselves
