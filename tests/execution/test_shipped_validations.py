@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -10,13 +11,11 @@ from bigcodeflow.config import DatasetConfig, ExecutionConfig
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import CONTRADICTIONS, VERDICTS
 from bigcodeflow.datasets import load_tasks, resolve
-from bigcodeflow.execution.evaluation import plan_references
+from bigcodeflow.execution.evaluation import GROUND_TRUTH_COLUMNS, plan_references
 from bigcodeflow.execution.stored_contradictions import StoredContradictions
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.integrity.contradictions import FORMS, validated_variants
 from bigcodeflow.judge.items import WorkItem
-
-from .conftest import row_of, rows_of
 
 
 def _executed(items: Sequence[WorkItem]) -> dict[str, dict]:
@@ -28,9 +27,16 @@ def test_no_reference_solution_of_the_starter_set_is_executed(starter_environmen
     """Every text of every task is known: else each user validates the tests again."""
     config = DatasetConfig()
     tasks = load_tasks(config, resolve(config))
-    measured = dict.fromkeys(("wall_seconds", "max_rss_mib", "cpu_seconds"), 1.0)
-    rows = [row_of(VERDICTS, task_id=one, status="pass", **measured) for one in tasks["task_id"].to_pylist()]
-    truths = rows_of(VERDICTS, *rows)
+    row = {
+        "status": "pass",
+        "wall_seconds": 1.0,
+        "max_rss_mib": 1.0,
+        "cpu_seconds": 1.0,
+        "module_trace": "",
+        "tests": [],
+    }
+    schema = pa.schema([VERDICTS.field(name) for name in GROUND_TRUTH_COLUMNS])
+    truths = pa.Table.from_pylist([row | {"task_id": one} for one in tasks["task_id"].to_pylist()], schema)
     settings = ExecutionConfig(environment="starter")
     references = plan_references(tasks, truths, config=settings, environment=starter_environment)
     known = StoredContradictions(None, starter_environment.environment_sha, references.keys())
