@@ -51,7 +51,7 @@ def test_a_control_scores_the_same_on_variants(
     pages = shown(prefect_client, run_id(state)).values()
     assert any("original against perturbed tasks" in str(page) for page in pages)
     refused = PerturbationConfig(run=load_config(None, (), {**given, "samples.source": "starter"}))
-    assert "answers the original tasks alone" in str(perturbation(refused, return_state=True).message)
+    assert "has answers to the original tasks only" in str(perturbation(refused, return_state=True).message)
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def longest_first(task: Mapping[str, Any]) -> float:
 def expectations(
     costs: Mapping[str, Cost] = MappingProxyType({}), ground_truth: pa.Table | None = None
 ) -> Expectations:
-    """Return a function that estimates costs: from verdicts, else from the shipped fact, else a default.
+    """Return a function that estimates costs: from this run's ground truths, past runs, shipped facts, or a default.
 
     Args:
         costs: measured costs of past executions, by task_id.

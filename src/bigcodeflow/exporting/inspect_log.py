@@ -57,7 +57,9 @@ def write_inspect_log(run: ExportedRun, folder: Path, *, samples: bool = True) -
             if samples:
                 _add(archive, f"samples/{found['id']}_epoch_{found['epoch']}.json", found, started)
         if not summaries:
-            raise ArtifactError(f"run {run.recorded.record}: has no sample of variant {run.variant}: run it again")
+            raise ArtifactError(
+                f"run {run.recorded.record}: no sample of variant {run.variant} was executed: export another variant"
+            )
         if samples:
             _add(archive, "summaries.json", summaries, started)
         header = {**start, "status": "success", "results": _results(run, summaries), "stats": _stats(run)}

@@ -166,7 +166,7 @@ def _details(record: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(value, accepted) or isinstance(value, bool):
             raise _LineDefectError(f"{key} must be {_KINDS[kind]}, not {_kind(value)}: correct or drop it")
         if kind is int and value not in (_SEEDS if key == "seed" else _COUNTS):
-            raise _LineDefectError(f"{key} is {value}, which is out of range: correct or drop it")
+            raise _LineDefectError(f"{key} is {value}, which is out of range: correct the value or drop the field")
         details["served_model" if key == "model" else key] = storable(value) if isinstance(value, str) else value
     return details
 
@@ -277,7 +277,7 @@ def _refuse_links(folder: Path) -> None:
         links = [path for path in sorted(folder.glob(pattern)) if path.is_symlink()]
         if links:
             raise SamplesError(
-                f"{links[0]}: is a symbolic link (of {len(links)} there): put the programs themselves into the folder"
+                f"{links[0]}: is a symbolic link, one of {len(links)} here: put the programs themselves into the folder"
             )
 
 

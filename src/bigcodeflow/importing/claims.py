@@ -96,7 +96,7 @@ def _same_model(one: str, other: str) -> bool:
 
 
 def claims_of_options(settings: Mapping[str, Any], *, samples: str, name: str) -> Iterator[Claim]:
-    """Yield the user's claims about a file: from options, the run's name, and the sample file's name."""
+    """Yield what options, the run's name and the sample file's name say about a file: model, split and so on."""
     for field in ("split", "subset"):
         if settings.get(field):
             yield Claim(field, settings[field], f"--{field}")

@@ -102,7 +102,7 @@ class Judge:
         return [{"integrity": None, "integrity_key": None} | checked[item.verdict_key] for item in items]
 
     def execute(self, items: Sequence[WorkItem]) -> dict[str, Verdict]:
-        """Execute each key once, without a check; return the verdicts by key."""
+        """Execute one item of each verdict key; return the verdicts by key. Passes are not checked."""
         distinct = {item.verdict_key: item for item in items}
         with ThreadPoolExecutor(self._cores * _SLOTS_PER_CORE) as pool:
             rows = pool.map(self.executed, self.backend.prepare(list(distinct.values())))

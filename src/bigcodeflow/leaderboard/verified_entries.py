@@ -78,7 +78,7 @@ def verified_table(ranks: Sequence[VerifiedRank], title: str) -> Table:
 
 
 def _verified(store_root: Path | str, entry: LeaderboardEntry) -> Estimate:
-    """Return the entry's calibrated score on the verified tasks, or its own score if the view keeps all its tasks."""
+    """Return the entry's calibrated score on the verified tasks only; if all its tasks are verified, its score."""
     if entry.run is not None:
         run = recorded_run(open_store(store_root), entry.run.record)
         for one in verified_scores(run.path("dataset"), run.path("execution")):

@@ -73,7 +73,7 @@ class StageLocks:
             yield
 
     def stop(self) -> None:
-        """Stop the runs: each ends at its next report, or when its turn comes."""
+        """Stop the runs: a running stage ends when it next reports progress, a waiting one when its turn comes."""
         self._stopped.set()
 
     def check(self) -> None:

@@ -62,7 +62,7 @@ def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunCo
     """
     if config.out:
         if problem := _other_results(config):
-            raise ConfigError(f"out: {problem} or leave out empty for one of its own")
+            raise ConfigError(f"out: {problem}, or leave the setting empty for a folder of its own")
         return config
     name = model_name(config) if config.name == "run" else config.name
     title = f"{name}-{config.dataset.subset}-{config.dataset.split}"

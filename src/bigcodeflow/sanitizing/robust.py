@@ -52,7 +52,7 @@ class _Passage(NamedTuple):
         return any(entry_point in item.binds for item in definitions)
 
     def stops_within(self, entry_point: str) -> bool:
-        """Tell if the last statement is the entry point's function and ends without a result."""
+        """Tell if the program seems cut off within the entry point: it ends with this function, without a result."""
         functions = [item.node for item in self.statements[-1:] if isinstance(item.node, FUNCTIONS)]
         return any(node.name == entry_point and not ends_with_result(node.body[-1]) for node in functions)
 

@@ -158,7 +158,10 @@ class Store:
         return found
 
     def columns(self, stage: str, key: str, schema: pa.Schema) -> pa.Table | None:
-        """Read columns of an artifact, null if it lacks them, without a download; None if it is missing or damaged."""
+        """Read an artifact's columns where it is stored; a column that it lacks is null.
+
+        Of a store at a URL only these columns are fetched. None if the artifact is missing or damaged.
+        """
         return columns_of(self.folder(stage, key) / PART, schema)
 
     def unfinished(self, stage: str) -> list[Path]:

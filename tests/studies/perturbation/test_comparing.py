@@ -98,7 +98,7 @@ def test_recorded_answers_cannot_answer_variants(tmp_path: Path) -> None:
     require_answers(run)
     changed = perturbed_run(run, tmp_path / "variants.parquet")
     assert (changed.name, changed.out, changed.dataset.ids) == ("mine-perturbed", "results/mine-perturbed", "")
-    with pytest.raises(ConfigError, match=r"samples.source 'answers.jsonl' answers the original tasks alone"):
+    with pytest.raises(ConfigError, match=r"samples.source 'answers.jsonl' has answers to the original tasks only"):
         require_answers(run.model_copy(update={"samples": SamplesConfig(source="answers.jsonl")}))
 
 

@@ -264,7 +264,7 @@ class _Observation:
         self._selector.register(process.ended, selectors.EVENT_READ, None)
 
     def watch(self) -> None:
-        """Feed the sinks until the process has ended; kill it when it exceeds a limit."""
+        """Pass the output of the process to the sinks until it has ended; kill it when it exceeds a limit."""
         check_at = self._began + _SECONDS_TO_FIRST_CHECK
         leave_by = None
         while not self._pump(max(0.0, check_at - time.monotonic())):

@@ -80,7 +80,11 @@ def disguise(
     variant: int,
     pins: Mapping[str, str] | None = None,
 ) -> AlteredTest:
-    """Return the test text with each method contradicted, or restated at the same places in the same forms."""
+    """Return the test text with each method false, or rewritten at the same places so that it stays true.
+
+    Both kinds look alike, so that a program cannot tell them apart. ``variant`` chooses among possible alterations;
+    ``pins``: as in `contradict`.
+    """
     module = tree_of(test)
     if module is None:
         return AlteredTest(test, ())

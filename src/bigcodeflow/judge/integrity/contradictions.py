@@ -123,7 +123,7 @@ class Variant:
     """Wall time of each executed test under the reference solution, in order; None: not validated yet."""
 
     def item_of(self, program: str | None) -> WorkItem:
-        """Return the item of a program (None: the task's own solution) with this text."""
+        """Return the item that executes a program (None: the task's own solution) against this text."""
         item = replace(self.reference.item_of(program, self.altered.text), stop_after=self.reference.stop_after)
         return separated(item) if self.number == SEPARATED else item
 

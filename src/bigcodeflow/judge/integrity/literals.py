@@ -213,7 +213,7 @@ _WAYS = (_other_character, _other_character, _other_order)
 
 
 def _is_slight(before: str, after: str) -> bool:
-    """Tell if one letter or digit or two neighbours changed, and nothing that the source spells with a backslash."""
+    """Tell if one letter or digit changed, or two neighbours were swapped; no character may be one of an escape."""
     differing = [pair for pair in zip(before, after, strict=False) if pair[0] != pair[1]]
     is_swapped = len(differing) == 2 and differing[0] == differing[1][::-1]  # noqa: PLR2004 -- a pair
     is_other = len(differing) == 1 or (is_swapped and before.casefold() != after.casefold())

@@ -277,7 +277,7 @@ def _pinned(template: str) -> str:
         builds = {one.tag: one.build_id for one in e2b.Template.get_tags(name)}
     if not builds.get(tag):
         known = ", ".join(sorted(builds)) or "none: its build has not ended"
-        raise TemplateAbsentError(f"template {name} has no build tagged {tag}; its tags are {known}")
+        raise TemplateAbsentError(f"template {name} has no build tagged {tag} (its tags: {known}): name one of these")
     return f"{name}:{builds[tag]}"
 
 

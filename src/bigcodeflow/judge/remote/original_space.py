@@ -169,7 +169,9 @@ def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict
     # Older spaces know fewer settings; they would ignore an unknown setting without an error.
     lost = [name for name, value in asked.items() if name not in taken and value != getattr(SpaceQuestion(), name)]
     if lost or "samples" not in taken:
-        raise ConfigError(f"{label} takes no {', '.join(lost) or 'samples'}: use another space, or the default")
+        raise ConfigError(
+            f"{label} does not accept {', '.join(lost) or 'samples'}: name another space, or leave out its name"
+        )
     return {name: value for name, value in asked.items() if name in taken}
 
 

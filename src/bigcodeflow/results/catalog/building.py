@@ -242,7 +242,7 @@ class _Rebuild:
         return left_out
 
     def _create_views(self) -> None:
-        """Create the views over each stage's files, and the models over these views."""
+        """Create a view of each stage's files, and over these the views of `results/sql/`."""
         stages = [table for table in STAGE_TABLES if table.stage not in VIEWS]
         # For each view that it creates, DuckDB opens all files below it; so create the models over empty views first.
         for stage, schema, _ in stages:

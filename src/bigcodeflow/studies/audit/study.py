@@ -120,7 +120,7 @@ class _Audit:
         return self._store.read(self._perform(settings)["execution"], columns).to_pylist()
 
     def _mutation(self) -> Iterator[Finding]:
-        """Yield the findings of mutants, for each task that can be judged."""
+        """Execute the mutants of each task whose reference solution passes, and yield the findings about them."""
         truths = self._truths.select(["task_id", "status"]).to_pylist()
         passing = {row["task_id"] for row in truths if row["status"] == "pass"}
         own = {task["task_id"]: reference(task) for task in self._tasks}

@@ -235,7 +235,11 @@ def similarity(part: Hashes, place: Hashes) -> tuple[float, int, int]:
 
 
 def _windows(blocks: Sequence[tuple[int, int]], length: int) -> list[tuple[float, int, int]]:
-    """Return (ratio, begin, end) for each run of matching blocks that is not too long."""
+    """Return (ratio, begin, end) for each run of consecutive matching blocks, given as (start, size) in the corpus.
+
+    ``ratio`` is the share of matching words in a text of ``length`` words and its passage from begin to end, which is
+    at most twice as long.
+    """
     found = []
     for first, (begin, _) in enumerate(blocks):
         common = 0

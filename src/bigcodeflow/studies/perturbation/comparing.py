@@ -101,8 +101,8 @@ def require_answers(run: RunConfig) -> None:
     """
     if run.samples.source not in _ANSWERING:
         raise ConfigError(
-            f"samples.source {run.samples.source!r} answers the original tasks alone: name a model, whose answers to "
-            "their variants can be had, or ask it yourself and use `bigcodeflow perturb compare`"
+            f"samples.source {run.samples.source!r} has answers to the original tasks only: name a model, which can be "
+            "asked about their variants, or compare two runs of your own with `bigcodeflow perturb compare`"
         )
 
 

@@ -60,7 +60,7 @@ class Program(SourceText):
         super().__init__(text)
         found = [node for node in self.tree.body if isinstance(node, Function) and node.name == entry_point]
         if len(found) != 1:
-            raise UnsafeError(f"{entry_point} is defined {len(found)} times")
+            raise UnsafeError(f"{entry_point} is defined {len(found)} times and not once")
         self.function = found[0]
 
     @property

@@ -240,7 +240,11 @@ def drawn_rates(outcomes: Outcomes, places: Sequence[int], *, n_draws: int, seed
 def _weighted(
     values: Array, places: Sequence[int], weight: float, n_draws: int, generator: np.random.Generator
 ) -> Array:
-    """Draw weights of the tasks, and return the weighted means of rows of values by task: (draws, rows)."""
+    """Draw weights of tasks by a Bayesian bootstrap; return weighted means, shape (draws, rows).
+
+    ``values`` has shape (rows, tasks), NaN where unknown. The tasks at ``places`` are drawn as observed ones; all tasks
+    together have the prior ``weight``.
+    """
     shapes = np.full(values.shape[1], weight / values.shape[1])
     shapes[list(places)] += 1.0
     drawn = generator.standard_gamma(shapes, size=(n_draws, len(shapes)))
