@@ -50,7 +50,7 @@ check-engines: setup ## vLLM and transformers on this machine's CPU, asked by th
 	@$(BIN)/bigcodeflow env build transformers-cpu
 	$(BIN)/python -m pytest -m slow tests/generation/test_offline_engines.py
 
-check-long: setup ## what no other target runs: browsers, whole images, new examples, PostgreSQL
+check-long: setup ## what no other target runs: browsers, hosts that are cut off, whole images, new examples, PostgreSQL
 	$(BIN)/python -m pytest -m long
 	BIGCODEFLOW_TEST_ALL_EXAMPLES=1 $(BIN)/python -m pytest -m hypothesis --hypothesis-profile search --numprocesses 2
 	BIGCODEFLOW_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m slow tests/endtoend
