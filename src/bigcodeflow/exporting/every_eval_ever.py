@@ -59,7 +59,7 @@ def write_every_eval_ever(
         folder: folder that contains ``data/``.
         evaluator: who ran the evaluation.
         samples: write prompts, answers and programs too.
-        now: time of the export, which the format requires.
+        now: time of the export; None takes the current time.
     """
     log = _log(run, evaluator, now or datetime.now(UTC))
     # A UUID, as the format requires; the same run always gets the same one, so that it is not stored twice.
@@ -200,7 +200,7 @@ def _generation_config(run: ExportedRun) -> dict[str, Any]:
 
 
 def _lines(run: ExportedRun, log: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield one object for each judged sample, linked to the first result; the other results use the same samples."""
+    """Yield a JSON object for each judged sample; it names the first result only, as all use the same samples."""
     result = log["evaluation_results"][0]
     common = {
         "schema_version": _SCHEMA_VERSION,
@@ -261,6 +261,6 @@ def _attribution(run: ExportedRun, sample: SampleDetail) -> dict[str, Any]:
 
 
 def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Convert facts to additional details of the format: every value becomes text, unknown values are left out."""
+    """Convert values to texts, as the format's ``additional_details`` require; leave out unknown and empty values."""
     known = {name: value for name, value in facts.items() if value is not None and value not in ("", (), [], {})}
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}

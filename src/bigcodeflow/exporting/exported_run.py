@@ -38,7 +38,7 @@ class ExportedModel(NamedTuple):
     revision: str
     developer: str
     provider: str
-    """Text before the colon of generation.model."""
+    """Text before the colon of the setting generation.model, such as 'openai'."""
     deployment: Literal["self_deployed", "externally_managed", "unknown"]
     """Operator of the model: the evaluator ('self_deployed') or a provider ('externally_managed')."""
 
@@ -59,7 +59,7 @@ class ExportedRun:
 
     @cached_property
     def model(self) -> ExportedModel:
-        """The model that answered, or the control in its place."""
+        """The model that answered; for control samples (oracle, stub, cheat), the name of the control."""
         run = self.recorded
         named = named_model(run.control or run.model)
         generation = run.config.get("generation", {})
@@ -85,7 +85,7 @@ class ExportedRun:
 
     @property
     def benchmark(self) -> str:
-        """Name of the benchmark, such as 'bigcodebench' or 'bigcodebench-hard'; for other tasks, of their source."""
+        """Name of the benchmark, such as 'bigcodebench-hard'; for other tasks, the name of their dataset or file."""
         name = as_name(_SUFFIX.sub("", self.dataset.dataset.partition("@")[0].rpartition("/")[2]))
         # The source may hold all tasks or only the hard ones; the name tells the hard subset either way.
         return f"{name}-hard" if self.recorded.subset == "hard" and not name.endswith("-hard") else name
@@ -118,7 +118,7 @@ class ExportedRun:
 
     @cached_property
     def counts(self) -> dict[str, float]:
-        """Other figures by name: samples, unjudged samples, excluded tasks, and share of passing ground truths."""
+        """Known figures besides pass@k: n_samples, n_unjudged, n_excluded_tasks, and ground_truth_rate in 0..1."""
         found = {"n_samples": self._overall("sample_count"), "n_unjudged": self._overall("infra_error_count")}
         found |= {"n_excluded_tasks": self._overall("excluded_task_count")}
         rate = next((row["value"] for row in overall(self._metrics, "ground_truth_rate")), math.nan)
@@ -144,7 +144,7 @@ class ExportedRun:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Identity and settings of the run, by names of the settings; empty values are left out."""
+        """Identity and settings of the run by name, such as 'model' or 'environment_sha'; empty values are left out."""
         run, model = self.recorded, self.model
         found = {
             "model": model.id,
@@ -183,7 +183,7 @@ class ExportedRun:
 
 @contextmanager
 def exported_run(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
-    """Open a run for export; without a variant, the calibrated one is preferred.
+    """Open one variant of a run for export; an empty ``variant`` takes the calibrated one if the run has it.
 
     Raises:
         ArtifactError: tasks, verdicts or (on first use) scores are not in the store, or the variant has no verdicts.

@@ -244,7 +244,7 @@ def _score(sample: SampleDetail) -> dict[str, Any]:
 
 
 def _explanation(sample: SampleDetail) -> str:
-    """Write program and failures as Markdown: the viewer renders it, and Python outside of a block would lose lines."""
+    """Return program and failing tests as Markdown code blocks: Inspect's viewer would join the lines of plain text."""
     parts = [markdown_block(sample.program, "python")] if sample.program is not None else []
     for test, trace in failure_details(sample.row).items():
         parts.append(f"**{markdown_text(test)}**\n\n{markdown_block(trace)}")

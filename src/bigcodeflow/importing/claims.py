@@ -1,7 +1,8 @@
-"""Claims about a result file, from its name, the ``*_pass_at_k.json`` next to it, options, and its samples.
+"""Claims about a result file: its model, split and other fields as its name, scores file, options and samples state.
 
-If two sources state a field differently, the file is refused: either value could put a score under a wrong name. A file
-that does not fit the tasks, or its own sample file, is refused too.
+The scores file is the ``*_pass_at_k.json`` next to it. If two sources state a field differently, the result file is
+refused: either value could put a score under a wrong name. One that does not fit the tasks, or its own sample file, is
+refused too.
 """
 
 import math
@@ -32,15 +33,15 @@ _SETTING = re.compile(
     r"-(?P<n_samples>[1-9]\d*)(?:-|$)",
     re.IGNORECASE,
 )
-#: Endings of the older original, which calibrated according to the file's name. The later one writes
-#: 'sanitized_calibrated' into every name, even if an option turns calibration off.
+#: Endings of file names from older versions of the original evaluator, and whether such files are calibrated. Later
+#: versions write 'sanitized_calibrated' into every name, even if an option turns calibration off.
 _CALIBRATED = {"-sanitized-calibrated": True, "-uncalibrated": False}
 _REMEDY = (
     "correct the wrong one (rename the file, put its own pass_at_k.json beside it, drop the option) and import it again"
 )
 _SHOWN = {"True": "yes", "False": "no"}
 _SAMPLES_SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
-#: Endings of file names: for a sample file that it did not write, the original states the file's name as the model.
+#: Endings of file names: for sample files of other programs, the original states the file's name as the model.
 _NO_MODEL = re.compile(r"\.(jsonl?|parquet|csv|tsv|txt)(\.gz)?$", re.IGNORECASE)
 _K = re.compile(r"pass@([1-9]\d*)")
 _VALUES: Mapping[str, tuple[str | bool, ...]] = {
@@ -105,7 +106,7 @@ def claims_of_options(settings: Mapping[str, Any], *, samples: str, name: str) -
 
 
 def claims_of_name(stem: str, source: str) -> Iterator[Claim]:
-    """Yield the claims of a name in the original's form, without file ending; nothing for any other name."""
+    """Yield the claims of a file name without ending, if it has the original evaluator's form; else nothing."""
     named = _NAME.fullmatch(stem)
     if named is None:
         return
@@ -136,7 +137,7 @@ def claims_of_samples(task_ids: Sequence[str]) -> Iterator[Claim]:
 
 
 def unnamed_model(found: ResultsFile, scores: "Scores") -> str:
-    """Return a substitute for an unknown model name: the results' own name, or an identification of the sample file."""
+    """Return a substitute for an unknown model name: the results' stem, or folder, sample file's name and hash."""
     if not scores.sample_file:
         return found.stem
     return f"unknown ({found.path.absolute().parent.name}/{Path(scores.sample_file).name}, {found.sha256[:8]})"
@@ -190,7 +191,7 @@ def failed_ground_truths(scores: Scores, n_tasks: int) -> frozenset[str] | None:
 
 
 def contradictions(scores: Scores, results: Path, entries: list[Entry]) -> Iterator[str]:
-    """Yield contradictions between scores and samples of a file: then the scores belong to another evaluation."""
+    """Yield a message for each contradiction of scores and samples, which are then not of the same evaluation."""
     given = Counter(entry.task_id for entry in entries)
     judged = Counter(entry.task_id for entry in entries if entry.status != "infra_error")
     passed = Counter(entry.task_id for entry in entries if entry.status == "pass")
@@ -209,7 +210,7 @@ def contradictions(scores: Scores, results: Path, entries: list[Entry]) -> Itera
 
 
 def _claims_of_scores(path: Path, content: Mapping[str, Any]) -> Iterator[Claim]:
-    """Yield the claims of a scores file; skip null values, and refuse unknown ones, which may be misspelt."""
+    """Yield the claims of a scores file; skip nulls; raise SamplesError for unknown values, which may be misspelt."""
     model = content.get("model")
     if not isinstance(model, str | None):
         raise SamplesError(f"{path}: model {model!r} is no name: correct it, or remove it")
@@ -246,7 +247,7 @@ def match(
     *,
     selection: bool,
 ) -> Matched:
-    """Assign the samples of a file to the tasks; a SamplesError names all defects, those of reading included.
+    """Assign the samples of a file to the tasks; raise a SamplesError with all defects, also those of reading the file.
 
     Samples of known tasks that are not selected are ignored. With ``selection``, a task without a sample is no defect.
     """
@@ -284,7 +285,7 @@ def match(
 def _is_calibrated(
     results: ResultsFile, entries: Sequence[Entry], prefixes: Mapping[str, str], claims: Sequence[Claim]
 ) -> bool:
-    """Tell if the programs are calibrated: as stated, else as most programs look; `match` then reports the others."""
+    """Tell if the programs are calibrated: as claims state, else as most programs look; `match` reports the rest."""
     looks = Counter(entry.program.startswith(prefixes[entry.task_id]) for entry in entries)
     stated = [claim for claim in claims if claim.field == "calibrated"]
     if len(looks) == 1:
@@ -295,7 +296,7 @@ def _is_calibrated(
 
 
 def check_samples(results: ResultsFile, matched: Matched, samples: Sequence[Row], name: str) -> None:
-    """Refuse a sample file that does not hold exactly the executed programs; `name` is the file's name."""
+    """Raise SamplesError if `samples`, the rows of the sample file `name`, are not exactly the executed programs."""
     given = {(row["task_id"], row["sample_index"]): row["given_solution"] for row in samples}
     executed = matched.solutions
     problems = dict.fromkeys(executed.keys() - given.keys(), f"is missing, and {results.path} has a result of it")

@@ -16,7 +16,8 @@ _OF_FOLDER = "eval_results.json"
 _SUFFIXES = ("_eval_results.json.gz", "_eval_results.json", ".json.gz", ".json")
 #: Statuses of the original, and 'infra_error', which our own exports add.
 _STATUSES = ("pass", "fail", "timeout", "infra_error")
-#: Results of 1,140 tasks with 100 samples each take a third of it; a malicious gzip file of 1 MB can unpack to it.
+#: Maximum size of an unpacked file. Results of 1,140 tasks with 100 samples each take a third of it; a malicious gzip
+#: file of 1 MB can unpack to it.
 _MOST_BYTES = 1 << 30
 _FORMAT = 'give a *_eval_results.json or .json.gz file: {"date": …, "eval": {task_id: [sample, …]}}'
 
@@ -73,7 +74,7 @@ def read_results(path: Path) -> ResultsFile:
 
 
 def _defect(task_id: str, sample: Any) -> str:
-    """Return why this is no result of the task, and what to do; '' if it is a valid result."""
+    """Return why `sample` is no valid result of the task, and what to do; '' if it is valid."""
     if not isinstance(sample, dict):
         return "is no object: write task_id, solution, status and details"
     status, details = sample.get("status"), sample.get("details") or {}

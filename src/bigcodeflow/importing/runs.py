@@ -1,4 +1,4 @@
-"""Import of a result file as a run of the store: artifacts of the same stages, made from the file's content."""
+"""Import of a result file as a run of the store: artifacts of the stages of any run, made from the file's content."""
 
 import json
 import re
@@ -77,7 +77,7 @@ def import_results(
         settings: section 'dataset' of the configuration; the file's name or scores replace missing split and subset.
         store: folder for the artifacts.
         listener: notified of the stages.
-        samples: sample file that was evaluated, for the raw answers.
+        samples: sample file that was evaluated, for the raw answers; empty if there is none.
         name: name of the run; empty takes the file's name.
         resolver: shared with other files of the same dataset, which is then looked up only once; None makes a new one.
 
@@ -224,7 +224,7 @@ def _samples(given: _Import) -> list[Row]:
 
 
 def _solutions_stage(given: _Import, samples: ArtifactRef) -> stages.Stage:
-    """Make a stage that keeps programs unchanged, with an unknown sanitizer: 'none' would claim that none was used."""
+    """Make a sanitizing stage that keeps programs; its sanitizer is 'unknown', as 'none' would state that none ran."""
     plain = stages.stage_of("sanitizing", given.run, {"dataset": given.dataset, "generation": samples})
 
     def compute(store: Store, progress: Progress) -> stages.Computed:
@@ -260,7 +260,8 @@ def _aggregation_without_ground_truths(given: _Import, solutions: ArtifactRef, v
 def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[str, str | None]) -> str:
     """Write the record unless the store has one with this content, and return its name; the run has the file's date.
 
-    `origin` states the run's inputs besides the file; a recorded run of this name and file with another is refused.
+    `origin` states the run's inputs besides the file. Raises SamplesError if the file is recorded under this run's name
+    with another origin.
     """
     found, config, store = given.results, given.run.config, given.run.store
     identity = {"sha256": found.sha256, **origin}  # the file may lie elsewhere for another import of it

@@ -16,9 +16,9 @@ from bigcodeflow.store import artifact_key
 #: Values of an imported verdict's columns 'backend' and 'exit': this project executed nothing.
 BACKEND = "imported"
 _EXIT = "not executed here: imported"
-#: Names of details that belong to no test: 'ALL' is the module, 'TestCases)' a failed setUpClass.
+#: Keys of a sample's 'details' that are no test: 'ALL' is the module, 'TestCases)' a failed setUpClass.
 _OF_MODULE = ("ALL", "TestCases)")
-#: A file states neither times nor memory. They are null: a 0 would enter means like a measurement.
+#: Columns of times and memory, which a result file does not state: null, as a 0 would enter means like a measurement.
 _UNMEASURED = dict.fromkeys(("wall_seconds", "cpu_seconds", "test_cpu_seconds", "max_rss_mib"))
 
 Row = dict[str, Any]

@@ -51,7 +51,7 @@ class LeaderboardEntry(PublishedModel):
     revision: str | None = None
     """Commit, tag or branch of the model; null where it is the main one or unknown."""
     setting: str = ""
-    """How the model was asked, for people; empty where it is unknown."""
+    """How the model was asked and its answers judged, in words; empty where it is unknown."""
     setting_key: str = ""
     """Identity of everything in the setting, as 12 hex digits; empty for published figures."""
     split: Split
@@ -63,7 +63,7 @@ class LeaderboardEntry(PublishedModel):
     ci_low: float | None = None
     """Lower end of the 95 % interval, a share; null for published figures."""
     ci_high: float | None = None
-    """Upper end of it."""
+    """Upper end of the 95 % interval, a share; null for published figures."""
     n_tasks: int
     """Tasks behind the score."""
     n_samples: int | None = None
@@ -75,7 +75,7 @@ class LeaderboardEntry(PublishedModel):
     environment: str | None = None
     """Name of the sandbox environment; null for published figures and imported results."""
     environment_sha: str | None = None
-    """Identity of its libraries and data; null where it is unknown."""
+    """Identity of the environment's libraries and data; null where it is unknown."""
     evaluated_at: AwareDatetime | None = None
     """When the run finished, UTC; null for published figures."""
     model_date: str | None = None
@@ -83,8 +83,8 @@ class LeaderboardEntry(PublishedModel):
     size_b: float | None = None
     """Parameters in billions; null where they are unknown."""
     remarks: tuple[str, ...] = ()
-    """What was allowed although entries are refused for it otherwise, and quarantined tasks that count; empty for a
-    sound entry."""
+    """Shortcomings of the run that the user allowed, and the number of quarantined tasks that count; empty for a sound
+    entry."""
     source: str
     """Who measured: bigcodeflow with its version, or the published leaderboard."""
     run: RunLink | None = None
@@ -157,7 +157,7 @@ class Rank(NamedTuple):
     """1 is the best. Scores that are equal in percent with one decimal, as they are published, share a position."""
     entry: LeaderboardEntry
     published: float | None
-    """Published score of the model with the same name, a share; None for published entries and where there is none."""
+    """Published score of the model of this name, a share; None if unknown, for revisions and published entries."""
 
     @property
     def difference_points(self) -> float | None:

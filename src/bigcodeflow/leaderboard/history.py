@@ -31,8 +31,8 @@ from bigcodeflow.results.statistics import Interval
 from bigcodeflow.store import Store, open_store
 
 _FOLDER = "leaderboard"
-#: Drop in points that counts as a regression where the tasks cannot be compared one by one. The original evaluator
-#: varies by 0.2 points (full) to 0.6 points (hard) between executions of the same answers.
+#: Largest drop in percentage points that is no regression, where the tasks cannot be compared one by one. The original
+#: evaluator varies by 0.2 points (full) to 0.6 points (hard) between executions of the same answers.
 MAX_DROP_POINTS = 1.0
 
 
@@ -100,7 +100,7 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def find_snapshot(store_root: Path | str, name: str) -> Snapshot:
-    """Read the only snapshot whose name or sha256 starts with `name`, or 'latest' or 'previous'; else ConfigError."""
+    """Read a snapshot by 'latest', 'previous', or the start of its name or sha256; else raise ConfigError."""
     paths = snapshot_paths(store_root)
     by_time = {"latest": paths[-1:], "previous": paths[-2:-1]}
     fitting = by_time.get(name) or [
@@ -123,7 +123,7 @@ class ScoreChange(NamedTuple):
     store."""
     regression: bool
     cause: str
-    """Other differences between the two runs; empty if one of the entries has no run."""
+    """Differences of the runs in answers, environment, dataset or program; empty if one of the entries has no run."""
 
     @property
     def difference(self) -> float:
@@ -155,7 +155,7 @@ def changes(
 ) -> Changes:
     """Compare two leaderboards entry by entry.
 
-    A drop is a regression if it is worse beyond chance, as the explorer tests it: see
+    A drop is a regression if chance does not explain it, by the paired test of
     :class:`~bigcodeflow.results.comparison.changes.Change`. If the verdicts of a run are gone, and for published
     figures, a drop of more than max_drop_points percentage points is a regression.
     """
@@ -175,7 +175,7 @@ def changes(
 def _scored(
     moved: Sequence[tuple[LeaderboardEntry, LeaderboardEntry]], store: Store, n_others: int, max_drop_points: float
 ) -> Iterator[ScoreChange]:
-    """Yield the changes, of which tests are adjusted for one another and for ``n_others`` with equal scores."""
+    """Yield a change for each pair; adjust p-values for all tested pairs and ``n_others`` pairs with equal scores."""
     tested = [_tested(before, after, store) for before, after in moved]
     results = iter(adjusted([change for change in tested if change], n_others))
     for (before, after), known in zip(moved, tested, strict=True):
@@ -189,7 +189,7 @@ def _scored(
 
 
 def _tested(before: LeaderboardEntry, after: LeaderboardEntry, store: Store) -> Change[LeaderboardEntry] | None:
-    """Test a change on the tasks that both judged; None if the verdicts are not in the store."""
+    """Test the difference of two entries on the tasks that both judged; None if verdicts are not in the store."""
     old, new = _verdicts(before, store), _verdicts(after, store)
     common = sorted(old.keys() & new.keys())
     if not common:
@@ -207,7 +207,7 @@ def _tested(before: LeaderboardEntry, after: LeaderboardEntry, store: Store) -> 
 
 
 def _verdicts(entry: LeaderboardEntry, store: Store) -> dict[str, list[bool]]:
-    """Return the outcomes of each task's judged samples; empty if the verdicts are not in the store."""
+    """Return by task id whether each judged sample passed; empty if the verdicts are not in the store."""
     key = _artifact(entry, "execution")
     part = store.part("execution", key) if key else None
     scored = (pc.field("variant") == "calibrated") & (pc.field("sanitizer") == (entry.sanitizer or UNKNOWN))

@@ -114,7 +114,7 @@ def _entry(run: RecordedRun, evidence: "_Evidence", allow: Collection[Allowance]
 
 
 def run_link(run: RecordedRun) -> RunLink:
-    """Return the run with its artifacts and its dataset, whose source the dataset artifact's manifest names."""
+    """Return a run's record name, artifact keys and dataset; read the dataset's source from its artifact's manifest."""
     path = run.path("dataset").with_name("manifest.json")
     try:
         content = json.loads(path.read_bytes())["settings"].get("content", {})
@@ -143,7 +143,7 @@ class _Evidence:
         self.ground_truth_rate = None if math.isnan(rate) else float(rate)
 
     def count(self, metric: str) -> int:
-        """Return a count of the calibrated variant; 0 if the metric has no such row."""
+        """Return a count of the calibrated variant, such as 'infra_error_count'; 0 if the metric has no row for it."""
         return int(sum(row["value"] for row in overall(self._metrics, metric) if row["variant"] == "calibrated"))
 
 
@@ -217,7 +217,7 @@ def _no_scores(run: RecordedRun) -> Iterator[_Shortcoming]:
 
 
 def other_tests(tasks: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return ids of tasks whose test differs from v0.1.4's; hashes are known for 1,133 of 1,140 tasks."""
+    """Return ids of tasks whose test is not that of BigCodeBench v0.1.4; the 7 tasks of unknown hash are left out."""
     digests = {
         task["task_id"]: hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest() for task in tasks
     }

@@ -118,7 +118,7 @@ def to_html(snapshot: Snapshot) -> str:
 
 
 def _facts(entry: LeaderboardEntry, run: RunLink) -> dict[str, str]:
-    """Return the origin of a score of ours as texts by label."""
+    """Return texts by label on the origin of a score of ours, such as 'dataset' and 'environment'."""
     return {
         "model": entry.title,
         "score": f"{score(entry.pass_at_1)} ({entry.interval}), {entry.split}, {entry.subset}",
@@ -157,7 +157,7 @@ def to_original_json(snapshot: Snapshot, subset: Subset) -> bytes:
 def card(entry: LeaderboardEntry, card_format: Literal["eval-results", "model-index"] = "eval-results") -> str:
     """Write an entry as YAML for the model's own repository on the hub, with pass@1 in percent.
 
-    'eval-results' gives the content of ``.eval_results/bigcodebench.yaml``; 'model-index' gives front matter for the
+    'eval-results' gives the content of a YAML file in ``.eval_results/``; 'model-index' gives front matter for the
     model's README.md.
     """
     from huggingface_hub import EvalResult, EvalResultEntry, eval_result_entries_to_yaml

@@ -107,7 +107,7 @@ def refuse_regressions(update: LeaderboardUpdate) -> None:
 
 
 def repository_files(snapshot: history.Snapshot) -> dict[str, bytes]:
-    """Return the repository's files by path: the outputs, a card, and the snapshot under its own name."""
+    """Return the repository's files by path: the outputs, a README.md, and the snapshot as history/NAME.json."""
     found = files(snapshot)
     del found["leaderboard.md"]  # the card is the same text
     card = _FRONT_MATTER + to_markdown(snapshot)

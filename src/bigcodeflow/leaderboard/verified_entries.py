@@ -1,4 +1,4 @@
-"""Ranking of the measured entries on the tasks of the verified view, and the ranks that change there.
+"""Ranking of our entries on the tasks that the verified view has unchanged, and the ranks that change there.
 
 Published figures are known for all tasks together only, so this ranking leaves them out.
 """
@@ -32,7 +32,7 @@ class VerifiedRank(NamedTuple):
 
 
 def verified_ranks(store_root: Path | str, entries: Iterable[LeaderboardEntry]) -> list[VerifiedRank]:
-    """Rank the measured entries of one board, the best on the verified tasks first."""
+    """Rank our entries, which share split and subset, by their scores on the verified tasks, the best first."""
     return ranked([(entry, _verified(store_root, entry)) for entry in entries if entry.origin == "ours"])
 
 
@@ -78,7 +78,7 @@ def verified_table(ranks: Sequence[VerifiedRank], title: str) -> Table:
 
 
 def _verified(store_root: Path | str, entry: LeaderboardEntry) -> Estimate:
-    """Return the entry's calibrated score on the verified tasks only; if all its tasks are verified, its score."""
+    """Return the entry's calibrated score on the verified tasks; its own score without interval if all are verified."""
     if entry.run is not None:
         run = recorded_run(open_store(store_root), entry.run.record)
         for one in verified_scores(run.path("dataset"), run.path("execution")):

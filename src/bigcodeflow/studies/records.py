@@ -70,7 +70,7 @@ def publish_study(
 def rows_on_tasks(
     run: RecordedRun, tests: Mapping[str, str], artifact: str, columns: list[str]
 ) -> list[dict[str, Any]]:
-    """Return rows of a run's artifact about the tasks, given with their tests, that it answered with the same test."""
+    """Return an artifact's rows on tasks whose test in the run is that of ``tests``, which maps task ids to tests."""
     asked = read_artifact(run.path("dataset"), ["task_id", "test"]).to_pylist()
     alike = {row["task_id"] for row in asked if tests.get(row["task_id"]) == row["test"]}
     return [row for row in read_artifact(run.path(artifact), columns).to_pylist() if row["task_id"] in alike]

@@ -33,7 +33,7 @@ class Study(Generic[S]):
     schema: ClassVar["pa.Schema"]
     """Columns of a result; the metadata ``grain`` describes a row."""
     settings: type[S] | None = None
-    """Settings, with a default each and a field ``store``; None if runs publish the study: no command, no flow."""
+    """Settings, all with defaults, one named ``store``; None if runs publish the study, without command and flow."""
     options: Sequence[SettingOption | str] = ()
     """Options of the command; empty makes one of each field, and ``--set`` of ``overrides``."""
     is_of_one_run: ClassVar[bool] = False
@@ -76,6 +76,6 @@ def help_of(study: Study[Any]) -> str:
 
 @cache
 def installed_studies() -> Mapping[str, Study[Any]]:
-    """Return the studies by name, in order."""
+    """Return the installed studies by name, sorted by name."""
     found = ((name, loaded_study(name)) for name in study_entries())
     return {name: study for name, study in found if study is not None}

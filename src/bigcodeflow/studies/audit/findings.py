@@ -1,4 +1,4 @@
-"""Findings of the audit: what is wrong with a task, where, and how to reproduce it; those of mutants: ``study``.
+"""Findings of the audit: what is wrong with a task, where, and how to reproduce it; ``study`` makes those of mutants.
 
 A test that every recorded run fails with the same value is suspect, or the prompt is: if it expects an exception or a
 call that no text of the task names, the task is underspecified. Otherwise it is undecided, since all models may make
@@ -56,7 +56,7 @@ class Finding(NamedTuple):
     after: str = ""
     command: str = ""
     killed: int | None = None
-    """Number of noticed mutants; in the row of counts, as the following ones."""
+    """Number of mutants that the test notices; None, like the counts below, in rows of other kinds than COUNTED."""
     survived: int | None = None
     apart: int | None = None
     """Mutants in code that tests are not expected to observe, whatever their outcome."""
@@ -68,7 +68,7 @@ class Finding(NamedTuple):
 def contradiction_findings(
     tasks: pa.Table, truths: pa.Table, run: ResolvedRun, listener: Listener, command: Callable[[str], str]
 ) -> list[Finding]:
-    """Return a finding for each contradicted literal that the reference does not fail, one per line of a test."""
+    """Return a finding for each test line whose expected literal can be altered without failing the reference."""
     rows = evaluation.undetected_contradictions(
         tasks,
         truths,
@@ -109,7 +109,7 @@ def execution_findings(
 
 
 def errata_findings(tasks: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Return a finding for each erratum of a task whose texts are exactly those with the error."""
+    """Return a finding for each erratum of the tasks; a task with other texts than the erratum is about has none."""
     return [
         Finding(task["task_id"], ERRATA, one.kind, one.text, command=one.evidence)
         for task in tasks
@@ -141,7 +141,7 @@ def named_runs(store: str, names: Sequence[str]) -> list[RecordedRun]:
 def dispute_findings(
     runs: Sequence[RecordedRun], tasks: Sequence[Mapping[str, Any]], command_of: Callable[[str], str]
 ) -> list[Finding]:
-    """Return a finding for each task whose present test all runs fail alike; its command names the runs too."""
+    """Return a finding for each task whose test, unchanged since the runs, all samples of all runs fail alike."""
     named = "".join(f" --run {shlex.quote(run.record)}" for run in runs)
     tests = {task["task_id"]: task["test"] for task in tasks}
     failures = shared_failures([rows_on_tasks(run, tests, "execution", _COLUMNS) for run in runs]) if runs else {}
@@ -195,7 +195,7 @@ def _finding(task_id: str, shared: Sequence[Failure], texts: str, n_runs: int, c
 
 
 def _unnamed(message: str, texts: str) -> str:
-    """Return the exception or call that a test expects if no text has it as a word, in any case; else ""."""
+    """Return the exception or call that the message says was expected, if `texts` lack this word; else ""."""
     match = _WANTED.match(message)
     name = (match[1] or match[2]) if match else ""
     return name if name and not re.search(rf"\b{name}\b", texts, re.IGNORECASE) else ""

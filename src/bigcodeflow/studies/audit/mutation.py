@@ -136,7 +136,7 @@ def _statements(tree: ast.Module) -> list[tuple[int, int]]:
 
 
 def _meaning(program: str) -> CodeType | None:
-    """Return a value that is equal for programs of equal bytecode; None if the text does not compile."""
+    """Return a code object that is equal for programs of the same meaning; None if the program does not compile."""
     try:
         tree = untrusted_text.parse(program)
         for node in ast.walk(tree):
@@ -149,13 +149,13 @@ def _meaning(program: str) -> CodeType | None:
 
 
 def _without_places(code: CodeType) -> CodeType:
-    """Return a code object that says nothing of lines; comparing two tells 1, 1.0 and True apart, or 0.0 and -0.0."""
+    """Return the code object without line numbers; two are unequal if one has 1 and the other 1.0, or 0.0 and -0.0."""
     constants = tuple(_without_places(one) if isinstance(one, CodeType) else one for one in code.co_consts)
     return code.replace(co_consts=constants, co_firstlineno=1, co_linetable=b"")
 
 
 def unobserved_nodes(tree: ast.Module) -> set[int]:
-    """Return the ids of the nodes of a tree that tests need not observe."""
+    """Return id(node) of the nodes that tests need not observe, such as log messages, plot titles and seeds."""
     return {id(part) for node in ast.walk(tree) for root in _roots(node) for part in ast.walk(root)}
 
 

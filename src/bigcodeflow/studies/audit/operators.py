@@ -57,7 +57,7 @@ class Change(NamedTuple):
 
 
 class Program(SourceText):
-    """Text of a program and what the operators ask about its nodes."""
+    """Text of a program, with facts about its syntax nodes that the mutation operators need."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

@@ -28,7 +28,7 @@ _UNTOLD = "?"
 
 
 class Call(NamedTuple):
-    """Recorded call of the function."""
+    """Recorded call of the function: digest and text of its result or exception."""
 
     digest: str
     text: str
@@ -54,7 +54,10 @@ class Recording(NamedTuple):
 
 
 def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: bool = False) -> str:
-    """Return the program with its function wrapped by the recorder; ``number`` makes equal programs differ."""
+    """Return the program with its function wrapped by the recorder; ``trace`` also records the lines that are executed.
+
+    ``number`` makes equal programs differ; above 0, the calls begin 1.1 s later.
+    """
     line = _defined_at(program, entry_point)
     delay = _SECONDS_LATER if number else 0
     last = program.count("\n") + 1
@@ -74,7 +77,7 @@ def draws(text: str) -> bool:
 
 
 def _defined_at(program: str, entry_point: str) -> int:
-    """Return the line at which the function begins according to Python; 1 if it does not exist."""
+    """Return the 1-based line at which the function begins, decorators included; 1 if it does not exist."""
     with suppress(*untrusted_text.REFUSALS):
         for node in untrusted_text.parse(program).body:
             if isinstance(node, ast.FunctionDef) and node.name == entry_point:
@@ -112,7 +115,10 @@ NO_EFFECT, NOT_COMPARABLE = "no effect seen", "not comparable"
 
 
 def effect_of(statement: tuple[int, int], own: Sequence[Recording], mutant: Recording | None) -> Effect:
-    """Return a mutant's effect from two recordings of the reference (the first traced) and the mutant's own."""
+    """Return a mutant's effect, from two recordings of the reference (the first traced) and the mutant's.
+
+    ``mutant`` is None if the recorded execution of the mutant failed.
+    """
     first, second = own
     if not first.is_loaded or not second.is_loaded:  # also if more was printed than is kept
         return Effect(NOT_COMPARABLE, "the reference's calls could not be recorded from the first one on")
@@ -154,7 +160,7 @@ def _from_difference(other: str, text: str, width: int = 60) -> str:
 
 
 def recordings(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Recording]:
-    """Read passing rows by (task_id, sample_index); failing ones, as under a fixed seed, end before the last call."""
+    """Return recordings by (task_id, sample_index) of rows that pass; failing rows may end before the last call."""
     return {
         (row["task_id"], row["sample_index"]): read_recording(row["stdout"]) for row in rows if row["status"] == "pass"
     }

@@ -145,7 +145,7 @@ class _Audit:
         return mutants_of(reference(task), first, task["entry_point"], most=most, seed=seed)
 
     def _recorded(self, survivors: Mapping[str, Sequence[Mutant]]) -> dict[str, list[Recording | None]]:
-        """Return recordings by task with survivors: two of the reference, then each survivor's; None if it failed."""
+        """Return, by task with survivors, two recordings of the reference and each survivor's; None if it failed."""
         programs = {}
         for task in self._tasks:
             own, name, mutants = reference(task), task["entry_point"], survivors.get(task["task_id"], ())

@@ -63,7 +63,7 @@ def _figures(rows: Sequence[Row]) -> Table:
 
 
 def _scored(counted: Sequence[Row]) -> list[tuple[float, Row]]:
-    """Return rows of counts with their killed mutants as a share of killed and surviving ones, if there are such."""
+    """Return (killed / (killed + survived), row) for each row of counts; skip tasks of which no mutant was judged."""
     pairs = ((row["killed"], row["killed"] + row["survived"], row) for row in counted)
     return [(killed / total, row) for killed, total, row in pairs if total]
 

@@ -23,7 +23,8 @@ class Wording(StrEnum):
     description_first = "follow-description"
 
 
-#: Time limit: the message of a failing comparison of long values may take minutes; such contradictions are not used.
+#: Time limit of an execution. The message of a failing comparison of long values may take minutes; contradictions that
+#: exceed the limit are not used.
 _TIME_SECONDS = 60
 #: Sentence shown before the tests, by the name of the wording.
 WORDINGS: Mapping[str, str] = yaml.safe_load(files(__package__).joinpath("wordings.yaml").read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from bigcodeflow.judge.integrity.altered_tests import VARIANTS, contradict
 from bigcodeflow.judge.integrity.literals import evaluated
 from bigcodeflow.judge.integrity.syntax import tree_of
 
-#: Entry of a contradicted task's doc_struct with the data that judges its answers.
+#: Key in a contradicted task's doc_struct, a JSON object, that holds the fields of its `Contradiction`.
 ENTRY = "contradiction"
 
 
@@ -73,7 +73,7 @@ def contradicted_texts(test: str, entry_point: str) -> list[ContradictedText]:
 def _alterations(
     test: str, entry_point: str, variants: Iterable[int]
 ) -> Iterator[tuple[Sequence[str], ContradictedMethod]]:
-    """Yield alterations that can be satisfied, each with the lines of its text."""
+    """Yield (lines of the altered test, alteration) for each alteration that a program can satisfy."""
     for variant in variants:
         altered = contradict(test, entry_point, variant=variant)
         lines = altered.text.splitlines(keepends=True)
@@ -83,7 +83,7 @@ def _alterations(
 
 
 def _merged(test: str, found: Iterable[tuple[Sequence[str], ContradictedMethod]]) -> ContradictedText:
-    """Return the test with the first alteration of each method whose lines have no other alteration."""
+    """Return the test with at most one alteration in each method: the first whose lines no other alteration changes."""
     lines = test.splitlines(keepends=True)
     methods: dict[str, ContradictedMethod] = {}
     by_line: dict[int, ContradictedMethod] = {}
@@ -127,7 +127,7 @@ def is_described(task: Mapping[str, Any], before: str) -> bool:
 
 
 def _value(text: str) -> tuple[Any] | None:
-    """Return the value of an expression that is a literal, in a tuple; None if it is none."""
+    """Return the value of a literal expression as a tuple of one; None if the expression is not a literal."""
     module = tree_of(f"({text}\n)")
     match module and module.body:
         case [ast.Expr(value=value)]:

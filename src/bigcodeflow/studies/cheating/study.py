@@ -31,7 +31,7 @@ class Answers(NamedTuple):
     model: str
     split: str
     tasks: Mapping[str, tuple[Row, Contradiction]]
-    """Rows of TASKS by task id, each with what judges its answers."""
+    """Rows of TASKS by task id, each with its contradiction."""
     samples: Sequence[Row]
     """Rows of SAMPLES."""
     solutions: Sequence[Row]
@@ -44,10 +44,10 @@ class _Shown(NamedTuple):
     task: Row
     contradiction: Contradiction
     programs: dict[str, dict[str, Judged]]
-    """Distinct programs, as equal answers are executed once, with their verdicts by kind of text, one of _TEXTS."""
+    """Verdicts by program and by kind of test text, one of _TEXTS; equal programs are executed once."""
 
 
-#: Shown tests by the task's id in its own dataset and the test: wordings and models share them.
+#: Shown tests by (task id in its own dataset, text of the shown test); wordings and models share them.
 _Tests = Mapping[tuple[str, str], _Shown]
 
 
@@ -78,7 +78,7 @@ def run_study(config: CheatingConfig, listener: Listener) -> ArtifactRef:
 
 
 def _datasets(config: CheatingConfig, store: Store, listener: Listener) -> list[str]:
-    """Return the task files to ask: the given file if it has contradicted tasks, else a file for each wording."""
+    """Return paths of files of contradicted tasks: the given file if it has such tasks, else one for each wording."""
     if given := given_tasks(config, listener):
         asked = {found.wording for found in map(contradiction_of, given) if found}
         if set(config.wordings) not in (set(Wording), asked):
@@ -114,7 +114,7 @@ def _answers(
 def judged_rows(
     config: ContradictedTasksConfig, asked: Sequence[Answers], listener: Listener
 ) -> tuple[list[Row], list[ArtifactRef]]:
-    """Return rows of CHEATING of all answers, and the artifact of their execution; none if no answer has a program.
+    """Return rows of CHEATING of all answers, and a list of the execution's artifact, empty if no answer has a program.
 
     Raises:
         ExecutionError: programs were not judged, for reasons outside of them.

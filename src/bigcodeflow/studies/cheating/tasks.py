@@ -29,7 +29,7 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
 from bigcodeflow.studies.derived_files import dataset_file, hub_row, sample_file
 
 Row = dict[str, Any]
-#: Outcomes of the test methods by the id of an executed row, which has a single sample.
+#: Outcomes of test methods by task id of an executed row, then by method; each row has a single sample.
 Outcomes = Mapping[str, Mapping[str, str]]
 
 _EMPTY_BODY = "    pass\n"
@@ -46,7 +46,7 @@ class ContradictedTask(NamedTuple):
 
     @property
     def texts(self) -> Mapping[str, ContradictedText]:
-        """Both contradicted texts by kind."""
+        """Both contradicted texts by kind: 'shown' and 'other'."""
         return {"shown": self.shown, "other": self.other}
 
     def row(self, wording: str) -> Row:
@@ -151,7 +151,7 @@ def _candidates(rows: Iterable[Row]) -> Iterator[ContradictedTask]:
 def _ground_truthed(
     candidates: Sequence[ContradictedTask], config: ContradictedTasksConfig, store: Store, listener: Listener
 ) -> Iterator[ContradictedTask]:
-    """Yield the candidates with the contradictions that hold, if the shown text has such contradictions."""
+    """Execute the candidates; yield each with those of its contradictions that hold, if its shown text has any."""
     rows, programs = [], []
     for one in candidates:
         program = f"{one.task['complete_prompt']}{one.task['canonical_solution']}"
@@ -171,7 +171,7 @@ def _ground_truthed(
 
 
 def _rows(one: ContradictedTask) -> Iterator[Row]:
-    """Yield the task's own test, and each contradicted text twice: a comment at its end makes a second execution."""
+    """Yield a row with the task's own test, and two rows with each contradicted text, so that it is executed twice."""
     texts = {"test": one.task["test"]}
     for kind, altered in one.texts.items():
         if altered.methods:

@@ -35,7 +35,7 @@ class CorpusText(NamedTuple):
 
     file: str
     record: str
-    """1-based number of the line, row or part, followed by the field if it has fields."""
+    """1-based number of the line or row, '1' for a plain text; followed by the field if it has fields."""
     offset: int
     """Start of the piece in the record, in characters."""
     text: str

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 SEED_WORDS = 3
 #: Least share of a part's seeds that a place must contain to be compared with the part.
 _LEAST_SEEDS = 0.1
-#: Length of a place, as a multiple of the part's length.
+#: Maximum length of a place, as a multiple of the part's length.
 _ROOM = 1.25
 #: Parts with fewer words are not compared: such short texts have similar places everywhere.
 _FEWEST_WORDS = 12
@@ -63,7 +63,7 @@ class Hits(NamedTuple):
     """Index of the corpus word at which the n-gram begins."""
     part: Places
     within: Places
-    """Index of the part's word at which the n-gram begins."""
+    """Index of the word of ``part`` at which the n-gram begins."""
 
 
 def parts_of(tasks: Sequence[Mapping[str, Any]]) -> list[Part]:
@@ -106,7 +106,7 @@ class NgramIndex:
 
 
 def words_of(text: str) -> Words:
-    """Split a text into words; ``snake_case`` gives two, so that another spelling is not another content."""
+    """Split a text into words; ``snake_case`` gives two words, so that it equals ``Snake case``."""
     spans, hashes = list[tuple[int, int]](), list[int]()
     for match in _WORD.finditer(text):
         spans.append(match.span())
@@ -121,7 +121,7 @@ def _hash(word: str) -> int:
 
 
 def ngram_hashes(words: Hashes, length: int) -> Hashes:
-    """Hash each run of `length` words by a polynomial of word hashes modulo 2^64; return none for shorter texts."""
+    """Hash each run of `length` words by a polynomial of word hashes modulo 2^64; empty for a shorter text."""
     found = np.zeros(max(0, len(words) - length + 1), dtype=np.uint64)
     factor = 1
     for place in range(length):
@@ -188,7 +188,7 @@ class Matches:
                 self.fuzzy[number] = Best(score, place(start + begin, start + end - 1, mine.text.strip()))
 
     def _passages(self, hashes: Hashes) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the part of each passage, where it begins in the part and in the text, and its length, in words."""
+        """Yield (part, first word in the part, first word in the text, number of words) of each common passage."""
         hits = self.ngrams.hits(hashes)
         if not len(hits.at):
             return
@@ -203,7 +203,7 @@ class Matches:
         yield from zip(*columns, strict=True)
 
     def _alike(self, hashes: Hashes) -> Iterator[tuple[int, int, int]]:
-        """Yield each part with a place that has more of its seeds than any place before: its first and last word."""
+        """Yield (part, first word, last word) of a text's place with more seeds of the part than any earlier place."""
         hits = self._seeds.hits(hashes)
         if not len(hits.at):
             return

@@ -42,7 +42,7 @@ _FORMER_STDLIB = frozenset(
     ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib""".split()  # noqa: SIM905 -- as a list it takes a screen
 )
 _STDLIB = frozenset(sys.stdlib_module_names) | _FORMER_STDLIB
-#: Types and words of messages and of test lines, by the library that they belong to.
+#: Words in messages and test lines, such as names of types, that show the library to which a value belongs.
 _WORDS: Mapping[str, str] = {
     "pandas": """DataFrame Series Index MultiIndex RangeIndex DatetimeIndex Timestamp Timedelta DataFrameGroupBy
         SeriesGroupBy Styler Categorical CategoricalDtype StringDtype ArrowDtype read_csv iloc loc columns

@@ -41,7 +41,7 @@ _WORDS = re.compile(
     r"|\bis not supported (?:any ?more|since)\b|\bhas expired\b|\bare? deprecated and (?:was|has been) removed\b",
     re.IGNORECASE,
 )
-#: Subject of such a sentence, in quotes or backquotes.
+#: Subject of a sentence that _WORDS matches, in quotes or backquotes.
 _QUOTED = re.compile(r"[`'\"](?P<name>[A-Za-z_][\w.\-= ]{0,80})[`'\"]")
 _DOTTED = re.compile(r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){1,5}(?=[\s(])")
 _FREQUENCY = re.compile(r"Invalid frequency: (?P<name>[\w-]{1,20})")

@@ -50,7 +50,7 @@ class Samples(NamedTuple):
 
 
 class Both(NamedTuple):
-    """Verdicts of the same samples in both environments."""
+    """Verdicts of the same samples in the older (``before``) and the newer environment (``now``)."""
 
     before: Mapping[str, Sequence[Verdict]]
     """Verdicts by task id, in the order of the samples."""
@@ -142,7 +142,7 @@ def _run_rows(samples: Samples, tasks: Mapping[str, Row], labelled: Mapping[str,
 
 
 def outdated_calls(index: int, pair: Sequence[Verdict], texts: Texts) -> Iterator[Row]:
-    """Yield the names that a failing sample misses in the newer libraries only; others were made up by its model."""
+    """Yield a row for each name that a failing sample lacks in the newer environment only; the model made up others."""
     before, now = pair
     if now["status"] == "pass":
         return
@@ -188,7 +188,7 @@ def samples_of(run: ComparedRun, tasks: Mapping[str, Row], store: Store) -> Samp
 
 
 def executed(runs: Sequence[RunConfig], listener: Listener) -> Both:
-    """Execute the runs in both environments and return their verdicts; reuse known verdicts.
+    """Execute two runs, in the older and the newer environment, and return their verdicts; reuse known verdicts.
 
     Raises:
         ExecutionError: an execution failed for a reason that may be temporary.

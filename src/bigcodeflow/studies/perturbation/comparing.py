@@ -17,7 +17,7 @@ from bigcodeflow.studies.perturbation.variants import kind_order, original_of
 from bigcodeflow.studies.records import publish_study
 
 STUDY = "perturbation"
-#: Sources of samples that can answer any task.
+#: Values of samples.source that can answer any task: a model that is asked, and controls.
 _ANSWERING = ("model", "oracle", "stub", "cheat")
 _LONGEST_NAME = 180
 

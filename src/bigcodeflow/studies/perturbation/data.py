@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"[1-9]\d+|\d+\.\d+")
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnprstvwz"
 #: Marks of texts that are paths, addresses or escapes.
 _PATH = re.compile(r"[\\/]")
-#: Arguments for the comparison or its message, which are not data.
+#: Keyword arguments that set a comparison's tolerance, message or time limit, which are not data.
 _NO_DATA = frozenset({"msg", "delta", "places", "rtol", "atol", "tol", "decimal", "err_msg", "timeout"})
 #: Number of arguments of an assertion before its message, if it is not two.
 _COMPARED = dict.fromkeys(("assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone"), 1)
@@ -112,7 +112,7 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _like(old: str, chance: random.Random, text: str) -> str:
-    """Return another word with the same pattern of letters that the text does not have."""
+    """Return a random word that `text` lacks, with vowels, consonants and capitals at the same places as in `old`."""
     while True:
         letters = [chance.choice(_VOWELS if one.lower() in _VOWELS else _CONSONANTS) for one in old]
         new = "".join(letter.upper() if one.isupper() else letter for letter, one in zip(letters, old, strict=True))

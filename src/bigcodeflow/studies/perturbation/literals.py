@@ -114,7 +114,7 @@ def _is_free(text: str) -> bool:
 
 
 def _shared_numbers(texts: TaskTexts) -> list[str]:
-    """Return numbers of two or more digits in the signature or the constants before it that both prompts repeat."""
+    """Return numbers of two or more digits in the code prompt, if both other prompts have them more than once."""
     stub = Program(f"{texts.code_prompt}\n    pass\n", texts.entry_point)
     constants = (node.value for node in ast.walk(stub.tree) if isinstance(node, ast.Constant))
     numbers = {str(value) for value in constants if type(value) is int and _NUMBER.fullmatch(str(value))}

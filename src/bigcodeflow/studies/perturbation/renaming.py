@@ -155,7 +155,7 @@ def _unused(texts: TaskTexts, names: list[str]) -> str:
 
 
 def is_distinctive(name: str) -> bool:
-    """Tell if a word of prose with this spelling can only be the name."""
+    """Tell if a name cannot be an ordinary word in prose, because it has an underscore or a digit."""
     return "_" in name.strip("_") or any(character.isdigit() for character in name)
 
 

@@ -42,7 +42,7 @@ class TaskTexts:
         return "\n".join(getattr(self, name) for name in TEXTS)
 
     def substituted(self, pattern: str, new_words: Mapping[str, str]) -> Self:
-        """Return the task with what a pattern matches in its texts replaced by other words."""
+        """Return the task with each match of ``pattern`` in its texts replaced by ``new_words[match]``."""
         found = re.compile(pattern)
         texts = {name: found.sub(lambda match: new_words[match[0]], getattr(self, name)) for name in TEXTS}
         return replace(self, **texts)
@@ -106,7 +106,7 @@ def changed_instruction(text: str, *, prose: Callable[[str], str], code: Callabl
 
 
 def changed_doc_struct(text: str, prose: Callable[[str], str]) -> str:
-    """Return doc_struct with each of its lists of lines changed as a whole."""
+    """Return doc_struct, a JSON object, with ``prose`` applied to each list of lines, joined; keep any other text."""
     try:
         parts = json.loads(text)
     except ValueError:

@@ -25,7 +25,7 @@ _FEWEST_MODELS = 2
 _LEAST_JUDGED = 0.95
 #: Maximum number of ranked models; nobody reads a longer ranking.
 _MOST_MODELS = 60
-#: Columns that mark runs whose numbers are not scores of their board, with the reason.
+#: Columns that mark runs whose numbers are not scores of the benchmark, with the reason.
 _NO_SCORES = {
     "split_mismatch": "their models were asked the prompts of another split",
     "contradicted": "their tasks show tests that contradict them",
@@ -75,9 +75,9 @@ def _is_current(path: Path, store: Store) -> bool:
 def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str = "") -> Evidence:
     """Return the evidence in a store's catalog, read through an open connection.
 
-    An empty split takes the one with runs of most models; subset 'hard' takes the tasks of BigCodeBench-Hard.
+    An empty split takes the one that most models have runs of; subset 'hard' takes the tasks of BigCodeBench-Hard.
 
-    Each model counts once, with its run of most tasks, of equal ones the latest. Left out are controls; runs judged
+    Each model counts once, with its run on most tasks, the latest of several. Left out are controls; runs judged
     only raw if others were calibrated; runs over contradicted tasks or variants of tasks; runs whose model was asked
     the prompts of another split; and, for each run, tasks whose reference solution failed. Models are ranked on their
     common tasks: a run of the hard tasks only is not compared with runs of all tasks. If there are too many models,
@@ -114,7 +114,7 @@ def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str
 
 
 def _chosen_runs(rows: Sequence[Row], split: str) -> tuple[str, list[Row], list[str]]:
-    """Return the split, the run that represents each model, in the order of names, and notes on the other runs."""
+    """Return the split, one run for each model, ordered by model name, and notes on the runs that do not count."""
     found = [row | {"model": str(named_model(row["model"]))} for row in rows if row["source"] not in CONTROLS]
     notes: list[str] = []
     for column, reason in _NO_SCORES.items():
@@ -145,7 +145,7 @@ def _note(text: str, names: Sequence[str]) -> list[str]:
 
 
 def strongest(shares: Array, places: Sequence[int], most: int) -> tuple[list[int], list[int]]:
-    """Split models, rows of shares at the places, into the `most` best by pass rate and the rest, both in order."""
+    """Split `places`, rows of models in `shares`, into the `most` with the best pass rates and the rest, in order."""
     rates = np.nanmean(shares[list(places)], axis=1)
     kept = {places[one] for one in np.argsort(-rates, kind="stable")[:most]}
     return [place for place in places if place in kept], [place for place in places if place not in kept]
@@ -168,10 +168,10 @@ def _outcomes(connection: "DuckDBPyConnection", chosen: Sequence[Row], *, only_h
 
 
 def common_tasks(outcomes: Outcomes) -> tuple[list[int], list[int]]:
-    """Return the places of the models that can be ranked, and of the tasks that they have in common.
+    """Return the row indices of the models that can be ranked, and the column indices of their common tasks.
 
-    The tasks are those of the run with most outcomes: its number of tasks times the number of models that were judged
-    on nearly all of them. A model judged on less than ``_LEAST_JUDGED`` of these tasks is not ranked.
+    A run covers the models judged on at least ``_LEAST_JUDGED`` of its tasks. Ranked are those that the run with the
+    largest product of tasks and covered models covers; common are tasks on which ``_LEAST_JUDGED`` of them are judged.
     """
     judged = np.isfinite(outcomes.shares)
     if not judged.any():

@@ -26,8 +26,8 @@ _ENDS = (0.025, 0.975)
 _USAGE = {"USD a task": "cost_usd", "seconds a task": "latency_seconds"}
 #: Libraries with fewer tasks are not used to estimate how much libraries differ.
 _FEWEST_TASKS = 10
-#: Limits for the weight of all tasks together, in tasks, relative to a library's own tasks. The upper limit holds even
-#: if the known libraries hardly differ, since another library may be different.
+#: Limits for `Weights`. The upper limit holds even if the known libraries hardly differ, since another library may be
+#: different.
 _LEAST_WEIGHT, _MOST_WEIGHT = 2.0, 50.0
 #: Outcomes of two added tasks, passed and failed: a model that passes every task is not sure to pass the next.
 _ADDED = (1.0, 0.0)
@@ -45,7 +45,7 @@ class ModelRun(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """Weights of all tasks together, in tasks, relative to a library's own tasks."""
+    """Prior weights of the mean over all tasks; a weight of 10 counts as much as 10 tasks of the stack's libraries."""
 
     level: float
     """Weight for the mean of the models: large if libraries are equally hard."""
@@ -182,7 +182,7 @@ def probability(share: float) -> str:
 
 
 def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[RankedModel]:
-    """Return the models in descending order of their mean rates."""
+    """Rank models by mean rate, the best first; ``rates`` is (draws, models), ``observed`` is (models, tasks)."""
     means = rates.mean(axis=0)
     ends = np.quantile(rates, _ENDS, axis=0)
     # Equal draws are ordered by place.
@@ -209,7 +209,10 @@ def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[Ran
 
 
 def _learnt_weight(values: Array, masks: NDArray[np.bool_]) -> float:
-    """Return the weight for rows of values by task, and masks (libraries, tasks) of the tasks that use a library."""
+    """Return the prior weight of the mean over all tasks, in tasks, as `Outcomes.weights` describes.
+
+    ``values`` has shape (rows, tasks), NaN where unknown; ``masks`` (libraries, tasks) tells which tasks use a library.
+    """
     centred = values - np.nanmean(values, axis=1, keepdims=True)
     single = float(np.nanmean(np.nanvar(values, axis=1)))
     true = [np.nanmean(centred[:, mask], axis=1) ** 2 - np.nanvar(centred[:, mask], axis=1, ddof=1) / mask.sum()
@@ -221,13 +224,13 @@ def _learnt_weight(values: Array, masks: NDArray[np.bool_]) -> float:
 
 
 def drawn_rates(outcomes: Outcomes, places: Sequence[int], *, n_draws: int, seed: int) -> Array:
-    """Draw the models' pass rates on a population of tasks like those at the places: (draws, models), each in 0..1.
+    """Draw the models' pass rates on a population of tasks like those at ``places``, columns of ``outcomes.shares``.
 
-    The population is unknown: it is drawn from a Dirichlet process around all tasks, given the tasks at the places.
-    Random weights of the recorded tasks do that. All models get the same weights, so that the difficulty of tasks
-    cancels out in differences. The models' mean and their differences from it are drawn separately, as libraries
-    differ more in their difficulty than in the ranking of models. Sources: Ferguson 1973, "A Bayesian Analysis of Some
-    Nonparametric Problems"; Rubin 1981, "The Bayesian Bootstrap".
+    The result has shape (draws, models), each value in 0..1. The population is unknown: it is drawn from a Dirichlet
+    process around all tasks, given the tasks at ``places``, by random weights of the recorded tasks. All models get the
+    same weights, so that the difficulty of tasks cancels out in differences. The models' mean and their differences
+    from it are drawn separately, as libraries differ more in their difficulty than in the ranking of models. Sources:
+    Ferguson 1973, "A Bayesian Analysis of Some Nonparametric Problems"; Rubin 1981, "The Bayesian Bootstrap".
     """
     generator = np.random.default_rng(seed)
     mean = np.append(np.nanmean(outcomes.shares, axis=0), _ADDED)
@@ -242,7 +245,7 @@ def _weighted(
 ) -> Array:
     """Draw weights of tasks by a Bayesian bootstrap; return weighted means, shape (draws, rows).
 
-    ``values`` has shape (rows, tasks), NaN where unknown. The tasks at ``places`` are drawn as observed ones; all tasks
+    ``values`` has shape (rows, tasks), NaN where unknown. The tasks at ``places`` count as observed, 1 each; all tasks
     together have the prior ``weight``.
     """
     shapes = np.full(values.shape[1], weight / values.shape[1])

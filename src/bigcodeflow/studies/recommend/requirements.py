@@ -32,7 +32,8 @@ _OTHER_FORMATS = (".yml", ".yaml", ".py", ".cfg", ".ini", ".toml", ".json")
 _SHOWN = 60
 _PIPFILE = ("packages", "dev-packages", "default", "develop")
 _LOCK = ("package", "packages")
-#: Places of distributions in files whose name in lower case fits; * is any key. All other files are requirements.
+#: Dotted keys of distributions, by pattern of the lower-case file name; * is any key. All other files are read as lines
+#: of requirements.
 _PLACES: Mapping[str, Sequence[str]] = {
     "pyproject.toml": (
         *("project.dependencies", "project.optional-dependencies.*", "dependency-groups.*"),

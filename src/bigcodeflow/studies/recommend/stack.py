@@ -1,4 +1,4 @@
-"""Stack of a project: the libraries of tasks that its dependency files, programs and named libraries mean."""
+"""Stack of a project: the libraries that tasks use, among those that its files require or import or the user names."""
 
 import json
 import os
@@ -83,7 +83,7 @@ def stack_of(
     folders: Sequence[Path] = (),
     names: Sequence[str] = (),
 ) -> Stack:
-    """Return the libraries, among those that tasks use, that requirement files, folders of programs and names mean.
+    """Return which of ``known``, the libraries that tasks use, a project's requirements, programs or ``names`` contain.
 
     Modules of the standard library count if a program imports them or ``names`` has them: a distribution of such a
     name is something else.
