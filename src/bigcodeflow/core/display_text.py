@@ -1,4 +1,4 @@
-"""Make texts of models harmless where they are shown: terminals, Markdown and spreadsheets would obey them."""
+"""Make texts of models harmless where they are shown: terminals, Markdown and spreadsheets would interpret them."""
 
 import re
 

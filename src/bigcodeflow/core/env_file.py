@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bigcodeflow.core.errors import ConfigError
 
-#: Names the file with variables for each run that the service starts; the file may be absent.
+#: Environment variable with the path of the env file for each run that the service starts; the file may be absent.
 ENV_FILE_VARIABLE = "BIGCODEFLOW_ENV_FILE"
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)", re.ASCII)
 #: A quoted or plain value; a # begins a comment if a blank precedes it.
@@ -40,7 +40,7 @@ def read_env_file(path: Path) -> dict[str, str]:
 
 
 def take_env_file() -> None:
-    """Set the variables of the service's file in this process, except those that have a value already."""
+    """Set the variables of the file that BIGCODEFLOW_ENV_FILE names, except those that this process has already."""
     path = os.environ.get(ENV_FILE_VARIABLE)
     if path and os.path.lexists(path):  # a dangling link is a mistake and is reported
         for name, value in read_env_file(Path(path)).items():

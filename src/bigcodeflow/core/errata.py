@@ -1,4 +1,4 @@
-"""Known errata of BigCodeBench's tasks, and corrections of some: shipped facts, each with a command that shows it.
+"""Read the shipped errata of BigCodeBench's tasks, each with a command that shows it, and corrections of some.
 
 An erratum applies only to the exact text that was examined: a task with the same id but another prompt, solution or
 test, such as one of a later version, has none.
@@ -57,7 +57,7 @@ def errata() -> tuple[Erratum, ...]:
 
 
 def errata_of(task: Mapping[str, Any]) -> list[Erratum]:
-    """Return the errata of a task with exactly these texts."""
+    """Return the errata of a task; empty if its texts are not exactly those that were examined."""
     mine = [one for one in errata() if one.task == task["task_id"]]
     identity = task_sha256(task) if mine else ""
     return [one for one in mine if one.task_sha256 == identity]
@@ -73,7 +73,7 @@ def corrections() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def facts_sha256() -> str:
-    """Return the identity of errata and corrections together, for keys of artifacts that depend on them."""
+    """Return the sha256 of both files, errata and corrections, for the keys of artifacts that depend on them."""
     content = b"\0".join(shipped(name).read_bytes() for name in (_ERRATA, _CORRECTIONS))
     return hashlib.sha256(content).hexdigest()
 
@@ -90,5 +90,5 @@ def is_left_out(task: Mapping[str, Any]) -> bool:
 
 
 def is_judged_alike(task: Mapping[str, Any]) -> bool:
-    """Tell if a verdict about the task also holds in the verified view: it keeps the task, its prompts and its test."""
+    """Tell if a verdict also holds in the verified view, because the view keeps the task, prompts and test."""
     return not is_left_out(task) and set(correction_of(task)) <= {"task_id", "canonical_solution", "doc_struct"}

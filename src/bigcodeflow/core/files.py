@@ -93,7 +93,7 @@ class AppendLog:
         os.fdatasync(self.descriptor)
 
     def sync_name(self) -> None:
-        """Make the file's name as durable as its lines."""
+        """Sync the folder, so that a power failure does not lose the name of a new file."""
         folder = os.open(self.path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -35,7 +35,7 @@ def shown_host(host: str) -> str:
 
 @contextmanager
 def quiet_signals() -> Iterator[None]:
-    """Ignore SIGTERM and SIGINT in the block: Uvicorn raises the signal that ended it again for an earlier handler."""
+    """Ignore SIGTERM and SIGINT in the block: after Uvicorn was ended by a signal, it raises the signal once more."""
     signals = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, lambda *_: None) for number in signals}
     try:

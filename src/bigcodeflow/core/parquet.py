@@ -43,6 +43,6 @@ def duckdb_path(path: Path | str) -> str:
 
 
 def duckdb_source(paths: Iterable[Path | str], *options: str) -> str:
-    """Write the files as a table in DuckDB's SQL, with further options of ``read_parquet``."""
+    """Return the DuckDB expression that reads the files as one table; ``options`` are SQL arguments of read_parquet."""
     files = ", ".join("'" + duckdb_path(path).replace("'", "''") + "'" for path in paths)
     return f"read_parquet({', '.join([f'[{files}]', 'hive_partitioning = false', *options])})"

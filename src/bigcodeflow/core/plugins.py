@@ -10,7 +10,7 @@ from typing import Any
 GROUP = "bigcodeflow.studies"
 #: A study's name is a folder of the store, a view of the catalog, a command and a flow.
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-#: Folders of a store that hold something else.
+#: Names that no study may have, because they are other folders of a store.
 _TAKEN = frozenset(
     {
         *("dataset", "generation", "sanitizing", "execution", "aggregation"),
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @cache
 def study_entries() -> Mapping[str, EntryPoint]:
-    """Return the entry points of installed studies by name, in order; a study of this package hides its namesake."""
+    """Return the entry points of installed studies by name, sorted; of equal names, this package's study counts."""
     found = sorted(entry_points(group=GROUP), key=_is_own)
     by_name = {one.name: one for one in found if _NAME.fullmatch(one.name) and one.name not in _TAKEN}
     return dict(sorted(by_name.items()))
@@ -30,7 +30,7 @@ def study_entries() -> Mapping[str, EntryPoint]:
 
 @cache
 def loaded_study(name: str) -> Any:
-    """Return the study of that name; None, with a warning, if the distribution that brings it cannot be imported."""
+    """Load a study by its name; log a warning and return None if one of another distribution cannot be loaded."""
     entry = study_entries()[name]
     try:
         return entry.load()()

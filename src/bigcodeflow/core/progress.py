@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
-#: Number of open items that a status lists, the longest ones.
+#: Maximum number of open items that a status lists: those that have been under way longest.
 MOST_NAMED = 20
 #: Rates cover the last minutes only: the longest items are sent first, so that work gets faster towards its end.
 _WINDOW_SECONDS = 300.0

@@ -15,9 +15,9 @@ STAGE_FOLDERS: Mapping[str, str] = {
     stage: "execution" if stage == "ground_truth" else stage
     for stage in ("dataset", "generation", "sanitizing", "ground_truth", "execution", "aggregation")
 }
-#: Prefix of the ids of tasks whose shown tests contradict their descriptions: no score over such tasks counts.
+#: Prefix of ids of tasks that show a test against their description: scores over them are not the benchmark's.
 CONTRADICTED_PREFIX = "Contradicted/"
-#: Separates a task's id from the suffix of its variant: no score over variants counts.
+#: Separates a task's id from the suffix of its variant: scores over variants are not the benchmark's.
 VARIANT_SEPARATOR = "~"
 #: Folder of a store with dataset and sample files that studies have made; a study can make them again.
 DERIVED_FOLDER = "studies"

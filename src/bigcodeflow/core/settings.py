@@ -15,7 +15,7 @@ S = TypeVar("S", bound="SettingsModel")
 
 Path = tuple[str, ...]
 
-#: Names become parts of paths, in which names of dots alone mean other folders.
+#: Pattern of names that become parts of paths; dots alone are refused, because they mean other folders.
 NAME_PATTERN = r"^(\.*[\w\-+][\w.\-+]*)?$"
 _FOREIGN = re.compile(r"[^\w.\-+]+")
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|signature|^sig$|credential|auth")
@@ -23,7 +23,7 @@ _NAME_RULE = "must be letters, digits and . _ - + only, and not only dots"
 
 
 def address(url: str) -> str:
-    """Check an address that runs store: strip a slash at its end; raise ValueError if it holds a password or key."""
+    """Check an address before it is stored, and strip slashes at its end; ValueError if it holds a password or key."""
     parts = urlsplit(url)
     if parts.password is not None or any(_SECRET_NAME.search(name) for name, _ in parse_qsl(parts.query)):
         raise ValueError("holds a password or key, which would be stored: put it into an environment variable instead")
@@ -77,10 +77,10 @@ class SettingOption(NamedTuple):
     name: str = ""
     """Name of the command's parameter, from which the option's name is made; empty takes the path's last part."""
     default: Any = None
-    """Value of the setting if the option is not given; None leaves it to the model or the preset."""
+    """Value of the setting if the option is not given; None keeps the preset's value or the field's default."""
     required: bool = False
     shown: str | None = None
-    """Default to show in the help; None shows the model's."""
+    """Default to show in the help; None shows the field's default."""
     help: str = ""
     """Help text; empty takes the field's docstring."""
     panel: str | None = None
@@ -96,7 +96,7 @@ class SettingOption(NamedTuple):
         return f"--{self.name.replace('_', '-')}"
 
 
-#: Option for settings of a run that have no option; the model keeps them in a field `overrides`.
+#: Option for settings of a run that have no option; the settings model keeps them in a field `overrides`.
 SET = SettingOption("overrides", "set", help="Any other setting, such as execution.limits.time_seconds=60.")
 
 
@@ -114,7 +114,7 @@ def merged(settings: Mapping[str, Any], values: Mapping[str, Any], origin: str) 
 
 
 def set_by_path(settings: dict[str, Any], path: Path, value: object, origin: str) -> None:
-    """Set one value in place and create the sections above it; raise the same errors as :func:`merged`."""
+    """Set one value in place and create the sections above it; raise a ConfigError if one of them is a value."""
     section = settings
     for number, part in enumerate(path[:-1], start=1):
         section = section.setdefault(part, {})

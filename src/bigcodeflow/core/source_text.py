@@ -17,7 +17,7 @@ _Place = ast.expr | ast.stmt | ast.arg | ast.keyword
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 #: Calls that read local variables by their names.
 _BY_NAME = frozenset({"locals", "vars", "eval", "exec", "globals"})
-#: What follows the last part of an expression in an f-string if the string also shows the expression's text.
+#: Text after an expression in an f-string that also shows the expression's text, as ``{x=}`` does.
 _SHOWN = re.compile(rb"[\s,)]*=(?!=)")
 
 
@@ -89,13 +89,13 @@ class SourceText:
         return Edit(start, end, new_name)
 
     def keeping_lines(self, edit: Edit) -> Edit:
-        """Return the edit with as many line ends as it replaces, added within its brackets if it has such around it."""
+        """Pad an edit with line breaks to as many as it replaces; before the last bracket if it is in brackets."""
         lines = "\n" * (self.content.count(b"\n", edit.start, edit.end) - edit.text.count("\n"))
         is_enclosed = edit.text.startswith("(")
         return edit._replace(text=f"{edit.text[:-1]}{lines})" if is_enclosed else f"{edit.text}{lines}")
 
     def uses(self, nodes: Iterable[ast.AST], name: str) -> Iterator[ast.Name]:
-        """Yield the places in nodes of a function's body that mean its variable of one name.
+        """Yield the Name nodes, in some nodes of a function's body, that refer to its variable ``name``.
 
         Raises:
             UnsafeError: the variable is bound or read where the tree has no separate place for its name.

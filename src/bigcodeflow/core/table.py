@@ -24,9 +24,9 @@ Tone = Literal["", "good", "bad", "warning", "strong"]
 _STYLES: Mapping[Tone, str] = {"": "", "good": "green", "bad": "red", "warning": "yellow", "strong": "bold"}
 _RULES: Mapping[Alignment, str] = {"left": "---", "right": "--:", "center": ":-:"}
 _SHORTEST_NAME = 12
-#: Longer words may be cut if there is no room for them; the first length that suffices is taken.
+#: Lengths up to which no word is cut; the first with which the columns fit is taken.
 _WORD_LENGTHS = (40, 30, 20)
-#: Columns that a rich table takes in addition to its cells: one for each border, and two around each cell.
+#: Characters that a rich table takes in addition to its cells' text: one per border, two around each cell.
 _BORDER, _PADDING = 1, 2
 
 
@@ -98,7 +98,7 @@ class Table:
     def of_records(
         cls, records: Sequence[Mapping[str, Any]], *, title: str = "", columns: Iterable[Column] = ()
     ) -> Self:
-        """Make a table of mappings with equal keys, its headings; ``columns`` replace headings of that name."""
+        """Make a table of mappings with equal keys, its headings; ``columns`` format those with the same heading."""
         known = {column.heading: column for column in columns}
         headings = list(records[0]) if records else []
         return cls.of([known.get(one, one) for one in headings], [list(row.values()) for row in records], title=title)
@@ -170,7 +170,7 @@ class Table:
             yield [Text(visible(text), style=style) for text, style in zip(texts, styles, strict=True)]
 
     def _widths(self, most: int) -> list[int]:
-        """Return a width for each column, in `most` columns of a terminal; empty if words would be cut."""
+        """Return the width of each column on a terminal of `most` characters; an empty list if words would be cut."""
         rows = [[column.heading for column in self.columns], *self.texts()]
         columns = list(zip(*(map(visible, row) for row in rows), strict=True))
         natural = [max(cell_len(line) for text in texts for line in text.split("\n")) for texts in columns]
@@ -203,7 +203,7 @@ def cell_text(value: Any) -> str:
 
 
 def _shared(room: int, least: Sequence[int], natural: Sequence[int]) -> list[int]:
-    """Distribute the room between least and natural widths; columns that need little more come first."""
+    """Distribute the room over columns, from least up to natural width, first to those that lack the least."""
     widths, left = list(least), room - sum(least)
     by_want = sorted(range(len(widths)), key=lambda column: natural[column] - least[column])
     for position, column in enumerate(by_want):

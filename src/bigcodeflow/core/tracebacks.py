@@ -23,7 +23,7 @@ _FOREIGN: Mapping[str, type[BaseException]] = {
     "FrozenInstanceError": AttributeError,
     "_ArrayMemoryError": MemoryError,
 }
-#: If a module fails, the original's file holds the bare message only; its wording shows the class.
+#: Class of an exception by the wording of its message: the original records a failed module's message only.
 _MESSAGES: tuple[tuple[re.Pattern[str], type[BaseException]], ...] = (
     (_MISSING, ModuleNotFoundError),
     (re.compile(r"cannot import name "), ImportError),
@@ -72,7 +72,7 @@ def own_frames(trace: str) -> list[Frame]:
 
 
 def failed_import(trace: str) -> str:
-    """Return the missing module's name, or Python's message about another failed import; else empty."""
+    """Return the missing module's name, or Python's message about another failed import; empty for other errors."""
     found = raised(trace)
     return (found.missing_module or message(trace)) if "ImportError" in found.exception.split() else ""
 
@@ -86,7 +86,7 @@ def _last_traceback(trace: str) -> list[str]:
 
 
 def raised(text: str) -> Raised:
-    """Return the exception that a traceback, or its bare message, describes."""
+    """Return the exception that a traceback, or a message without a traceback, describes."""
     line = exception_line(text)
     named = _NAMED.fullmatch(line) if line else None
     bare = next((kind for pattern, kind in _MESSAGES if pattern.match(text)), None)

@@ -32,7 +32,7 @@ MOST_TEST_CHARACTERS = 200_000
 MOST_PROGRAM_CHARACTERS = 1_000_000
 #: Most characters that ``parse`` accepts in this process.
 MOST_PARSED: ContextVar[int] = ContextVar("MOST_PARSED", default=MOST_TEST_CHARACTERS)
-#: Limits of one call of `call_in_child`, in addition to the process's use before it reads.
+#: Limits of one call of `call_in_child`, in addition to what its process used before the call.
 CPU_SECONDS = 20
 MEMORY_MIB = 1024
 
@@ -138,7 +138,7 @@ def nodes_of(text: str) -> list[ast.AST]:
 
 
 def with_fallback(fallback: Callable[..., _Result]) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
-    """Decorate a function that reads one text: if it raises an exception, call ``fallback`` instead.
+    """Decorate a function that reads one text: if it raises an exception, return ``fallback`` of its arguments.
 
     Known refusals are handled where they occur; an unforeseen error would otherwise end the run for all other samples.
     """
@@ -160,7 +160,7 @@ def with_fallback(fallback: Callable[..., _Result]) -> Callable[[Callable[_Given
 
 
 def call_in_child(function: Callable[_Given, _Result], *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-    """Call a module's function in another process, which may parse programs of any permitted size; return its result.
+    """Call a module-level function in another process, which may parse MOST_PROGRAM_CHARACTERS; return its result.
 
     Raises TooLargeError if it takes more than CPU_SECONDS or MEMORY_MIB, and CalledProcessError if it fails.
     """
@@ -176,7 +176,7 @@ def call_in_child(function: Callable[_Given, _Result], *args: _Given.args, **kwa
 
 
 def serve_one_call() -> None:
-    """Read one call from standard input and write its result to standard output."""
+    """Read a pickled call from standard input and write its result to standard output, in `call_in_child`'s process."""
     function, args, kwargs = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the function above
     if sys.platform == "linux":  # others do not enforce it
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])

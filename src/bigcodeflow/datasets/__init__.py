@@ -18,7 +18,7 @@ from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, select, solve_rates_of,
 __all__ = ["DEFAULT_VERSION", "ResolvedDataset"]
 __all__ += ["known_task_ids", "load_tasks", "resolve", "solve_rates", "validate_source"]
 
-#: Part of every dataset artifact's key; increase it when this package makes other rows of the same source.
+#: Part of every dataset artifact's key; increase it when this package makes other rows from the same source.
 VERSION = 1
 
 
@@ -43,10 +43,10 @@ def parse_source(text: str) -> FileSource | HubSource:
 
 
 def resolve(config: DatasetConfig) -> ResolvedDataset:
-    """Pin the source's content, with at most one request to the hub and without reading tasks.
+    """Pin the content of ``dataset.source``, with at most one request to the hub and without reading tasks.
 
-    It also pins an overlay, the shipped errata for a verified view, and, if the view asks for a difficulty, the
-    solve rates, with at most one more request.
+    Also pin the overlay, the shipped errata if ``dataset.view`` is verified, and the solve rates if
+    ``dataset.difficulty`` is set, with at most one more request.
     """
     resolved = amendments.resolved(parse_source(config.source).resolve(config), config)
     if not config.difficulty:
@@ -59,7 +59,7 @@ def resolve(config: DatasetConfig) -> ResolvedDataset:
 
 
 def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
-    """Load the view's tasks as a table of the TASKS schema, in source order; a DatasetError names every bad row."""
+    """Load the tasks that ``config`` selects (TASKS schema), in source order; raise DatasetError with all bad rows."""
     rows = amendments.amended(_rows(config, resolved), config, resolved)
     raise_problems(validate(rows))
     tasks = task_rows(rows)
@@ -69,16 +69,16 @@ def load_tasks(config: DatasetConfig, resolved: ResolvedDataset) -> pa.Table:
 
 
 def known_task_ids(config: DatasetConfig, resolved: ResolvedDataset) -> frozenset[str]:
-    """Return the ids that a sample file may answer: those of the source before any view.
+    """Return the ids that a sample file may answer: all ids of the source, selected or not.
 
-    A part of BigCodeBench knows all of its ids, so that a file with all answers can be judged by the hard subset.
+    If it holds a BigCodeBench task, all 1,140 ids are known: a file with all answers is also valid for the subset hard.
     """
     ids = (row.values.get("task_id") for row in _rows(config, resolved))
     return _known(task_id for task_id in ids if isinstance(task_id, str))
 
 
 def solve_rates(config: DatasetConfig, resolved: ResolvedDataset) -> Mapping[str, float]:
-    """Return the share of published models that solve a task, by task id; empty if the view asks for no difficulty."""
+    """Return the share of published models that solve a task, by task id; empty if no difficulty is set."""
     if resolved.solve_rates is None:
         return {}
     with _of_solve_rates():

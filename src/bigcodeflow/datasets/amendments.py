@@ -1,4 +1,4 @@
-"""Corrections of tasks: those in a file of the user, and those of the verified view."""
+"""Correct tasks: by a file of the user (``dataset.overlay``), and for the verified view by shipped corrections."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,14 +10,14 @@ from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.schemas import HUB_COLUMNS
 from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
 
-#: Column that a correction may have in addition to changed columns: the identity of the texts that it corrects.
+#: Column of a correction that changes nothing: the `task_sha256` of the texts for which it was written.
 _OF_TEXTS = "task_sha256"
-#: Optional columns that are derived from the test or the libraries.
+#: Column of a task, and the column that is derived from it: computed again if a correction changes the first.
 _DERIVED: Mapping[str, str] = {"test": "expected_tests", "libs": "domains"}
 
 
 def resolved(source: ResolvedDataset, config: DatasetConfig) -> ResolvedDataset:
-    """Pin the amendments of the source too: the overlay's content, and the shipped errata for a verified view."""
+    """Add the hashes of the overlay and, for the verified view, of the shipped errata to the source's fingerprint."""
     fingerprint, describe = dict(source.fingerprint), source.describe
     if config.overlay:
         overlay = _overlay(config).resolve(config)
@@ -30,7 +30,7 @@ def resolved(source: ResolvedDataset, config: DatasetConfig) -> ResolvedDataset:
 
 
 def amended(rows: Sequence[SourceRow], config: DatasetConfig, pinned: ResolvedDataset) -> list[SourceRow]:
-    """Apply corrections to the rows: the overlay's, then the verified view's to tasks whose texts are unchanged."""
+    """Apply the overlay's corrections, then those of the verified view, which fit only the texts that were examined."""
     found = list(rows)
     if config.overlay:
         found = _overlaid(found, config, pinned)

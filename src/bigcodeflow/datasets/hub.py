@@ -59,8 +59,8 @@ class HubSource(NamedTuple):
     def resolve(self, config: DatasetConfig) -> ResolvedDataset:
         """Pin the version to a commit, with at most one request.
 
-        If the hub does not answer, or in offline mode, the commit that the cache saw last is taken; the description and
-        a logged warning say so.
+        If the hub does not answer, or in offline mode, take the commit that was downloaded last; the description and a
+        logged warning say so.
         """
         # A commit belongs to the named repository; its hard tasks are then selected by their ids.
         hard_twin = config.subset == "hard" and self.repo == _FULL_REPO and not self.commit
@@ -89,7 +89,7 @@ class HubSource(NamedTuple):
         return ResolvedDataset(fingerprint, f"{self.repo} {self.version} at commit {commit[:12]}{notice}", tuple(files))
 
     def from_cache(self, reason: str) -> ResolvedDataset:
-        """Return the version pinned to the commit that the cache saw last."""
+        """Return the version pinned to its commit, else to the newest download; raise DatasetError if not cached."""
         # Newest download first.
         cached = sorted(_snapshots(self.repo).glob("*"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         for commit in [self.commit] if self.commit else [path.name for path in cached]:

@@ -1,4 +1,4 @@
-"""Convert a source's rows to rows of the tasks table: validation, derived columns, and the view; no task is run."""
+"""Convert a source's rows to rows of the tasks table: validation, derived columns, selection; no code is run."""
 
 import ast
 import json
@@ -172,7 +172,7 @@ def _compile_problem(text: str) -> str:
 
 
 def solve_rates_of(rows: Sequence[SourceRow]) -> dict[str, float]:
-    """Return solve rates as shares by task, of rows with a solve_rate in percent; a DatasetError names all bad rows."""
+    """Return solve rates (0..1) by task id, from rows with percents; raise a DatasetError that names all bad rows."""
     rates: dict[str, float] = {}
     problems: list[str] = []
     for place, values in rows:
@@ -193,10 +193,10 @@ def select(
     known_task_ids: frozenset[str],
     solve_rates: Mapping[str, float] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Return the rows of the TASKS schema that the view keeps, in their order; empty fields of the view keep all.
+    """Return the rows (TASKS schema) that the settings select, in their order; an empty setting selects all.
 
-    The view may name all `known_task_ids`, even if the source holds only some of them. A difficulty keeps only tasks
-    whose solve rate is known.
+    ``config.ids`` may name any of `known_task_ids`, even if no row has it. If a difficulty is set, tasks whose solve
+    rate is unknown are left out. Raise a DatasetError if a name is unknown or no task is left.
     """
     kept = [row for row in rows if row["hard"]] if config.subset == "hard" else list(rows)
     if config.ids.strip():

@@ -23,5 +23,5 @@ __all__ = [
     "sample_lines",
 ]
 
-#: Part of every samples artifact's key; bump when this package makes other rows of the same source.
+#: Part of every samples artifact's key; increase it when this package makes other rows from the same settings.
 VERSION = 3

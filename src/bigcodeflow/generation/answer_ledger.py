@@ -109,7 +109,7 @@ class AnswerLedger:
 
     folder: Path
     accepts_unanswerable: bool = False
-    """True if failed answers to unanswerable requests count; otherwise they are ignored."""
+    """True to read unanswerable requests as failed answers; False to skip them, so that they are asked again."""
 
     def keys(self) -> set[AnswerKey]:
         return {key for fields in self._records() for key in _keys(fields)}
@@ -119,7 +119,7 @@ class AnswerLedger:
         return map(ReplyRecord.from_fields, self._records())
 
     def answers(self, wanted: Container[AnswerKey] | None = None) -> Iterator[RecordedAnswer]:
-        """Yield each recorded answer once, in the order of writing; if a key has several answers, the first counts."""
+        """Yield the first recorded answer of each key in ``wanted`` (None: of every key), in the order of writing."""
         seen: set[AnswerKey] = set()
         for fields in self._records():
             new = [key for key in _keys(fields) if key not in seen and (wanted is None or key in wanted)]
@@ -167,7 +167,7 @@ class AnswerWriter:
 
     def __init__(self, ledger: AnswerLedger, open_files: ExitStack) -> None:
         self.known = ledger.keys()
-        """Answers that the ledger holds, including those of this writer."""
+        """Keys of the answers in the ledger, including those that this writer added."""
         self.accepts_unanswerable = ledger.accepts_unanswerable
         self._folder, self._open_files = ledger.folder, open_files
         self._log: AppendLog | None = None
@@ -212,7 +212,8 @@ class AnswerWriter:
 class GroupCommit:
     """Sync written replies in groups, in a thread, while further requests are open.
 
-    A written reply survives a crash of the process; a synced reply survives a crash of the machine, and then counts.
+    A written reply survives a crash of the process, a synced reply also a crash of the machine. Progress counts only
+    synced replies.
     """
 
     def __init__(self, writer: AnswerWriter, on_synced: Callable[[int], None]) -> None:

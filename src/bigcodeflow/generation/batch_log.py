@@ -1,11 +1,11 @@
 """Durable log of the batches of a setting: each event is a line in `batches.jsonl`.
 
-- `intended`: a tag, the time, and the samples of each entry; on disk before anything is sent.
+- `intended`: the batch's tag, the time, and the samples of each entry (request); on disk before anything is sent.
 - `submitted`: the provider's ID of the batch with this tag.
 - `settled`: entries whose answer is recorded, or that will be asked as single requests.
 
 A batch that is intended but has no ID may or may not exist at the provider. The log contains no prompts, answers or
-keys.
+API keys.
 """
 
 import json
@@ -69,12 +69,12 @@ class Batch:
     """Positions of entries that are finished."""
 
     positions: frozenset[int] = frozenset()
-    """Positions of the entries whose answers are wanted."""
+    """Positions of the entries whose answers this run needs."""
     due: float = 0.0
     """Time of the next poll, by the event loop's clock."""
     pause_seconds: float = 0.0
     doubted_since: float | None = None
-    """Time since which the batch may or may not exist at the provider; None if it is known."""
+    """Time, by the event loop's clock, since which it is unknown if the provider has the batch; None if known."""
     failing_since: float | None = None
     status: BatchStatus = BatchStatus(ended=False)
     seen: set[int] = field(default_factory=set)
@@ -157,7 +157,7 @@ class BatchLog:
 
 @contextmanager
 def open_batch_log(folder: Path) -> Iterator[BatchLog]:
-    """Open and yield the log of a folder, created if it is missing; the lock of the ledger keeps other runs away."""
+    """Open and yield the log of a folder, created if it is missing; the caller must hold the answer ledger's lock."""
     with AppendLog(folder / FILE_NAME) as log:
         log.sync_name()
         yield BatchLog(log)
@@ -178,7 +178,7 @@ class PendingSamples:
         self._requests: dict[AnswerKey, Request] = {}
 
     def add(self, requests: Iterable[Request], known: frozenset[AnswerKey]) -> list[Request]:
-        """Add the samples of the requests, and return requests for the new samples that are not in ``known``."""
+        """Add the samples of the requests; return requests for new samples that no earlier batch (``known``) has."""
         new = []
         for request in requests:
             samples = [sample for sample in request.keys if sample not in self._requests]
@@ -188,7 +188,7 @@ class PendingSamples:
         return new
 
     def any_of(self, entry: BatchEntry, answers: int | None = None) -> bool:
-        """Tell if a sample of an entry needs an answer; with ``answers``, check only that many first samples."""
+        """Tell if a sample of an entry needs an answer; check only its first ``answers`` samples, or all if None."""
         return any(sample in self._requests for sample in entry.samples[:answers])
 
     def request(self, entry: BatchEntry) -> Request:

@@ -11,11 +11,11 @@ from bigcodeflow.core.calibration import stub_program
 from bigcodeflow.core.schemas import SAMPLES, table_of
 
 CHEATS: Mapping[str, str] = yaml.safe_load(files(__package__).joinpath("cheats.yaml").read_text(encoding="utf-8"))
-"""Attack → program, whose function ENTRY_POINT is renamed to the task's entry point."""
+"""Programs by the name of the attack; ENTRY_POINT in a program is replaced by the name of the task's function."""
 
 
 def cheat_name(task: Mapping[str, Any]) -> str:
-    """Return the attack for the task: attacks alternate by the task's position."""
+    """Return the name of the attack for a task: the task's position modulo the number of attacks selects it."""
     names = list(CHEATS)
     return names[int(task["position"]) % len(names)]
 
@@ -26,7 +26,7 @@ def cheat(task: Mapping[str, Any]) -> str:
 
 
 def oracle(task: Mapping[str, Any]) -> str:
-    """Return the task's own solution as a whole program; calibrated, it is the program of the ground truth."""
+    """Return the task's own solution as a whole program; after calibration it is the program of the ground truth."""
     return f"{task['complete_prompt']}{task['canonical_solution']}"
 
 

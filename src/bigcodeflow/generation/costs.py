@@ -38,12 +38,12 @@ class Price(SettingsModel):
     batch: Annotated[float, Field(gt=0, le=1)] | None = None
     """Factor of the batch API; None where there is none, or none is known."""
     until: dt.date | None = None
-    """Last day of a price that the provider limits; unknown after it."""
+    """Last day on which the price is valid; None if the provider states no end."""
 
 
 class PriceList(SettingsModel):
     as_of: dt.date
-    """When the prices were published so."""
+    """Day on which the providers published these prices."""
     prices: tuple[Price, ...]
 
     def find(self, provider: str, model: str, today: dt.date | None = None) -> Price | None:
@@ -122,7 +122,7 @@ class Spending:
         return self._price and self._price(usage)
 
     def expected(self, usage: TokenUsage) -> float:
-        """Return the possible cost of a request, 0 without a limit; raise GenerationError if the price is unknown."""
+        """Return a request's possible cost in USD, 0 without a limit; raise GenerationError if no price is known."""
         if self._limit_usd == inf:
             return 0.0
         cost = self.of(usage)

@@ -101,7 +101,7 @@ class _RequestLoop:
         self._circuit = retries.Circuit(policy, settings.first_contact_seconds)
         self._progress = GenerationProgress()
         self._recorded: deque[tuple[float, int]] = deque()
-        """Times and numbers of recorded samples, over the last minute."""
+        """Pairs (time in seconds, samples recorded until then) of the last minute."""
         self._failures: list[SampleFailure] = []
         self._stopped_because: str | None = None
         self._sent_at: dict[tuple[int, int], float] = {}
@@ -111,7 +111,7 @@ class _RequestLoop:
         self._told: set[str] = set()
         """Topics of messages that were already sent to the user."""
         self._unanswerable: list[retries.QueuedRequest] = []
-        """Requests to send again after the first reply: until then, the settings may be wrong for all requests."""
+        """Requests that failed as unanswerable before the first reply, which shows that settings work; then resent."""
         self._changed = asyncio.Event()
         self._now = asyncio.get_running_loop().time
 
@@ -261,7 +261,7 @@ class _RequestLoop:
         return reply
 
     def _reply_of_failure(self, request: Request, error: RequestError) -> Reply | None:
-        """Return the reply to record for an error: a refusal or, if accepted, a failed answer; else None."""
+        """Return the reply to record for a refusal or, if accepted, an unanswerable request; None for other errors."""
         if error.kind == "refused":
             answer = Answer("", "refusal", error=str(error))
         elif error.kind == "unanswerable" and self._accepts_unanswerable and self._anything_came:

@@ -30,7 +30,7 @@ _ENDS: Mapping[str, str] = {
     "crash": "Its process ends before the tests do.",
 }
 _NOT_ALLOWED = "It is not executed, since it makes calls that are not allowed."
-#: Methods that every test class may have.
+#: Functions, besides test methods, whose frames in a test are shown: unittest's fixtures, and the module itself.
 _FIXTURES = frozenset({"setUp", "tearDown", "setUpClass", "tearDownClass", "<module>"})
 _MOST_TRACES = 5
 _MOST_TRACE_CHARACTERS = 2000
@@ -43,7 +43,7 @@ _REPEATED = re.compile(r"  \[Previous line repeated \d+ more times?\]")
 #: Format of Python's exception groups: a head, lines after a margin, rules between the group's exceptions.
 _GROUP = re.compile(r" *(?:\+ )?Exception Group (?=Traceback \(most recent call last\):$)")
 _MARGIN, _GROUP_RULE = re.compile(r" *\| ?"), re.compile(r" *\+[-+]+(?: (?:\d+|\.\.\.) -+)?")
-#: Markers for a rule, and for a beginning that is cut off.
+#: Lines that stand for a separator within an exception group, and for the beginning of a trace that was cut off.
 _RULE, _CUT = "\0---", "..."
 #: Memory addresses, which differ between executions and would change the prompt of the same failure.
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
@@ -144,7 +144,7 @@ def _shown(trace: str, program: str, functions: frozenset[str], hidden: HiddenTe
 
 
 def _from_a_head(lines: list[str]) -> list[str]:
-    """Return the lines; for a long trace whose beginning is cut off, the lines from the first whole frame on."""
+    """Return a trace's lines; if its beginning is cut off, replace the lines before the first whole frame by `_CUT`."""
     if lines[0] == HEAD or _GROUP.match(lines[0]):
         return lines
     flat = _without_margins(lines)
@@ -153,7 +153,7 @@ def _from_a_head(lines: list[str]) -> list[str]:
 
 
 def _without_margins(lines: Sequence[str]) -> list[str]:
-    """Return the lines of an exception group without margins, each traceback below the previous."""
+    """Remove the margins of an exception group, and replace the separators between its tracebacks by `_RULE`."""
     return [_RULE if _GROUP_RULE.fullmatch(line) else _MARGIN.sub("", line, count=1) for line in lines]
 
 
@@ -173,7 +173,7 @@ def _frame(frame: re.Match[str], below: Sequence[str], source: Sequence[str], fu
 
 
 def _told(message: str, hidden: HiddenText) -> str:
-    """Return an exception with its message; if the message quotes the test, return only the name, if possible."""
+    """Return an exception's text; if it quotes the test, a note, after the class name if that quotes nothing."""
     if hidden.found_in(message):
         name, separator, _ = message.partition(":")
         shows_name = separator and name.replace(".", "").replace("_", "").isalnum() and not hidden.found_in(name)

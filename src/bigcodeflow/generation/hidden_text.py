@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 
 from bigcodeflow.core.untrusted_text import REFUSALS, parse
 
-#: Consecutive characters that two texts hardly share by chance: without blanks and quotation marks, and with them.
+#: Characters of an n-gram that two texts hardly share by chance: blanks and quotation marks removed; as written.
 N_GRAM, N_GRAM_AS_WRITTEN = 16, 20
-#: Minimum length of a literal or a whole line that counts by itself.
+#: Minimum length of a literal or of a line that is searched as a whole, in characters.
 SHORTEST = 8
 #: Characters in which a value's printed text may differ from its source.
 _LEFT_OUT = re.compile(r"[\s'\"\\]+")
 _NAME = "\0"
-#: Minimum count of consecutive numbers, separated only by commas, brackets and blanks, that count in any notation.
+#: Length of the sequences of numbers (separated only by commas, brackets and blanks) that are compared by value.
 _NUMBERS_IN_A_ROW = 4
 _NUMBER = r"(?<![\w.])-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])"
 _ROW = re.compile(rf"{_NUMBER}(?:[\s,()\[\]]+{_NUMBER})+")
@@ -27,7 +27,7 @@ class HiddenText:
     """Parts of a test that a model must not see: all text that it does not know already."""
 
     def __init__(self, test: str, known: Iterable[str], names: Sequence[str] = ()) -> None:
-        """Compare texts without blanks, quotation marks and backslashes, because these differ in printed values.
+        """Collect the parts, without blanks, quotation marks and backslashes, because these differ in printed values.
 
         Short values with much punctuation between them, such as lists of letters, are compared as they are written.
 

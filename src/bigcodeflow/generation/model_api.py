@@ -117,7 +117,7 @@ class Answer:
     """Reason why there is no text, if the request could not be answered."""
 
     def without_open_thought(self) -> "Answer":
-        """Return the answer, with thoughts that were cut off before a program began as reasoning instead of text."""
+        """Move the whole text to the reasoning if it begins with a <think> tag that is never closed."""
         tag = _OPENING_TAG.match(self.text)
         if tag is None or f"</{tag[1].lower()}>" in self.text.lower():
             return self

@@ -56,7 +56,7 @@ def model_samples(
     shared_limit: SharedLimit = nullcontext,
     asked_by: Callable[[Mapping[str, Any]], float] | None = None,
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Return all samples of the tasks as a table of the SAMPLES schema, and the counts of this run.
+    """Return all samples of the tasks (SAMPLES schema), and statistics such as new_answers, cut_off and cost_usd.
 
     ``answers_folder`` holds a ledger for every setting. ``notify`` is called with single lines for people. Tasks are
     asked in the order of the sort key ``asked_by``; the table has the order of ``tasks``.

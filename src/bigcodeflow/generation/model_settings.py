@@ -99,7 +99,7 @@ def require_one_setting(config: GenerationConfig) -> None:
 
 
 def identity(config: GenerationConfig) -> dict[str, Any]:
-    """Return all settings that can change an answer, except the prompt's text; they identify its ledger; JSON-able."""
+    """Return, as JSON-able values, the settings that can change an answer; the ledger's folder name is their hash."""
     require_one_setting(config)
     found = config.model_dump(mode="json", include={"model", "base_url", "prompt", "sampling", "extra_body"})
     # Omitted if they are empty, so that answers that were paid for keep their folder.
@@ -114,7 +114,7 @@ def ledger_key(config: GenerationConfig) -> str:
 
 
 def ledger_of(config: GenerationConfig, answers_folder: Path) -> AnswerLedger:
-    """Return the ledger of this setting; failed answers to unanswerable requests count if the settings accept them."""
+    """Return the ledger of this setting; it reads unanswerable requests as failed answers if the settings say so."""
     return AnswerLedger(answers_folder / ledger_key(config), accepts_unanswerable=config.unanswerable == "fail")
 
 
@@ -127,7 +127,9 @@ def sampling_of(config: SamplingConfig, form: PromptForm) -> Sampling:
 
 
 def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = True) -> ModelSettings:
-    """Return the settings with which the model can be asked; send nothing. A missing key is an error only if ``sends``.
+    """Resolve the settings for asking the model, without sending anything.
+
+    ``sends`` is True if the caller will send requests: only then a missing key is an error.
 
     Raises:
         ConfigError: the provider does not accept some settings; the message has one line per setting.

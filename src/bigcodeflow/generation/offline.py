@@ -1,7 +1,7 @@
-"""Open models that run on this machine: a worker process loads a model with vLLM or transformers and answers.
+"""Run models on this machine: a worker process loads a model with vLLM or transformers and answers requests.
 
-The worker runs in the engine's own environment; `engines.worker_protocol` describes the protocol. An answer is handed
-on as soon as it is there, so that a kill loses only the answers in progress, and a second call needs only the missing
+The worker runs in the engine's own environment; `engines.worker_protocol` describes the protocol. An answer is yielded
+as soon as it arrives, so that a kill loses only the answers in progress, and a second call needs only the missing
 requests.
 """
 
@@ -133,7 +133,7 @@ def engine_process(
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a program with an environment's Python in its own process group; kill the whole group after the block.
 
-    ``options`` are those of `subprocess.Popen`. Standard input is a pipe, with whose end the program ends as well.
+    ``options`` are those of `subprocess.Popen`. Standard input is a pipe; the program must end when it is closed.
 
     Raises:
         GenerationError: the environment's Python cannot be started.

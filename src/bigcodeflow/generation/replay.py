@@ -227,8 +227,8 @@ def load_samples(
 ) -> pa.Table:
     """Return the tasks' samples as a table of the SAMPLES schema, by task order and sample_index.
 
-    Samples of known tasks that are not in ``tasks`` are skipped. With ``selection``, a task without a sample is left
-    out, which is no error.
+    Samples of known tasks that are not in ``tasks`` are skipped. If ``selection`` is True, tasks without a
+    sample are left out; otherwise each of them is a defect.
 
     Raises:
         SamplesError: all defects of the source at once, each with file, line, task id and remedy.

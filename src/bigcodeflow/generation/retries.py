@@ -14,7 +14,7 @@ from random import Random
 
 from bigcodeflow.generation.model_api import AnswerKey, ErrorKind, Request, RequestError, TokenUsage
 
-#: Maximum delay by a late timer that later requests may catch up; a longer time would cause bursts.
+#: Maximum time lost by late timers that later requests may make up for; more would cause bursts.
 _CATCH_UP_SECONDS = 0.05
 #: Rough value for English and code; the estimate is corrected when the reply states the tokens.
 _CHARACTERS_PER_TOKEN = 4
@@ -48,11 +48,11 @@ class Expectation:
         self._mean_answer_tokens: float | None = None
 
     def longest(self, request: Request) -> TokenUsage:
-        """Return the tokens with answers of maximum length; if nothing limits them, of usual length."""
+        """Return the tokens of a request whose answers have max_tokens or, without this, the mean length so far."""
         return self._usage(request, request.sampling.max_tokens, self._mean_answer_tokens)
 
     def usual(self, request: Request) -> TokenUsage:
-        """Return the tokens with answers of the mean length so far; before the first answer, of maximum length.
+        """Return the tokens of a request whose answers have the mean length so far; before any answer, max_tokens.
 
         Pacing by the maximum length would leave most of a limit unused if answers are much shorter.
         """
@@ -304,9 +304,9 @@ def narrowed(request: Request, indices: Sequence[int]) -> Iterator[QueuedRequest
 
 
 class RequestQueue:
-    """Jobs in the order in which they may be sent: retries that are due, then requests from the source.
+    """Jobs (`QueuedRequest`) in the order in which they may be sent: retries that are due, then new requests.
 
-    The source is read one request at a time, when a job is needed. Known samples and repeated samples are skipped.
+    ``requests`` is read one request at a time, when a job is needed. Known samples and repeated samples are skipped.
     """
 
     def __init__(self, requests: Iterable[Request], known: AbstractSet[AnswerKey]) -> None:

@@ -1,4 +1,4 @@
-"""Extraction of the program of a model's answer, with syntax errors, safety findings and marks."""
+"""Extract the program from a model's answer; report syntax errors, safety findings, and flags such as placeholder."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ from bigcodeflow.sanitizing.statements import missing_program
 
 __all__ = ["VERSION", "find_risks", "missing_program", "sanitize", "syntax_error"]
 
-#: Increase it to invalidate artifacts: whenever a solution, a finding or a mark can change.
+#: Part of every sanitizing artifact's key; increase it whenever a solution, a finding or a flag can change.
 VERSION: int = 6
 
 

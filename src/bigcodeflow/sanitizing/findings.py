@@ -26,7 +26,7 @@ _MAX_NESTED_CALLS = 20
 _FORMS = ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
 _OS_PROCESS = ["system", "popen", "fork", "forkpty", "kill", "killpg", "abort", "_exit", "startfile", "posix_spawn"]
 _OS_PROCESS += ["posix_spawnp", *(f"{verb}{form}" for verb in ("exec", "spawn") for form in _FORMS)]
-#: Dotted names by rule; a name also covers everything below it. The longest matching name decides.
+#: Dotted names by rule ('': harmless); a name also covers everything below it. The longest matching name decides.
 _NAMES_BY_RULE = {
     "dynamic_code": """eval exec compile __import__ importlib runpy imp code.InteractiveInterpreter
         builtins.eval builtins.exec builtins.compile builtins.__import__""",
@@ -55,7 +55,7 @@ _IMPORTED = {
     **dict.fromkeys(("importlib.resources", "importlib.metadata"), ""),
 }
 
-#: The modules that judge a solution, and the interpreter; changing an attribute of one is a finding of this rule.
+#: Rule of a change to a module's attribute, by module: modules that judge a solution or are the interpreter's own.
 _RULE_OF_CHANGES = {"unittest": "evaluator", "builtins": "import", "sys": "import"}
 
 #: Attributes that lead from any object to the interpreter's own state, and from a frame to its callers.
@@ -99,7 +99,7 @@ def assess(program: str, policy: SafetyPolicy, *, setup: str = "") -> Safety:
 
 
 def find_risks(program: str, *, setup: str = "") -> list[SafetyFinding]:
-    """Return all findings of a program in line order, each place once."""
+    """Return all findings of a program, sorted by line, without duplicates; empty if it is not Python."""
     try:
         tree = parse(program)
     except (TooLargeError, RecursionError, MemoryError) as error:
@@ -111,7 +111,7 @@ def find_risks(program: str, *, setup: str = "") -> list[SafetyFinding]:
 
 
 class _DottedNames:
-    """Meanings of the names of a program, as dotted names."""
+    """Resolve names of a program to the dotted names that they stand for, such as ``sp`` to ``subprocess``."""
 
     def __init__(self, tree: ast.Module, setup: ast.Module | None) -> None:
         self._stars: set[str] = set()

@@ -75,7 +75,7 @@ def syntax_error(program: str) -> str:
 
 
 def newer_fstring_line(text: str) -> int:
-    """Return the line (1-based) of the first f-string that needs Python 3.12, in a text that parses there; or 0."""
+    """Return the line (1-based) of the first f-string that needs Python 3.12; 0 if none. The text must parse there."""
     position = 0
     while match := _STRING_START.search(text, position):
         if match[0] == "#":
@@ -130,7 +130,7 @@ def _expression_end(content: str, position: int) -> int:
 
 
 class LogicalLine(NamedTuple):
-    """Lines of a statement or of a clause, or one line without code. Lines are 0-based, `end` is included."""
+    """Physical lines that Python joins to one logical line, or one line without code; 0-based, `end` is included."""
 
     start: int
     end: int
@@ -146,7 +146,7 @@ class LogicalLine(NamedTuple):
 
 
 class _ReadResult(NamedTuple):
-    """Result of reading from a line onwards."""
+    """Result of reading one logical line; 'closes_foreign': it closes a bracket that was opened above its start."""
 
     kind: Literal["complete", "unreadable", "closes_foreign"]
     line: int = -1  # complete: last line. closes_foreign: the line that closes a bracket of an outer reader
@@ -160,7 +160,7 @@ _INCOMPLETE = _ReadResult("unreadable")
 
 
 class _LineState(NamedTuple):
-    """Result of reading one line."""
+    """Open brackets and string after one physical line was read."""
 
     brackets: str = ""
     quote: str = ""
@@ -174,8 +174,8 @@ def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
     """Return for every line the logical line that starts there; None if it is never complete or cannot be read.
 
     The text need not be a program. The meaning of a line depends on where reading begins: a line within a docstring is
-    prose for one reader and code for another. So readers start from the last line backwards; one that reaches a line
-    outside a string takes over the result of the reader that started there.
+    prose if reading begins above it, and code if it begins there. So the result is computed for each start, from the
+    last line backwards; reading that reaches the next line outside a string takes over the result for that line.
     """
     results = [_INCOMPLETE] * len(lines)
     for start in range(len(lines) - 1, -1, -1):

@@ -1,6 +1,6 @@
 """Parity mode: extract the same program from an answer as the original, byte for byte.
 
-The longest program is that of the original: of all ranges of at least two lines that parse, the one with the most
+The longest program is chosen as in the original: of all ranges of at least two lines that parse, the one with the most
 non-blank lines, then the first start, then the first end. The original tries every pair of lines; here the work grows
 only with the length of the text:
 
@@ -136,7 +136,8 @@ _NO_STATEMENT = _StatementEnd(_NOWHERE, _NOWHERE)
 class _ProgramEnds:
     """For every line the furthest permitted end of a program that starts at that line.
 
-    Lines are those of Python: a carriage return ends a line, although the original counts only newlines.
+    Lines are those of Python: a carriage return ends a line, although the original counts only newlines. An end is
+    permitted only where a line ends by a newline.
     """
 
     def __init__(self, texts: list[str]) -> None:
@@ -159,7 +160,7 @@ class _ProgramEnds:
             line = self._logical[start]
             if line is not None:
                 readable[start] = max(line.end, readable[line.end + 1])
-        #: Furthest end that Python's tokenizer permits, which costs nothing to know; -1: no program starts here.
+        #: By start line, the furthest end that Python's tokenizer permits, known without parsing; -1: none.
         self.bound = [
             _NOWHERE if line is None or line.column or line.is_clause else end
             for line, end in zip(self._logical, readable, strict=True)

@@ -1,4 +1,4 @@
-"""Find the texts of an answer that may be programs: without its thoughts, between fences and marks, or unwrapped."""
+"""Find parts of an answer that may be programs: drop its thoughts, undo wrappings, and split it at fences and tags."""
 
 import ast
 import html
@@ -104,7 +104,10 @@ def without_thinking(text: str) -> str:
 
 
 def readings(text: str, entry_point: str) -> Iterator[str]:
-    """Yield an answer up to its end mark, unchanged, and with each possible wrapping notation undone."""
+    """Yield an answer up to its end token, unchanged, and unwrapped.
+
+    Wrappings are HTML entities, ``>>>`` prompts, ``>`` quote marks, and JSON or Python strings that hold the program.
+    """
     name = re.escape(entry_point)
     definition = re.compile(rf"(?:def|class)\s+{name}\b|{name}\s*=")
     waiting, seen = [text], set[str]()
@@ -187,7 +190,7 @@ def marked_texts(text: str) -> list[str]:
 
 
 def without_notebook_lines(text: str) -> str:
-    """Replace magics, shell commands and questions, which only IPython accepts, by ``pass``."""
+    """Replace lines that only IPython accepts (magics, shell commands, help such as ``name?``) by ``pass``."""
     if not _NOTEBOOK_LINE.search(text):
         return text
     lines, number, goes_on = text.split("\n"), 0, None

@@ -1,8 +1,8 @@
 """Robust mode: extract the program of an answer, including code that the original's method loses.
 
-The answer without its thoughts is split at its fences and marks. The last passage that defines the entry point is the
-program; missing parts come from the other passages. Kept are all imports, and statements that bind or change an object
-that the entry point uses. Left out are mere demonstrations: calls, prints, asserts, ``__main__`` blocks.
+The answer without its thoughts is split at its fences, tags and special tokens. The last passage that defines the entry
+point is the program; missing parts come from the other passages. Kept are all imports, and statements that bind or
+change an object that the entry point uses. Left out are mere demonstrations, such as calls, prints, asserts.
 """
 
 import ast
@@ -177,7 +177,7 @@ def _assembled(found: Sequence[_Passage], entry_point: str) -> str:
 
 
 class Selection:
-    """Selects the statements of a program that some names need."""
+    """Select the statements of a program that the given names need."""
 
     def __init__(self, statements: Sequence[Statement], names: frozenset[str], *, all_imports: bool = True) -> None:
         self._statements = statements
@@ -248,12 +248,12 @@ class Selection:
         return not item.is_function_or_class and bool(item.reads & self._uses)
 
     def _hides(self, number: int, item: Statement) -> bool:
-        """Tell if an assignment after the entry point, of an example's input or result, rebinds only earlier names."""
+        """Tell if an assignment after the entry point only rebinds earlier names, as an example's input or result."""
         anew = isinstance(item.node, ast.Assign | ast.AnnAssign) and not item.reads & item.binds
         return anew and number > self._last_binding and set() < item.binds <= self._earlier
 
     def _sets_up(self, number: int, item: Statement) -> bool:
-        """Tell if a statement that binds nothing prepares something."""
+        """Tell if a statement that defines nothing is set-up: import, change of a needed object, or library call."""
         changes = bool(self._objects(item.touches))
         if not isinstance(item.node, ast.Expr):
             return (item.has_import and self._all_imports) or changes

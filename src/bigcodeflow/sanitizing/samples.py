@@ -15,7 +15,7 @@ from bigcodeflow.sanitizing.findings import Safety, assess, unreadable
 from bigcodeflow.sanitizing.grammar import syntax_error
 from bigcodeflow.sanitizing.statements import omitted_setup, placeholder, shortened
 
-#: Marks of a sample without an answer of a model: it is not executed.
+#: Columns of a sample that no model answered: it is not executed.
 _UNANSWERED = {"blocked": True, "findings": [{"line": 1, "rule": "unanswered", "detail": "no model answered"}]}
 Progress = Callable[[int, int], None]
 # Longer answers are read in a separate process, which takes half a second to start; few models write such.
@@ -60,7 +60,7 @@ def sanitize_samples(
 
 @untrusted_text.with_fallback(lambda text, config, **_: _unread(text, config, "cannot be read"))
 def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
-    """Return an answer's columns; an answer that cannot be read within limits is stored unchanged, with the reason."""
+    """Return an answer's SOLUTIONS columns; if it cannot be read within limits: its text unchanged, and the reason."""
     try:
         untrusted_text.require_size(text, untrusted_text.MOST_PROGRAM_CHARACTERS, "a program")
         if len(text) > _MAX_READ_HERE_CHARACTERS:

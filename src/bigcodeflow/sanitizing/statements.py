@@ -98,7 +98,7 @@ class Statement:
 
     @property
     def is_definition(self) -> bool:
-        """True for a function, a class, or an assignment to one name."""
+        """True for a function, a class, or an assignment whose first target is a plain name."""
         match self.node:
             case ast.Assign(targets=[ast.Name(), *_]) | ast.AnnAssign(target=ast.Name()):
                 return True

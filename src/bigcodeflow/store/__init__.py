@@ -1,4 +1,4 @@
-"""The store: content-keyed, checksummed Parquet tables that stages exchange, in a folder or at a URL."""
+"""The store: Parquet tables that stages exchange, with checksums, identified by settings; in a folder or at a URL."""
 
 from pathlib import Path
 

@@ -27,7 +27,7 @@ _REFUSALS = ("NoCredentialsError", "PartialCredentialsError", "CredentialRetriev
 
 
 class BucketObject(NamedTuple):
-    """Facts about an object from a listing; an unknown time of writing counts as now."""
+    """Size and time of writing of an object, as a listing states them; an unknown time counts as now."""
 
     size_bytes: int
     written_at: datetime
@@ -61,7 +61,7 @@ class Bucket:
         self._with_retries(lambda: self._system.get_file(self._path(name), str(target)))
 
     def open(self, name: str) -> AbstractContextManager[Any]:
-        """Open an object as a file that reads ranges of it."""
+        """Open an object as a binary file that fetches only the ranges that are read."""
         file: AbstractContextManager[Any] = self._with_retries(lambda: self._system.open(self._path(name), "rb"))
         return file
 
@@ -146,7 +146,7 @@ def open_bucket(url: str) -> Bucket:
 
 @cache
 def _transient_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions besides OSError that file systems raise when the network or the server fails."""
+    """Return OSError and the installed clients' exceptions that file systems raise if the network or server fails."""
     errors: list[type[Exception]] = [OSError]
     with suppress(ImportError):
         from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]

@@ -20,7 +20,7 @@ from bigcodeflow.store.bucket import Bucket
 
 logger = logging.getLogger(__name__)
 
-#: Work that is lost at most if a machine is lost for good.
+#: Time between two segments: at most this much work is lost with a machine.
 SECONDS_BETWEEN_SEGMENTS = 5.0
 _STATE = ".kept.json"
 _LOCK = ".kept.lock"
@@ -28,7 +28,7 @@ _DOWNLOADS_AT_ONCE = 8
 
 
 class LogFiles(Enum):
-    """Files of a folder that are copied (pattern), and the name of another machine's segment among them."""
+    """Glob pattern of the files to copy, and the name under which another origin's segment ({}) is restored."""
 
     VERDICTS = ("*/*.jsonl", "restored/{}")
     ANSWERS = ("replies-*.jsonl", "replies-000000-{}")

@@ -28,7 +28,7 @@ from bigcodeflow.store.store import MANIFEST, PART, UNFINISHED, ArtifactRef, Sto
 
 _FOLDER_DIGITS = 16
 _DOWNLOADS_AT_ONCE = 8
-#: Less than the shortest time for which retention keeps unused artifacts.
+#: Minimum time between two marks of use; shorter than any time for which retention keeps unused artifacts.
 _BETWEEN_MARKS = timedelta(hours=6)
 
 

@@ -32,7 +32,7 @@ _ROWS_PER_GROUP = 20_000
 
 
 class ArtifactRef(BaseModel):
-    """What one stage hands to the next: where a table lies and what it must hash to."""
+    """Reference that one stage passes to the next: the place (stage and key) of a table, and its file's sha256."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -41,11 +41,11 @@ class ArtifactRef(BaseModel):
     rows: int
     sha256: str
     statistics: dict[str, Any] = Field(default_factory=dict)
-    """What the stage counted while it worked, such as rows executed and rows reused."""
+    """Counts of the stage's work, such as rows executed and rows reused."""
 
 
 class StoredFolder(NamedTuple):
-    """A folder or file in the folder of a stage or of the answers; its name is within the store (execution/KEY)."""
+    """A folder or file in a stage's or the answers' folder; `name` is its path within the store, as execution/KEY."""
 
     name: str
     size_bytes: int
@@ -56,8 +56,8 @@ class StoredFolder(NamedTuple):
 def artifact_key(stage: str, version: int, settings: Mapping[str, Any], inputs: Sequence[str] = ()) -> str:
     """Return the identity of a stage's output: sha256 of everything that can change it, as 64 hex digits.
 
-    `version` is increased when the stage's code changes the outcome; `settings` are those that the stage reads, as JSON
-    and never ones that only change speed; `inputs` are keys of the artifacts that it reads.
+    `version` is increased when the stage's code changes the outcome; `settings` are those that the stage reads,
+    JSON-able, without those that only change speed; `inputs` are keys of the artifacts that it reads.
     """
     identity = json.dumps([stage, version, settings, list(inputs)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(identity.encode()).hexdigest()
@@ -90,7 +90,7 @@ class Store:
         inputs: Sequence[ArtifactRef] = (),
         statistics: Mapping[str, Any] | None = None,
     ) -> ArtifactRef:
-        """Write the table and its manifest to a new folder, then move both in place at once."""
+        """Write the table and its manifest to a new folder, move both into place at once, and return the artifact."""
         target = self.folder(stage, key)
         with replaced_folder(target) as folder:
             pq.write_table(table, folder / PART, compression="zstd", row_group_size=_ROWS_PER_GROUP)
@@ -160,7 +160,7 @@ class Store:
     def columns(self, stage: str, key: str, schema: pa.Schema) -> pa.Table | None:
         """Read an artifact's columns where it is stored; a column that it lacks is null.
 
-        Of a store at a URL only these columns are fetched. None if the artifact is missing or damaged.
+        From a store at a URL, only these columns are fetched. Return None if the artifact is missing or damaged.
         """
         return columns_of(self.folder(stage, key) / PART, schema)
 
@@ -174,7 +174,7 @@ class Store:
         return nullcontext()
 
     def discard(self, folder: Path) -> None:
-        """Remove a workspace that is no longer needed, everywhere."""
+        """Remove a workspace that is no longer needed, from this machine and from the store."""
         shutil.rmtree(folder, ignore_errors=True)
 
     def write(self, name: str, content: bytes) -> Path:
@@ -187,7 +187,7 @@ class Store:
         return path if path.is_file() else None
 
     def files(self, folder: str) -> list[Path]:
-        """Return the small JSON files in a folder, by name."""
+        """Return the small JSON files in a folder, sorted by name."""
         return sorted((self.root / folder).glob("*.json"))
 
     def remove_file(self, name: str) -> None:
@@ -195,7 +195,7 @@ class Store:
         (self.root / name).unlink(missing_ok=True)
 
     def contents(self, folder: str) -> Iterator[StoredFolder]:
-        """Yield the entries of a folder of the store, by name."""
+        """Yield the entries of a folder of the store with size and time of last use, sorted by name."""
         for path in sorted((self.root / folder).glob("*")):
             if path.is_dir() or path.suffix:
                 size_bytes = sum(one.st_size for one in _stats_below(path))
@@ -250,7 +250,7 @@ def columns_of(source: Any, schema: pa.Schema) -> pa.Table | None:
 
 
 def _last_used_at(path: Path) -> datetime:
-    """Return the time of last use: of the manifest, which `find` touches, else of the newest file."""
+    """Return the time of last use: when the manifest, which `find` touches, or else the newest file was modified."""
     manifest = path / MANIFEST
     stats = _stats_below(manifest if manifest.exists() else path)
     return datetime.fromtimestamp(max((one.st_mtime for one in stats), default=0.0), UTC)

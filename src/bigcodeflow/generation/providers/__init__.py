@@ -167,9 +167,9 @@ def provider_info(name: str) -> ProviderInfo:
 def find_key(name: str, *, variable: str = "", base_url: str = "") -> str:
     """Return the key from the environment, or an empty text if none is needed; raise ConfigError if it is missing.
 
-    Read only ``variable`` or, if it is empty, the provider's usual variables. The usual variables are not read if an
-    optional address is given, so that a key is never sent to a server that it was not made for. Messages contain the
-    names of variables, never their values.
+    Read only ``variable`` or, if it is empty, the provider's usual variables. The usual variables are not read if
+    ``base_url`` replaces a default address, so that a key is never sent to a server that it was not made for. Messages
+    contain the names of variables, never their values.
     """
     variables = key_variables(name, variable=variable, base_url=base_url)
     for candidate in variables:
@@ -251,7 +251,7 @@ def _check_address(address: str) -> None:
 
 
 def untaken(request: Request, reasons: Mapping[str, str]) -> list[str]:
-    """Return a problem for each given parameter, a field of `Sampling` or 'seed', that has a reason against it."""
+    """Return a message for each key of ``reasons`` (field of `Sampling`, or 'seed') that is set in the request."""
     given = request.sampling.given() | ({} if request.seed is None else {"seed": request.seed})
     remedies = {"stop": "empty it"}
     return [

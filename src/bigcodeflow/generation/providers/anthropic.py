@@ -20,7 +20,7 @@ _ADAPTIVE = (4, 6)
 """First version that thinks by effort and does not continue a prefilled answer."""
 _WITHOUT_SAMPLING = (4, 7)
 _SMALLEST_BUDGET = 1024
-#: Also Bedrock's, which has further ones.
+#: Finish reasons by Anthropic's stop_reason; Bedrock uses the same and some more.
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",

@@ -70,7 +70,7 @@ class BatchApi(ABC):
     first_page: ClassVar[Mapping[str, Any]] = {"limit": 100}
     """Query parameters for the first page of the list of batches."""
     after: ClassVar[str] = ""
-    """Query parameter for the last batch of the previous page, for APIs that continue there."""
+    """Query parameter for the ID of the previous page's last batch; empty if `next_page` uses another."""
     listed: ClassVar[str] = "data"
     """Field of a page that has its batches."""
     opened: ClassVar[type[HttpProvider]]
@@ -289,7 +289,7 @@ class AnthropicBatches(BatchApi):
         return self.id_of(await self.provider.json("POST", self.path, {"requests": requests}))
 
     async def find(self, lost: Batch, others: Container[str]) -> BatchSearch:
-        """Check the account's batches of that time and size; ended batches show their tag in their results."""
+        """Check the batches with the lost batch's time and size; ended batches show their tag in their results."""
         undecided = []
         async for batch in self.all_batches():  # newest first
             if _time(required_text(batch, "created_at")) < lost.intended_at - _CLOCK_DIFFERENCE:
@@ -355,7 +355,7 @@ def required_text(data: Mapping[str, Any], name: str) -> str:
 
 
 def seconds_between(start: Any, end: Any) -> float | None:
-    """Return the time between two times of a provider, seconds or ISO texts; None if one is missing or is no time."""
+    """Return the seconds between two times (Unix or ISO 8601); None if either is missing or invalid."""
     with suppress(TypeError, ValueError, RequestError):
         times = [_time(one).timestamp() if isinstance(one, str) else float(one) for one in (start, end)]
         return times[1] - times[0]

@@ -62,7 +62,7 @@ class GoogleProvider(providers.Provider):
         return genai.Client(http_options=options, **account)
 
     def _account(self) -> dict[str, Any]:
-        """Return who pays; the service is always named, because the environment could choose one with other prices."""
+        """Return the client's arguments for service and account; explicit, so that no environment variable chooses."""
         return {"vertexai": False, "api_key": self._endpoint.api_key or NO_KEY}
 
     def problems(self, request: Request) -> list[str]:

@@ -103,7 +103,7 @@ class HttpProvider(Provider):
         return self.reply(decoded(response.text, str(response.url)), request_id)
 
     def reply(self, data: Mapping[str, Any], request_id: str | None = None) -> Reply:
-        """Convert the content of an answer; its own ID is the request ID if the headers have none."""
+        """Convert an answer's JSON object; its own ID is used if ``request_id`` (from a header) is empty."""
         try:
             answers, usage = self.parsed(data)
         except (AttributeError, KeyError, TypeError) as error:
@@ -352,7 +352,7 @@ def _kind(status: int, parts: Sequence[Mapping[str, Any]], body: str) -> ErrorKi
 
 
 def _error_parts(content: Any) -> list[Mapping[str, Any]]:
-    """Return the error's own fields, then those of its details."""
+    """Return an error's JSON object, then the objects in its details; empty if the content is no object."""
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
     if not isinstance(content, dict):

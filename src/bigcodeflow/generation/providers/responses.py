@@ -29,7 +29,7 @@ class ResponsesProvider(OpenAIProvider):
     _summarizes = True
 
     def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
-        """Stop asking for reasoning summaries if the organization may get none; the limit has just one name here."""
+        """Stop asking for reasoning summaries if the server refuses them to this organization."""
         asked = isinstance(body.get("reasoning"), Mapping) and body["reasoning"].get("summary")
         if not asked or error.kind != "bad_request" or "reasoning.summary" not in str(error):
             return ""
