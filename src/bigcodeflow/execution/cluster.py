@@ -123,7 +123,10 @@ class Cluster:
             ) from error
 
     def equip(self, kept: "AbstractContextManager[None]") -> None:
-        """Enter ``kept``, which equips the workers until the cluster is closed, unless they are equipped already."""
+        """Enter the context ``kept``, which gives the workers their backends, and leave it when the cluster is closed.
+
+        Does nothing if the workers have backends already.
+        """
         with self._lock:
             if not self._is_equipped:
                 self._held.enter_context(kept)
@@ -227,7 +230,7 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
 
 
 def _leave_main_to_its_process() -> None:
-    """Prevent worker processes from importing the main module; multiprocessing has no setting for that.
+    """Prevent worker processes from importing the user's main module; multiprocessing has no setting for that.
 
     A script that calls the library outside of ``if __name__ == "__main__"`` would run again in each worker, and the
     worker could not start. Workers execute functions of this package only.
@@ -249,7 +252,7 @@ def _leave_main_to_its_process() -> None:
 def fan_out(
     client: "Client", work: Callable[[WorkItem], Any], items: Iterable[WorkItem | None], *, patience_seconds: float
 ) -> Iterator[tuple[WorkItem, Any, BaseException | None] | None]:
-    """Submit every item, and yield each as it ends, in any order, with its result and its error.
+    """Submit every item, and yield (item, result, error) when it ends, in any order; result or error is None.
 
     ``items`` may arrive over time: None means that no item is ready now. Yields None regularly while no item ends.
     """

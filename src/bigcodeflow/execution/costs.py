@@ -1,8 +1,8 @@
 """Costs of executions, and the order in which items start.
 
-Expected costs come from the store's history, else from shipped facts. They order work, so a wrong cost only wastes
-time. The CPU time that may raise a limit also enters a verdict's key, so it comes from the shipped facts alone, which
-never change.
+Expected costs come from earlier executions in the store, else from data/bigcodebench/durations.csv, which ships with
+the product. They order work, so a wrong cost only wastes time. The CPU time that may raise a limit also enters a
+verdict's key, so it comes from that file alone, which never changes.
 """
 
 import csv
@@ -44,7 +44,10 @@ def sha256_of_test(task: Mapping[str, Any]) -> str:
 
 
 def fact_of(task: Mapping[str, Any]) -> Cost | None:
-    """Return the shipped cost of the task's ground truth, or None; keyed by test text, as datasets may share ids."""
+    """Return the cost of the task's ground truth from durations.csv, or None if it lacks the task.
+
+    Tasks are identified by their test text, because datasets may share ids.
+    """
     return _facts().get(sha256_of_test(task))
 
 
@@ -57,7 +60,7 @@ def _facts() -> Mapping[str, Cost]:
 
 
 def longest_first(task: Mapping[str, Any]) -> float:
-    """Return the sort key of a TASKS row: tasks with a long shipped ground truth come first, the longest before all.
+    """Return a TASKS row's sort key: tasks with a long ground truth (durations.csv) come first, the longest before all.
 
     Models are asked for these samples first, so that they are executed during the generation and not after its end.
     """
@@ -68,7 +71,7 @@ def longest_first(task: Mapping[str, Any]) -> float:
 def expectations(
     costs: Mapping[str, Cost] = MappingProxyType({}), ground_truth: pa.Table | None = None
 ) -> Expectations:
-    """Return a function that estimates costs: from this run's ground truths, past runs, shipped facts, or a default.
+    """Return a function that estimates costs: from this run's ground truths, past runs, durations.csv, or a default.
 
     Args:
         costs: measured costs of past executions, by task_id.

@@ -94,11 +94,14 @@ class Engine:
         return {line["verdict_key"]: line for line in lines if policy.settles(line)}
 
     def skip(self, count: int) -> None:
-        """Count executions with a known verdict as finished."""
+        """Count executions with a known verdict as finished, for the progress."""
         self._count(finished=count, total=count)
 
     def counts(self, keys: Collection[str]) -> dict[str, int]:
-        """Count the ledger's executions of these keys, and how many of them repeat a key; skip infra_errors."""
+        """Count the ledger's verdicts with these keys (``executed``), and those that repeat a key (``executed_twice``).
+
+        An infra_error does not count.
+        """
         final = [line["verdict_key"] for line in self._ledger.read() if line["status"] != "infra_error"]
         final = [key for key in final if key in keys]
         return {"executed": len(final), "executed_twice": len(final) - len(set(final))}
@@ -108,7 +111,7 @@ class Engine:
         self._stopped.set()
 
     def status(self) -> Status:
-        """Return the running executions, as the workers last reported them, and the expected time until the end."""
+        """Return the running executions, as last reported by the workers, and the expected seconds to the end."""
         now, moment = time.monotonic(), datetime.now(UTC)
         with self._lock:
             if now - self._status_at < _SECONDS_BETWEEN_STATUSES:

@@ -1,7 +1,7 @@
-"""Checks of an environment: tasks that it cannot judge, controls of the judge, and repeats for the quarantine list.
+"""Checks of an environment: tasks that it cannot judge, controls of the judge, and repeated ground truths.
 
-The list (see ``execution.quarantine``) counts every fresh execution. Executions are numbered from the count in that
-file, so that an interrupted check continues where it stopped, and a finished check is counted once even after a crash.
+The quarantine list (see ``execution.quarantine``) counts every execution of a ground truth. Executions are numbered
+from that count, so that an interrupted check continues where it stopped, and a finished check is counted only once.
 """
 
 import json
@@ -31,7 +31,7 @@ from bigcodeflow.judge.host.local import LocalBackend
 from bigcodeflow.judge.items import WorkItem, numbered, untested_item
 from bigcodeflow.store import LogFiles, Store
 
-#: Need of a task, and its pattern in the traceback of a failed ground truth. The first match counts.
+#: Resource that a task lacks, and the pattern that shows it in a ground truth's traceback. The first match counts.
 _REASONS = (
     (
         "network",
@@ -124,7 +124,7 @@ def check_oracle(ground_truths: pa.Table) -> ControlResult:
 
 
 def check_tests_run(ground_truths: pa.Table) -> ControlResult:
-    """Check that passing canonical solutions ran exactly the tests that a static reading expects, at least one."""
+    """Check that passing canonical solutions ran exactly the tests that their test text defines, at least one."""
     rows = [row for row in ground_truths.to_pylist() if row["status"] == "pass"]
     offences = []
     for row in rows:

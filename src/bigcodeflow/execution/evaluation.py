@@ -115,7 +115,7 @@ def plan_solutions(
 def plan_references(
     tasks: pa.Table, ground_truth: pa.Table, *, config: ExecutionConfig, environment: Environment
 ) -> dict[str, Reference]:
-    """Return the references to check passing samples with, by task_id, for tasks whose own solution passes here."""
+    """Return references, which checks of passes need, by task_id, for tasks whose own solution passes here."""
     make = partial(_item, costs=expectations(ground_truth=ground_truth), config=config, environment=environment)
     passing = ground_truth.filter(pc.field("status") == "pass").to_pylist()
     seconds = {row["task_id"]: [test["seconds"] for test in row["tests"]] for row in passing}
@@ -303,7 +303,7 @@ def contradiction_coverage(
     store: Store,
     progress: Progress | None = None,
 ) -> list[checks.Coverage]:
-    """Measure how much of each task's test can be contradicted, for tasks whose own solution passes.
+    """Count the test methods that can be contradicted, for each task whose own solution passes.
 
     Reuses known results. The store keeps the results, and the ledger until the work is finished.
     """
@@ -345,7 +345,7 @@ def _contradicting(
     store: Store,
     progress: Progress | None,
 ) -> Iterator[tuple[Contradictions, Execute]]:
-    """Yield the environment's known contradictions and a function that executes more; then delete the ledger."""
+    """Yield the environment's known contradictions and a function that executes items; then delete its ledger."""
     ledger_folder = store.workspace("contradictions", environment.environment_sha)
     with (
         store.synchronized(ledger_folder, LogFiles.VERDICTS),

@@ -69,7 +69,7 @@ class RerunPolicy:
         return not self._repeats(verdict) or _agreed(verdict, self.reruns)
 
     def settles(self, verdict: Verdict) -> bool:
-        """Tell if a verdict that this stage wrote before an interruption is final."""
+        """Tell if a verdict in this stage's ledger is final, so that its item is not executed again."""
         return verdict["status"] != "infra_error" and (verdict["flaky"] is not None or self.answers(verdict))
 
     def _repeats(self, first: Verdict) -> bool:
@@ -101,7 +101,7 @@ def _agreed(verdict: Verdict, reruns: int) -> bool:
 
 
 def _majority(executions: Sequence[Verdict]) -> Verdict:
-    """Return the majority's first execution; on a tie, the first of all executions, so that luck adds no passes."""
+    """Return the first execution with the majority's status; on a tie of passes and failures, the first execution."""
     statuses = [execution["status"] for execution in executions]
     others = [status for status in statuses if status != "pass"]
     if 2 * len(others) == len(statuses):

@@ -1,7 +1,7 @@
 """Altered texts of tests that are validated in an environment, in the store and shipped with the product.
 
-``{store}/contradictions/{environment_sha}.parquet`` holds rows of the CONTRADICTIONS schema for one environment. The
-rows of the locked environments ship (``data/validated_tests``), so that only tasks of your own are validated.
+``{store}/contradictions/{environment_sha}.parquet`` holds rows of the CONTRADICTIONS schema for one environment. Rows
+for some environments ship with the product (``data/validated_tests``): there, only tasks of your own are validated.
 """
 
 from collections.abc import Collection
@@ -29,14 +29,20 @@ class StoredContradictions(Contradictions):
     """Rows of one environment: read when needed, extended, and written back with rows that others added meanwhile."""
 
     def __init__(self, store: Store | None, environment_sha: str, task_ids: Collection[str] | None = None) -> None:
-        """Take a store, or None to keep new rows in this process only, and the tasks whose shipped rows are needed."""
+        """Read nothing yet.
+
+        Args:
+            store: place of the table; None keeps new rows in this process only.
+            environment_sha: environment of the rows.
+            task_ids: tasks whose shipped rows are needed; None: all.
+        """
         self._store, self._name = store, f"{_STAGE}/{environment_sha}.parquet"
         self._environment_sha, self._task_ids = environment_sha, task_ids
         self._new: dict[str, Row] = {}
 
     @cached_property
     def rows(self) -> dict[str, Row]:
-        """Known rows by the identity of the source of their text.
+        """Known rows by ``source``, the hash of the data that their text was made from.
 
         Raises:
             ArtifactError: the store's file is no table of contradictions.

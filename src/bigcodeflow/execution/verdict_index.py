@@ -56,7 +56,7 @@ class VerdictIndex:
         self._path = cache_folder() / "verdict-index" / f"{name}-{_SCHEMA_VERSION}.sqlite"
 
     def verdicts(self, keys: Collection[str]) -> list[dict[str, Any]]:
-        """Return VERDICTS rows with these keys, at least one per outcome, if they judge a program (`_is_verdict`)."""
+        """Return VERDICTS rows with these keys, at least one per outcome; leave out rows that judge no program."""
         if not keys:
             return []
         digests = [_digest(key) for key in keys]

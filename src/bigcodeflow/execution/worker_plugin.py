@@ -130,25 +130,25 @@ def _leave_interrupts_to_the_run() -> None:
 
 
 def execute_item(name: str, ledger_folder: Path, policy: RerunPolicy, item: WorkItem) -> tuple[Verdict, list[str]]:
-    """Run as a Dask task: return the verdict of an item by the plugin of that name, and the worker's new warnings."""
+    """Execute an item as a Dask task, by the worker's plugin ``name``; return its verdict and the worker's warnings."""
     plugin = cast("BackendPlugin", get_worker().plugins[name])
     return plugin.execute(item, policy, ledger_folder), plugin.warnings()
 
 
 def under_way_here(name: str, dask_worker: Worker) -> Mapping[str, float]:
-    """Return the running executions of the plugin of that name on a worker, which `Client.run` passes."""
+    """Return ``BackendPlugin.under_way`` of the plugin ``name`` on a worker, which `Client.run` passes."""
     plugin = dask_worker.plugins.get(name)
     return plugin.under_way() if isinstance(plugin, BackendPlugin) else {}
 
 
 def close_backend(name: str, dask_worker: Worker) -> list[str]:
-    """Close the backend of the plugin of that name on a worker, which `Client.run` passes; return its last warnings."""
+    """Close the backend of the plugin ``name`` on a worker, which `Client.run` passes; return its last warnings."""
     plugin = dask_worker.plugins.get(name)
     return plugin.close() if isinstance(plugin, BackendPlugin) else []
 
 
 def require_package(client: Client) -> None:
-    """Raise EnvironmentUnusableError if a worker cannot import bigcodeflow, and so cannot read its tasks."""
+    """Raise EnvironmentUnusableError if a worker cannot import bigcodeflow, and so cannot unpickle its Dask tasks."""
     found = client.run(pkgutil.resolve_name, "bigcodeflow:__version__", on_error="return")
     for worker, version in found.items():
         if isinstance(version, ImportError):
@@ -159,7 +159,7 @@ def require_package(client: Client) -> None:
 
 
 def environment_here(wanted: InstalledEnvironment) -> InstalledEnvironment:
-    """Return the environment of the same sha on this machine, in any folder; else raise EnvironmentUnusableError."""
+    """Return this machine's build with the same sha as ``wanted``; raise EnvironmentUnusableError if there is none."""
     found = installed_environments()
     for environment in found:
         if environment.environment_sha == wanted.environment_sha:

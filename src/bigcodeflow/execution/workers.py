@@ -113,7 +113,10 @@ class Workers:
     def execute(
         self, chunks: Iterator[list[WorkItem] | None], policy: RerunPolicy, ledger_folder: Path
     ) -> Iterator[tuple[WorkItem, Any, BaseException | None] | None]:
-        """Execute like ``fan_out``, on one connection; raise ClusterLostError if it breaks while items are open."""
+        """Execute the items of the chunks in the cluster; yield what ``fan_out`` yields.
+
+        A chunk None means that no items are ready now. Raises ClusterLostError if the connection breaks.
+        """
         from distributed.comm.core import CommClosedError
 
         from bigcodeflow.execution.worker_plugin import execute_item, require_package
@@ -160,7 +163,7 @@ class Workers:
                 client.unregister_worker_plugin(name)
 
     def _ask(self, client: "Client", ended: threading.Event) -> None:
-        """Ask the workers regularly what they execute, apart from all else, so that a silent worker delays nothing."""
+        """Ask the workers regularly what they execute, in a separate thread, so that a silent worker delays nothing."""
         from bigcodeflow.execution.worker_plugin import under_way_here
 
         while not ended.wait(_SECONDS_BETWEEN_LOOKS):
@@ -175,12 +178,12 @@ class Workers:
             yield from [None] if chunk is None else self._prepared(chunk)
 
     def _prepared(self, items: list[WorkItem]) -> list[WorkItem]:
-        """Return items in start order, with the data that a warm start needs."""
+        """Return items in the order of their starts, with ``preload`` and ``zygote`` filled in."""
         with self._preparing:
             return in_order(self._planner.prepare(items) if self._planner else self._prepared_anew(items))
 
     def _prepared_anew(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """Prepare items by a new backend of this process; the first time, also check what this machine offers."""
+        """Prepare items by a new backend of this process; the first time, also check the isolation that it offers."""
         executor = self.executor
         with closing(executor.backend()) as backend:
             try:

@@ -22,23 +22,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Backend → module, where two backends share a module: a space has the same HTTP API as `bigcodeflow serve`.
+#: Backend → module in judge/remote, if their names differ: a space has the same HTTP API as `bigcodeflow serve`.
 _MODULES = {"gradio": "http"}
 #: Settings by which a backend finds its environment.
 _NAMING = tuple(path.removeprefix("execution.") for path in CONTENT["environment"])
 
 
 OnLong = Callable[[], None]
-"""Callback in the thread of a sample that takes long: its worker can then take another item at the same time."""
+"""Callback, called in the thread of a sample that takes long, so that its worker can take another item meanwhile."""
 
 
 class BackendSpec(NamedTuple):
-    """Functions that give a backend and its environment."""
+    """Functions that find a backend's environment and make the backend."""
 
     environment: Callable[[ExecutionConfig], Environment]
-    """Returns its environment; SandboxUnavailableError: it is unreachable, EnvironmentUnusableError: it has none."""
+    """Return the environment; raise SandboxUnavailableError if the backend is unreachable, or EnvironmentUnusableError
+    if it has no usable environment."""
     backend: Callable[[ExecutionConfig, Environment, float, bool, OnLong | None], "Backend"]
-    """Makes it for a worker process; takes configuration, environment, cores to keep busy, isolated and on_long."""
+    """Make the backend of a worker process, from configuration, environment, cores to keep busy, isolated, on_long."""
 
 
 def execution_environment(config: ExecutionConfig) -> Environment:
@@ -57,7 +58,11 @@ def execution_environment(config: ExecutionConfig) -> Environment:
 
 
 def remembered_environment(config: ExecutionConfig) -> Environment | None:
-    """Return the configured backend's environment as last reported to a run, or None; contact no backend."""
+    """Return the configured backend's environment without contacting the backend.
+
+    For a remote backend this is the environment that it last reported on this machine; None if there is no report. For
+    the local backend, raises EnvironmentUnusableError if the environment is not built.
+    """
     if config.backend == "local":
         return find_environment(config.environment)
     try:
@@ -81,7 +86,10 @@ def make_backend(
     isolated: bool = True,
     on_long: OnLong | None = None,
 ) -> "Backend":
-    """Make the configured backend with its fallback; if not ``isolated``, samples run as bare processes here."""
+    """Make the configured backend with its fallback; raise EnvironmentUnusableError if their libraries differ.
+
+    If not ``isolated``, the local backend runs samples as bare processes.
+    """
     if not config.fallback:
         return _spec(config).backend(config, environment, cores, isolated, on_long)
     from bigcodeflow.judge.remote.backend import FailoverBackend

@@ -1,4 +1,4 @@
-"""Determine the tests that a task must report, from its text without running it.
+"""Determine the test methods that an execution must report, from the test text, without running it.
 
 Otherwise a program that removes, renames or replaces a test would be judged by fewer tests than the task has.
 """
@@ -15,7 +15,7 @@ _PREFIX = "test"
 _NOT_CALLABLE_DECORATORS = frozenset({"property", "cached_property"})
 _Namespace = dict[str, object]
 
-#: Marks any callable; names bound to other values are kept too, since they hide an inherited test.
+#: Kinds of bound names: any callable, and any other value, which is noted because it hides an inherited test.
 _CALLABLE = "callable"
 _OTHER = "other"
 
@@ -32,17 +32,20 @@ def expected_test_ids(test: str) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=2)  # what is asked of a text is asked in a row; a tree may have 180 MiB
 def parse_once(source: str) -> ast.Module:
-    """Return the text's syntax tree, which is shared."""
+    """Return the syntax tree of a text; it is cached and shared, so do not change it."""
     return untrusted_text.parse(source)
 
 
 def bound_names(program: str) -> frozenset[str]:
-    """Return the names that the module's own statements define, import or assign."""
+    """Return the names that a program's top-level statements define, import or assign."""
     return frozenset(_namespace(parse_once(program).body))
 
 
 def _namespace(body: Sequence[ast.stmt], module: Mapping[str, object] | None = None) -> _Namespace:
-    """Return the names that statements bind, with their kinds: statements of a module, or of a class in a module."""
+    """Return the names that statements bind, each with its kind: a stand-in class, _CALLABLE or _OTHER.
+
+    ``module`` holds the names of the enclosing module if the statements are the body of a class.
+    """
     names: _Namespace = {}
     for statement in _statements(body):
         if not isinstance(statement, ast.ClassDef):
@@ -108,7 +111,7 @@ def _bind_target(target: ast.expr, value: ast.expr, names: _Namespace, outer: Ma
 
 
 def _kind_of_value(value: ast.expr, names: Mapping[str, object], outer: Mapping[str, object]) -> object:
-    """Return the kind of a value: a class, a callable, or a value that unittest would not load."""
+    """Return the kind of a value: a stand-in class, _CALLABLE, or _OTHER for a value that unittest would not load."""
     match value:
         case ast.Lambda():
             return _CALLABLE

@@ -64,7 +64,8 @@ _UNPATCHABLE = re.compile(r"<module .*> does not have the attribute '\w+'")
 #: Functions of a test that run before the program is called.
 _BEFORE_CALLS = ("<module>", "setUpModule", "setUpClass", "setUp")
 _OWN_MODULES = ("__test__", "__main__")
-#: A value of these types is itself the mistake, whichever attribute is missing.
+#: Types such as None's, functions and modules: a value of these, where another was expected, is itself the mistake,
+#: whichever attribute it lacks.
 _NO_VALUES = frozenset(kind.__name__ for kind in vars(types).values() if isinstance(kind, type)) | {"type", "object"}
 _PLAIN = (str, bytes, bytearray, int, float, complex, bool, list, tuple, dict, set, frozenset, range, memoryview)
 _PLAIN_NAMES = frozenset(kind.__name__ for kind in _PLAIN)
@@ -85,7 +86,7 @@ _STDLIB_MEMBERS = frozenset(
     for name in dir(module)
     if not name.startswith("_")
 )
-#: Names of classes and constants: definitions above the function that the program's author left out.
+#: Form of names of classes and constants: an undefined one is a definition that the program left out.
 _CAPITALIZED = re.compile(r"[A-Z]\w+")
 
 
@@ -175,7 +176,7 @@ def _is_api(attribute: re.Match[str], texts: "_Texts") -> bool:
 
 
 class _Texts(NamedTuple):
-    """Texts of program and test, and the setup names, to look up names in."""
+    """Texts of program and test, and the names that the task's code_prompt binds."""
 
     program: str
     test: str
@@ -190,7 +191,11 @@ class _Texts(NamedTuple):
         return bool(owner and re.search(rf"\b{wanted}\b", f"{self.program}\n{self.test}"))
 
     def lacks_setup(self, name: str) -> bool:
-        """Tell if a name that the program never binds is from code_prompt or a module, or is a class or a constant."""
+        """Tell if an undefined name is one that setup should bind.
+
+        That is a name of ``setup``, or one that the program never binds and that looks like a module, a member of a
+        standard module, a class or a constant.
+        """
         if name in self.setup:
             return True
         if any(name in _bound_by(node) for part in _parsed(self.program) for node in ast.walk(part)):

@@ -41,7 +41,7 @@ def require_code(wanted: str) -> None:
 
 
 class Origin(NamedTuple):
-    """The sample that is executed, for display only; for equal executions, the first of their samples."""
+    """The sample that an item executes, for display only; the first sample if several share the execution."""
 
     task_id: str = ""
     variant: str = ""
@@ -54,7 +54,7 @@ _UNKNOWN_ORIGIN = Origin()
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """An execution. Equal keys mean equal executions, which share one verdict."""
+    """An execution to be done. Equal ``verdict_key`` mean equal executions, which share one verdict."""
 
     verdict_key: str
     program: str
@@ -83,8 +83,8 @@ class WorkItem:
     fail_fast: bool = False
     """True if the executor ends it at its first failing test; later tests then have no outcome."""
     from_memory: bool = False
-    """True if an execution that reads from the disk is repeated: a page of a file that nobody has read yet could be a
-    message from an earlier execution, and is none once it was read."""
+    """True if it is repeated until an execution reads nothing from the disk: otherwise an earlier execution could leave
+    it a message by which pages of files are in memory."""
     origin: Origin = _UNKNOWN_ORIGIN
 
 

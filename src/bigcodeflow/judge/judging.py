@@ -1,7 +1,7 @@
 """The judge in this process: programs and tests in, verdicts out, without a pipeline, a store or a service.
 
 Each program is executed in a sandbox of its own. A pass of a task whose solution is given is checked as runs check it:
-it stands only if the program also does what every correct program does with altered tests.
+it counts only if the program also does what every correct program does with altered tests.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _SLOTS_PER_CORE = 8
 
 
 class Task(NamedTuple):
-    """A test, and what it tests."""
+    """A test, the function that it tests, and a solution."""
 
     test: str
     """Text that defines the class ``TestCases``; it is executed in the module of the program."""
@@ -59,7 +59,7 @@ class Judge:
 
         Args:
             environment: name of a built sandbox environment, such as 'bigcodebench'.
-            limits: of each program; None: the defaults of runs.
+            limits: limits of each program; None: the defaults of runs.
             warm: True forks programs from processes that have their libraries imported; faster.
             cores: cores that programs keep busy; 0: all of this machine.
 
@@ -149,7 +149,7 @@ def check(
     entry_point: str = "task_func",
     limits: LimitsConfig | None = None,
 ) -> Verdict:
-    """Return the verdict of one program in a judge of its own; see `Judge.check_all`."""
+    """Return the verdict of one program from a new `Judge`, which is closed afterwards; see `Judge.check_all`."""
     with Judge(environment, limits=limits, cores=1) as judge:
         return judge.check(program, test, reference=reference, entry_point=entry_point)
 

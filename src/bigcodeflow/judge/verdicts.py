@@ -74,7 +74,7 @@ def pass_share(verdict: Mapping[str, Any]) -> float | None:
 
 
 def blocked_verdict(item: WorkItem, reason: str, kind: str, *, backend: str, environment_sha: str) -> Verdict:
-    """Make the verdict of a sample that is not executed: it fails for the given kind of reason."""
+    """Make the verdict of a sample that is not executed: status 'fail', with ``kind`` as its failure kind."""
     unrun = lost_verdict(item, reason, backend=backend, environment_sha=environment_sha)
     return unrun | {"status": "fail", "failure_kind": kind, "exit": "not started"}
 
@@ -86,7 +86,7 @@ def lost_verdict(item: WorkItem, reason: str, *, backend: str, environment_sha: 
 
 
 def renewed(row: Verdict, item: WorkItem) -> Verdict:
-    """Return a stored verdict with the failure kind of today's rules, which may also make it an infra_error."""
+    """Return a stored verdict with its failure kind by the current rules, which may also make it an infra_error."""
     traces = [row["module_trace"], *(test["trace"] for test in row["tests"] if test["outcome"] in ("fail", "error"))]
     causes = [{"trace": trace, **raised(trace)._asdict()} for trace in traces if trace]
     if row["status"] != "fail" or not causes or not causes[0]["exception"]:

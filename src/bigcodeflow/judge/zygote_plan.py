@@ -180,7 +180,7 @@ _MOST_PAIRS = 60
 #: CPU time that a zygote must save over the whole run, after the cost of its own imports.
 _LEAST_GAIN_SECONDS = 0.15
 _FORK_SECONDS = 0.03
-#: A new plan is made for more than this many times the items of the current plan.
+#: A new plan is made if there are more than this many times the items of the current plan.
 _MUCH_MORE = 2
 #: Expected executions of an item: the item itself and, if it passes, its check.
 _EXECUTIONS_PER_ITEM = 2
@@ -199,7 +199,7 @@ class ZygotePlanner:
         self._planned, self._plan = 0, ZygotePlan((), ImportSurvey({}, {}))
 
     def starts_of(self, texts: Sequence[tuple[str, str]]) -> list[tuple[Modules, Modules]]:
-        """Return modules to preload and zygote modules for each (program, test)."""
+        """Return for each (program, test) the modules to preload, and the modules of the zygote to fork."""
         preloads = [leading_modules(program, test, self._files) for program, test in texts]
         if len(texts) > _MUCH_MORE * self._planned:
             wanted = Counter(name for preload in preloads for name in _with_packages(preload))
@@ -272,7 +272,7 @@ def _write(environment: InstalledEnvironment, survey: ImportSurvey) -> None:
 
 
 class ZygotePlan:
-    """Zygotes for preloads; chosen one by one, each time the zygote that saves most CPU time in addition."""
+    """Zygotes for the preloads of items; chosen greedily, each time the zygote that saves most additional CPU time."""
 
     def __init__(self, preloads: Iterable[Modules], survey: ImportSurvey) -> None:
         """Plan for these preloads, one for each item."""
@@ -282,7 +282,7 @@ class ZygotePlan:
         self._names = {zygote: tuple(sorted(self._sets.importable(zygote))) for zygote in [*self._chosen, 0]}
 
     def zygote_of(self, preload: Modules) -> Modules:
-        """Return the modules of the zygote that serves a preload: sorted, and empty for a bare zygote."""
+        """Return the sorted modules of the zygote to fork for a preload; empty: the zygote without libraries."""
         closure = self._closure(preload)
         fitting = (one for one in self._chosen if not one & ~closure)
         return self._names[max(fitting, key=self._sets.cost_seconds, default=0)]
@@ -311,11 +311,11 @@ class _ModuleSets:
         self.cost_seconds = cost_seconds
 
     def closure(self, names: Iterable[str]) -> int:
-        """Return the set of all modules that are loaded after these are imported."""
+        """Return, as bits, all modules that are loaded after the import of these modules."""
         return reduce(or_, (self._loads.get(name, 0) for name in names), 0)
 
     def importable(self, closure: int) -> list[str]:
-        """Return the surveyed names in the set whose import loads nothing outside the set."""
+        """Return the surveyed modules of a set of bits whose import loads no module outside the set."""
         found = [name for name, loaded in self._loads.items() if loaded and not loaded & ~closure]
         return [name for name in found if self._bits.get(name, 0) & closure]
 

@@ -39,7 +39,7 @@ machine's sandboxes, in the environment {name} (sha {sha})."""
 #: Data sets that clients may choose; a path would give them access to this machine's files.
 DATASETS = ("starter", "bigcode/bigcodebench")
 
-#: Outputs of the page: progress, summary, table, files.
+#: Values of the page's outputs: progress, summary, table, files.
 _Shown = tuple[Any, Any, Any, Any]
 _Move = Callable[[str | Path | None], Awaitable[str | None]]
 
@@ -65,7 +65,7 @@ class RunProgress:
 
 
 class Evaluations:
-    """Evaluations, executed in sequence; one whose client left continues, so that a later equal request is fast.
+    """Evaluations, executed one after the other; if a client leaves, its evaluation still continues to its end.
 
     ``store`` keeps artifacts; ``service`` is ``execution.service`` of the space itself, so that all share its cores.
     """
@@ -169,7 +169,10 @@ async def _evaluation(evaluations: Evaluations, samples: str | None, *chosen: An
 
 
 def _results(run: FinishedRun) -> tuple[str, list[list[Any]], list[str]]:
-    """Return the scores as the command line prints them, rows of verdicts, failed samples first, and the files."""
+    """Return the scores as the command line prints them, rows of verdicts (_COLUMNS), and paths of the result files.
+
+    Failed samples come first; there are at most _MAX_ROWS rows.
+    """
     store, artifacts = run.store, run.artifacts
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
     console = Console(file=StringIO(), width=100, no_color=True)
@@ -225,7 +228,7 @@ def add_predict(evaluations: Evaluations) -> None:
 
 
 def accept_only_uploads(blocks: gradio.Blocks) -> None:
-    """Let calls of the functions of blocks name uploaded files only, in whichever of their parameters.
+    """Restrict all functions of ``blocks`` to uploaded files, whichever parameter names the file.
 
     Before Gradio handles a call, it copies each file that the call names into its upload folder: any file that this
     process can read, or the content of a URL. For a mounted app it does not check the path, so it is checked here.
@@ -240,7 +243,7 @@ def accept_only_uploads(blocks: gradio.Blocks) -> None:
 
 
 def uploaded(path: str | Path) -> Path:
-    """Return the resolved path of an uploaded file; refuse paths outside of the upload folder, links followed.
+    """Return the resolved path of an uploaded file; raise gradio.Error for a path outside of the upload folder.
 
     Calls that name a file as a stream need this check too: Gradio passes such a path on unchanged.
     """

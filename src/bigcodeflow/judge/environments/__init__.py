@@ -33,10 +33,10 @@ class DataFile(SettingsModel):
     """A file that libraries read at run time, fetched when the environment is built."""
 
     path: str
-    """Place below the environment's data folder."""
+    """Path below the environment's data folder."""
     sha256: str
     url: str = ""
-    """Where it is downloaded from, unless a wheel holds it."""
+    """Address to download it from; empty if a wheel contains it."""
     wheel: str = ""
     """Pinned distribution that carries it, such as 'name==1.0'."""
     member: str = ""
@@ -69,7 +69,7 @@ class EnvironmentDefinition(SettingsModel):
 
     @property
     def key(self) -> str:
-        """Sha256 of everything that defines the environment, as 64 hex digits."""
+        """Sha256, as 64 hex digits, of BUILD_VERSION and all fields that influence the content of the environment."""
         elsewhere = {"name", "description", "purpose", "torch_backend", "system_packages", "imports"}
         identity = self.model_dump(exclude=elsewhere)
         return hashlib.sha256(json.dumps([BUILD_VERSION, identity], sort_keys=True).encode()).hexdigest()
@@ -100,7 +100,7 @@ class RemoteEnvironment:
     missing_data: tuple[str, ...] = ()
     lock_sha256: str = ""
     reference: str = ""
-    """Name of the environment at its place, such as an image's id."""
+    """Name by which the backend finds it, such as an image's id or a service's URL; empty if it needs none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +132,14 @@ class InstalledEnvironment:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
     def absent_modules(self, modules: Iterable[str]) -> frozenset[str]:
-        """Return the top-level modules that are neither in the standard library nor in the environment's files."""
+        """Return those of the given top-level modules that neither the standard library nor the environment has."""
         folders = self.root.glob("venv/lib/python3.*/site-packages")
         present = {entry.name.partition(".")[0] for folder in folders for entry in folder.iterdir()}
         return frozenset(modules) - present - sys.stdlib_module_names
 
 
-#: Libraries and data on which verdicts depend. If `lock_sha256` is equal, one may execute what another was to execute.
+#: Libraries and data on which verdicts depend. Environments with equal `lock_sha256` have the same libraries, so a
+#: fallback backend in one of them may execute items of the other.
 Environment = InstalledEnvironment | RemoteEnvironment
 
 
@@ -172,7 +173,10 @@ def read_manifest(root: Path) -> InstalledEnvironment | None:
 
 
 def find_environment(name: str, purpose: Purpose = "sandbox") -> InstalledEnvironment:
-    """Return the build of the current definition; EnvironmentUnusableError if there is none, or for another purpose."""
+    """Return an environment that is built on this machine.
+
+    Raises EnvironmentUnusableError if its current definition is not built, or has another purpose.
+    """
     definition = load_definition(name)
     if definition.purpose != purpose:
         known = ", ".join(definition_names(purpose))
@@ -186,7 +190,7 @@ def find_environment(name: str, purpose: Purpose = "sandbox") -> InstalledEnviro
 
 
 def installed_environments() -> list[InstalledEnvironment]:
-    """Return every finished environment, outdated definitions included, sorted by folder name."""
+    """Return every finished environment on this machine, also of outdated definitions, sorted by folder name."""
     return list(filter(None, map(read_manifest, sorted(environments_root().glob("*-*")))))
 
 

@@ -46,7 +46,7 @@ def build_environment(
     Args:
         definition: environment to build.
         on_line: receives a line about each step.
-        data_folder: folder with data files that exist already, under their paths; others are downloaded.
+        data_folder: folder that has data files, at the paths of their definitions; missing files are downloaded.
         rebuild: delete the present build first.
     """
     root = environment_folder(definition)
@@ -93,9 +93,9 @@ def _interpreter(version: str) -> str:
 
 
 def _torch_source(definition: EnvironmentDefinition) -> list[str]:
-    """Return options for uv to get torch's CPU build: from a folder of uv's or pip's find-links, or PyTorch's index.
+    """Return options for uv to get torch's CPU build, if the definition asks for it.
 
-    uv knows that index by name; with this option it looks for torch nowhere else.
+    They name a folder of UV_FIND_LINKS or PIP_FIND_LINKS with such a wheel, or else PyTorch's own index.
     """
     if definition.torch_backend != "cpu":
         return []
@@ -106,7 +106,10 @@ def _torch_source(definition: EnvironmentDefinition) -> list[str]:
 
 
 def _uv(arguments: list[str], *, purpose: str, on_line: OnLine | None = None) -> None:
-    """Run uv; without a terminal for uv's own progress, ``on_line`` receives lines about what it builds."""
+    """Run uv; raise EnvironmentUnusableError with ``purpose`` and uv's output if it fails.
+
+    If standard error is no terminal, which would show uv's own progress, ``on_line`` receives lines about its builds.
+    """
     command, output = [sys.executable, "-m", "uv", *arguments], list[str]()
     stderr = None if sys.stderr.isatty() else subprocess.PIPE
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, encoding="utf-8", errors="replace") as uv:
@@ -144,7 +147,7 @@ def _lines(stream: IO[str]) -> Iterator[str | None]:
 
 
 def _follow(line: str | None, output: Sequence[str], on_line: OnLine) -> None:
-    """Report each package that uv builds, and after a silence the packages that it is still building."""
+    """Report a line about a package that uv builds; for None (a silence), report the packages still being built."""
     if line is not None:
         if _BUILDS.match(line):
             on_line(f"libraries: {line.strip()[:1].lower()}{line.strip()[1:]}")
@@ -156,7 +159,10 @@ def _follow(line: str | None, output: Sequence[str], on_line: OnLine) -> None:
 
 
 def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLine) -> bool:
-    """Copy or download a data file to its place; return False if it is not available or its sha256 differs."""
+    """Copy or download a data file into ``folder``; return False if the download fails or has another sha256.
+
+    Raises EnvironmentUnusableError if the file in ``data_folder`` has another sha256.
+    """
     target, source = folder / file.path, data_folder / file.path if data_folder else None
     if target.is_file() and file_sha256(target) == file.sha256:
         return True

@@ -43,7 +43,7 @@ BASE_IMAGES = {
     "3.10": "python:3.10.19-slim-bookworm",
     "3.13": "python:3.13.9-slim-bookworm",
 }
-#: Prefix of the labels of our images.
+#: Prefix of the labels that this product gives its images.
 _PREFIX = "bigcodeflow."
 
 
@@ -104,6 +104,7 @@ def environment_of(image: Mapping[str, Any], image_name: str, name: str) -> Remo
     """Return the environment in an image, from the engine's description of the image.
 
     Its sha covers the environment and the whole image, since programs and system libraries influence verdicts too.
+    Raises EnvironmentUnusableError if the image's labels are not those of this version and definition.
     """
     labels: Mapping[str, str] = (image.get("Config") or {}).get("Labels") or {}
     ours = {label.removeprefix(_PREFIX): text for label, text in labels.items() if label.startswith(_PREFIX)}
@@ -222,7 +223,7 @@ def _output(client: Sequence[str], *arguments: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class TemplateRecord:
-    """Description of one build of a template, from its host; a build never changes."""
+    """Properties of one build of a template, as its host reports them; a build never changes."""
 
     build_id: str
     environment: RemoteEnvironment
@@ -253,7 +254,7 @@ def build_template(
         on_line: receives a line about each step.
         base_image: image with the definition's Python on Debian bookworm; empty takes the official one.
         cores: cores of each sandbox.
-        memory_mib: memory of each sandbox, a multiple of 2; the default fits a sample of the original's 4 GiB and more.
+        memory_mib: memory of each sandbox, a multiple of 2; the default has room for a sample of 4 GiB.
         data_folder: folder with data files, which are then not downloaded.
         rebuild: do not use the cache.
     """
@@ -294,7 +295,7 @@ def build_template(
 
 
 def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str = "") -> str:
-    """Convert the images' Dockerfile for E2B, for one environment.
+    """Convert the text of the images' Dockerfile for E2B, for one environment.
 
     E2B expands no argument in FROM, has no secrets, executes the final CMD during the build, and has its own
     unprivileged user, whose uid conflicts with the uid of the image's user.
@@ -313,7 +314,7 @@ def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str 
 
 
 def read_record(build_id: str) -> TemplateRecord | None:
-    """Read the description of a build that is stored on this machine; None if there is none."""
+    """Read the record of a build from this machine's cache; None if there is none, or of another version."""
     try:
         return TypeAdapter(TemplateRecord).validate_json(_record_path(build_id).read_bytes())
     except (OSError, ValueError):
@@ -321,7 +322,7 @@ def read_record(build_id: str) -> TemplateRecord | None:
 
 
 def write_record(record: TemplateRecord) -> None:
-    """Store the description of a build on this machine."""
+    """Store the record of a build in this machine's cache."""
     write_atomically(_record_path(record.build_id), TypeAdapter(TemplateRecord).dump_json(record, indent=2))
 
 

@@ -86,7 +86,10 @@ def end_input() -> None:
 
 @lru_cache(maxsize=None)
 def files_of(template: str) -> list[tuple[str, bytes | None]]:
-    """Return folders (content None, before their files) and files of a template, with content; zygotes cache it."""
+    """Return (path below the template, content) of its folders and files; cached, so that a zygote reads them once.
+
+    A folder has content None, and comes before its files.
+    """
     found: list[tuple[str, bytes | None]] = []
     for folder, _, names in os.walk(template):
         below = folder[len(template) :]
@@ -138,7 +141,7 @@ def prepare_process(settings: dict[str, Any]) -> None:
 
 
 class Sample:
-    """One program and its test, from the job to the last frame."""
+    """Execution of one program and its test, from reading the job to sending the last frame."""
 
     def __init__(self, job: protocol.SampleJob, channel: protocol.FrameWriter) -> None:
         """Prepare this process and the module in which program and test run."""
@@ -191,7 +194,10 @@ class Sample:
         return code.co_flags & _FUTURE_FLAGS if code and self._execute(code, "program") else None
 
     def _separated(self, program: str) -> int | None:
-        """Load the program in a separate process, and bind SEPARATED, which gives the test the program's function."""
+        """Load the program in a separate process, and bind SEPARATED, by which the test gets the program's function.
+
+        Returns compiler flags for the test text (0), or None if the program failed.
+        """
         sys.path.insert(0, _FOLDER)  # imported only for samples that need it, then hidden from the program
         separate: Any = importlib.import_module("separate")
         sys.path.remove(_FOLDER)

@@ -37,7 +37,7 @@ _REMOUNT, _BIND = 32, 4096
 _CALLS = {"x86_64": {"clone": 56, "capset": 126}, "aarch64": {"clone": 220, "capset": 91}}
 # The same on every architecture; Python builds with old kernel headers or libraries lack these functions.
 _PIDFD_OPEN, _CLOSE_RANGE = 434, 436
-#: Has no effect in a user namespace: only root of the machine can use it.
+#: A capability that is safe to keep: in a user namespace it has no effect.
 IDLE_CAPABILITY = 36  # CAP_BLOCK_SUSPEND
 
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -126,7 +126,7 @@ def write_user_map(pid: int | str, inside: int, user: int, group: int, further: 
 
 
 def limit_watching() -> None:
-    """Limit the files that this new user namespace watches: else one would use up what all namespaces share."""
+    """Limit the inotify watches of this new user namespace: otherwise it could use up those of all namespaces."""
     for name, most in _WATCHING:
         if os.path.exists(name):
             _write(name, most)
@@ -293,7 +293,10 @@ def seccomp_program(machine: str = "") -> bytes | None:
 
 
 def _runs(answers: dict[int | None, _Code]) -> list[tuple[int, _Code]]:
-    """Group call numbers from 0 on into runs with the same answer (first number, answer); no answer means allow."""
+    """Group consecutive call numbers with the same answer; return (first number, answer code) of each group.
+
+    Numbers without an answer are allowed.
+    """
     runs = [(0, _return(_ALLOW))]
     known = {number for number in answers if number is not None}
     for number in sorted(known | {number + 1 for number in known}):
@@ -304,7 +307,10 @@ def _runs(answers: dict[int | None, _Code]) -> list[tuple[int, _Code]]:
 
 
 def _search(runs: list[tuple[int, _Code]]) -> _Code:
-    """Return code for a binary search: the kernel tests a new filter with every number and runs it at every call."""
+    """Return filter code that finds the answer to a call number by binary search.
+
+    Speed matters: the kernel runs the filter at every call, and tests a new filter with every number.
+    """
     if len(runs) == 1:
         return runs[0][1]
     middle = len(runs) // 2
@@ -339,7 +345,7 @@ class _Program(ctypes.Structure):  # struct sock_fprog
 
 
 def _examine(name: str) -> _Code:
-    """Return code that decides a call by the low words of its arguments; the kernel uses only these."""
+    """Return filter code that decides a call by its arguments; the low words suffice, as the kernel uses no others."""
     refuse = _return(_ERROR | errno.EPERM)
     if name == "clone":
         return _load_argument(0) + _when(_JUMP_ANY_BIT, _CLONE_FLAGS_REFUSED, refuse) + _return(_ALLOW)
@@ -366,7 +372,7 @@ def _load_argument(index: int) -> _Code:
 
 
 def _when(test: int, value: int, then: _Code) -> _Code:
-    """Return code that runs ``then`` if the loaded word passes the test."""
+    """Return filter code that runs ``then`` if the loaded word passes the test."""
     return [(test, 0, len(then), value), *then]
 
 

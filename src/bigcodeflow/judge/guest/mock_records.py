@@ -20,13 +20,13 @@ _MOST_KEPT = 2000
 
 
 class MockRecords:
-    """Calls of every mock that is made from now on."""
+    """Watches the call records of every mock that is created after this object."""
 
     def __init__(self) -> None:
         self._lock, self._is_changed = RLock(), False
-        #: By the id of a mock: the mock, its calls, and these with the calls of its children.
+        #: By id of a mock: a weak reference to it, its own calls, and its calls together with those of its children.
         self._seen: dict[int, tuple[weakref.ref[Any], list[Any], list[Any]]] = {}
-        #: The first mocks of a method, so that they live until it has ended.
+        #: First mocks of the running test method, at most _MOST_KEPT, kept alive until the method has ended.
         self._kept: list[Any] = []
         mock: Any = importlib.import_module("unittest.mock")
         self._list = mock._CallList
@@ -38,7 +38,7 @@ class MockRecords:
             setattr(base, name, self._noting(getattr(base, name), note, concerned))
 
     def were_changed(self) -> bool:
-        """Tell if a record was changed otherwise than by a call since the last question."""
+        """Tell if a record was changed otherwise than by a call since the last call of this method."""
         with self._lock:
             for reference, _, _ in list(self._seen.values()):
                 found = reference()
@@ -54,7 +54,7 @@ class MockRecords:
         note: Callable[[Any], None],
         concerned: Callable[[Any], Iterable[Any]],
     ) -> Callable[..., Any]:
-        """Return a method of mocks that compares the records that it will change, and notes them afterwards."""
+        """Wrap a method of Mock: compare the ``concerned`` mocks' records before it, and call ``note`` after it."""
 
         def noting(mock: Any, /, *given: Any, **named: Any) -> Any:
             with self._lock:
@@ -80,13 +80,13 @@ class MockRecords:
             with_children += one.mock_calls[len(with_children) :]
 
     def _with_parents(self, mock: Any) -> Iterator[Any]:
-        """Yield the mocks in whose records a call is noted."""
+        """Yield the mocks whose records a call of ``mock`` enters: the mock itself and its parents."""
         while mock is not None:
             yield mock
             mock = vars(mock).get("_mock_new_parent")
 
     def _compare(self, mock: Any, is_short: bool = False) -> None:
-        """Compare a mock's records with its calls; in short: only their number and the last ones."""
+        """Compare a mock's records with the calls seen; if ``is_short``, only their number and the last call."""
         if id(mock) not in self._seen:
             return
         _, calls, with_children = self._seen[id(mock)]

@@ -46,7 +46,7 @@ globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if
 #: Name that the test text of a separated execution calls to get a proxy for the program's function.
 SEPARATED = "__separated__"
 
-#: Last line of a test text in whose methods a mock's record of calls may be changed by calls only.
+#: Last line of a test text whose mocks are watched: a method fails if a mock's record changes without a call.
 WATCHED_MOCKS = "# watched mocks"
 
 #: Descriptor of the channel while the program runs: above those that a program closes as a precaution.
@@ -99,7 +99,7 @@ class SampleJob:
         self._expected = self.settings.pop("test_digest")
 
     def test_text(self) -> str | None:
-        """Wait for the second message and return the test text; None if its digest is not that of the first."""
+        """Wait for the second message and return the test text; None if it does not match the digest in the first."""
         content = masked(bytes.fromhex(self._receive()["test"]), self.nonce)
         if blake2b(content).hexdigest() != self._expected:
             return None

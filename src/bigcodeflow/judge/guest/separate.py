@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 
 globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if a program replaces builtins
 
-#: Ends of the connection, above the descriptors that a program closes as a precaution.
+#: Lowest descriptor that the program's process closes at its start, and the descriptors of the two ends of the
+#: connection, above those that a program closes as a precaution.
 _FIRST_DESCRIPTOR, _OWN_DESCRIPTOR, _TEST_DESCRIPTOR = 3, 1001, 1002
 _SET_DUMPABLE = 4
 _MOST_BYTES = 256 << 20
-#: Part of a pickle of an object whose class or function comes from test or solution; the program has its own.
+#: Module name in a pickle of an object whose class or function the test or the reference solution defines: in the
+#: program's process that name means the program's own definition.
 _FOREIGN = b"__test__"
 #: C encoder that ``json.dumps`` uses internally; a program cannot change it.
 _json_parts: Any = vars(encoder)["c_make_encoder"](
@@ -51,7 +53,7 @@ class UntransferableError(Exception):
 
 
 class ConnectionLostError(Exception):
-    """Error of a call after which the program's process had ended, or had sent anything but an answer."""
+    """Error of a call that got no valid answer, because the program's process ended or sent something else."""
 
 
 class Partner:
@@ -71,7 +73,7 @@ class Partner:
         self._connection.send_bytes(b"go")
 
     def load(self) -> dict[str, Any] | None:
-        """Wait until the program is imported; return None, or the fields of the failure frame."""
+        """Wait until the program is imported; return None, or the fields of the failure frame if its import failed."""
         try:
             event, self._loaded = self._answer()
         except ConnectionLostError:  # its calls will fail
@@ -273,7 +275,10 @@ def _restore(state: tuple[Any, ...]) -> None:
 
 
 def _content(cls: Any) -> Callable[[Any], list[Any]]:
-    """Return a reader of a container's built-in items; if there are none, it iterates as the container's class does."""
+    """Return a function that lists the items of an instance of ``cls``, without methods that a subclass overrides.
+
+    If there are none, it iterates the instance, since a subclass may keep its items elsewhere.
+    """
     return lambda value: list((dict.items if cls is dict else cls.__iter__)(value)) or list(value)
 
 
@@ -297,7 +302,8 @@ def _frame_of(pandas: Any, columns: Any, index: Any, content: list[Any]) -> Any:
     return frame
 
 
-#: By type name: how to get its parts, and how to build it from its module and the parts; None: call the type.
+#: Type name → function that returns a value's parts, and function that makes a value from the type's module and the
+#: parts (None: call the type with the parts).
 _KINDS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any] | None]] = {
     "numpy.ndarray": (
         lambda v: [v.dtype.str, list(v.shape), v.ravel().tolist() if v.dtype.hasobject else v.tobytes()],
@@ -324,11 +330,12 @@ _KINDS: dict[str, tuple[Callable[[Any], list[Any]], Callable[..., Any] | None]] 
     "collections.OrderedDict": (lambda v: [list(v.items())], None),
     "builtins.dict": (_content(dict), lambda _, *parts: dict(parts)),
 }
-#: What a subclass may define to be sent as the kind that it extends, or anything if it defines its own comparison.
+#: Names that a subclass may define and still be sent as the type that it extends. A subclass that defines a comparison
+#: may define any names.
 _COMPARED = "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __iter__ __init__ __new__"
 _MADE = "__module__ __doc__ __dict__ __weakref__ __static_attributes__ __firstlineno__"
 _LEFT_BEHIND = frozenset(f"{_COMPARED} {_MADE}".split())
-#: Kinds whose subclasses are sent as numbers, whatever they define: a test that needs more fails for every solution.
+#: Types whose subclasses are sent as plain numbers, whatever they define.
 _NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.complex"})
 #: Types whose ``__reduce_ex__`` gives the arguments of their constructor.
 _REDUCED = {f"datetime.{name}" for name in ("date", "datetime", "time", "timedelta", "timezone")}
@@ -366,7 +373,7 @@ def decoded(data: Any) -> Any:
 
 
 def encoded_error(error: BaseException) -> dict[str, Any]:
-    """Convert an exception for JSON: the library class that it is of, arguments, members, and text."""
+    """Convert an exception for JSON: its library class, arguments, attributes and text; TypeError if it has several."""
     kinds = _library_kinds(type(error))
     leaves = [one for one in kinds if not any(other is not one and issubclass(other, one) for other in kinds)]
     if len(leaves) != 1:

@@ -78,7 +78,7 @@ def main() -> None:
 
 
 class Supervisor:
-    """Server of the worker's requests, one after the other."""
+    """Answers the worker's requests, one after the other."""
 
     def __init__(self, control: Socket, settings: dict[str, Any]) -> None:
         """Become root of the new user namespace, with private file systems."""
@@ -110,7 +110,10 @@ class Supervisor:
             self._reap()
 
     def _hold(self, reply: int) -> None:
-        """Start the holder of a sample's namespaces as a user of its own, if there is one: quotas count per user."""
+        """Start the process that holds a sample's namespaces.
+
+        It gets a separate user id if several are mapped, because the kernel's quotas count per user.
+        """
         # Drawn, so that it tells a sample nothing of the others.
         user = self._users.pop(os.urandom(1)[0] % len(self._users)) if self._users else 0
         os.setresuid(user, user, 0)
@@ -151,7 +154,7 @@ def become_zygote(control: int, home_template: str) -> NoReturn:
 
 
 def hold_namespaces(reply: int, settings: dict[str, Any], restrict: Callable[[], None], user: int) -> NoReturn:
-    """Mount what the new namespaces need, reply with a pidfd of this process, and keep them until killed."""
+    """Mount what the new namespaces need, reply with a pidfd of this process, and hold them until it is killed."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
     kernel.write_user_map("self", SAMPLE_ID, user, 0)
     os.setresuid(SAMPLE_ID, SAMPLE_ID, SAMPLE_ID)

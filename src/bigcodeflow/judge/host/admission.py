@@ -51,7 +51,7 @@ class Admission:
         Args:
             cores: cores that samples share.
             on_long: called once in the thread of each sample that takes longer than two seconds or must pause.
-            memory: reads free and total memory, in MiB; None: that of this machine.
+            memory: function that returns free and total memory, in MiB; None: those of this machine.
         """
         self._cores, self._on_long, self._memory = cores, on_long, memory or machine_memory_mib
         self._long_cores = 1 if cores >= 2 else 0  # noqa: PLR2004

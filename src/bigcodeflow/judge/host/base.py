@@ -11,7 +11,7 @@ from bigcodeflow.judge.items import WorkItem
 
 #: Prefix of an outcome's ``exit`` if no sandbox could be started for the item.
 NOT_STARTED = "not started: "
-#: The same if an item that may only use files in memory kept reading others.
+#: The same for an item with ``from_memory`` if each of its executions read files from the disk.
 READ_FROM_DISK = f"{NOT_STARTED}read files from the disk"
 
 
@@ -25,7 +25,7 @@ class Capabilities:
     warm: bool = False
     """True if samples can be forked from processes with their libraries imported."""
     open_channels: tuple[str, ...] = ()
-    """Ways by which samples of this machine can leave or send each other messages."""
+    """Names of the ways by which samples on this machine could still pass messages to each other."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Outcome:
     """Reason why the executor ended it: wall time, cpu time, memory, report or tests (enough tests were seen); empty if
     it ended by itself."""
     exit: str = ""
-    """'exit N' as the sandbox's own process saw it, or 'signal N' if the sandbox itself was killed."""
+    """'exit N' of the program, 'signal N' if the sandbox itself was killed, or NOT_STARTED and the reason."""
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
     max_rss_mib: float = 0.0
@@ -51,7 +51,7 @@ class Outcome:
     backend: str = ""
     """Name of the backend that executed it, if that is not the requested backend."""
     environment_sha: str = ""
-    """Environment of that backend."""
+    """Sha of that backend's environment; empty like ``backend``."""
 
     @property
     def not_started(self) -> bool:
@@ -60,7 +60,7 @@ class Outcome:
 
 
 class Turn:
-    """A sample's turn among the samples of its worker, for its observer; this base class never makes it wait."""
+    """Lets a sample's observer report usage and wait while other samples go first; this base class never waits."""
 
     def used(self, cores: float, memory_mib: float, *, is_long: bool) -> bool:
         """Report a sample's usage, a few times a second; return True if it must pause so that others go first.

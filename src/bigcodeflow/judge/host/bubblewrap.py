@@ -36,7 +36,7 @@ _WRITABLE_FOLDERS = ("/dev/shm", TEMPORARY_FOLDER)  # noqa: S108
 _FIRST_UID = 0x7000_0000
 #: User and group of a sample inside a warm sandbox; judge/guest/supervisor.py maps it.
 SAMPLE_ID = 1000
-#: Users of the samples of one warm sandbox, where root can give them away, and the first of all.
+#: Number of user ids for the samples of one warm sandbox that root starts, and the lowest id of all such sandboxes.
 SAMPLE_USERS, _FIRST_SAMPLE_UID = 255, 0x8000_0000
 _SYSTEM_FILES = (
     *("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/magic", "/etc/mime.types"),
@@ -143,8 +143,9 @@ def supervisor_command(
 ) -> list[str]:
     """Return the argument vector of a warm sandbox's supervisor, which makes separate namespaces for each sample.
 
-    The sandbox shows the same files as ``command``, and leaves the supervisor the privileges to make namespaces: as
-    root until it has changed its user, as an ordinary user in the user namespace only. ``settings`` is its JSON.
+    The sandbox shows the same files as that of ``command``, but leaves the supervisor the privileges to make
+    namespaces: if the caller is root, until the supervisor changes its user; else inside its user namespace only.
+    ``settings`` is the supervisor's argument, in JSON.
     """
     arguments = [find_bubblewrap(), *([] if as_root else ["--unshare-user"]), *_NAMESPACES, "--cap-add", "ALL"]
     # With masked files in this /proc, the kernel would forbid samples to mount /proc: samples mask files themselves.

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 _PROBES = 3
 _STARTS = 3
 _SECONDS_BETWEEN_STARTS = 0.2
-#: Executions of an item that may only use files in memory; the first ones read what it needs.
+#: Most executions of an item with ``from_memory``: the first ones read the files that it needs into memory.
 _READING_EXECUTIONS = 4
 
 
@@ -60,7 +60,7 @@ class LocalBackend:
         self._groups = cgroups.SlotGroupPool(limits)
         self._lock = threading.Lock()
         self._under_way = UnderWay()
-        #: True if an execution of what was executed before reads nothing from the disk.
+        #: True if disk reads tell something here: a program that was executed before reads nothing from the disk.
         self._counts_reads = False
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
@@ -115,7 +115,7 @@ class LocalBackend:
             return self._executed(item, turn)
 
     def under_way(self) -> Mapping[str, float]:
-        """Return the seconds since each item got its room, by verdict key."""
+        """Return the seconds since each running item was admitted, by verdict key."""
         return self._under_way.seconds()
 
     def _executed(self, item: WorkItem, turn: Turn) -> Outcome:
@@ -126,7 +126,7 @@ class LocalBackend:
         return Outcome(exit=f"{READ_FROM_DISK} in each of {_READING_EXECUTIONS} executions")
 
     def _executed_once(self, item: WorkItem, turn: Turn) -> tuple[Outcome, bool]:
-        """Execute the item; return also if it read from the disk, where that has to be known."""
+        """Execute the item; return its outcome, and, for ``from_memory``, True if it read or may have read the disk."""
         problem = ""
         for attempts_left in reversed(range(_STARTS)):
             try:

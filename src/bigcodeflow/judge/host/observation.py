@@ -62,7 +62,7 @@ class SandboxedProcess(ABC):
 
     @abstractmethod
     def roots(self) -> Sequence[int]:
-        """Return the processes that, with their descendants, are all processes in the sandbox."""
+        """Return ids of processes that, with their descendants, are all processes in the sandbox."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -77,7 +77,7 @@ class SandboxedProcess(ABC):
         """Return the blocks of 512 bytes that its processes read from the disk, after it has ended; None: unknown."""
 
     def restrain(self, pids: Iterable[int]) -> None:  # noqa: B027 -- a cold start enters its group by itself
-        """Limit the processes of a sample that does not end at once, if the start did not do so."""
+        """Put the processes of a sample that does not end at once under a control group's limits, if they have none."""
 
     def signal_all(self, number: int) -> None:
         """Send a signal to every process in the sandbox, also to processes that are forked in the meantime."""
@@ -192,7 +192,7 @@ class ProcessUsage(NamedTuple):
 
 
 def waited_for_others(threads: Sequence[ThreadTimes], wall_seconds: float) -> float:
-    """Return the part of an interval in which threads waited for cores that other programs used.
+    """Return the seconds of an interval in which a sample's threads waited for cores that other programs used.
 
     A thread waits for the other threads of its sample at most as long as these ran. That part does not count, or a
     program could stretch its time with threads that wait for each other.
@@ -203,7 +203,7 @@ def waited_for_others(threads: Sequence[ThreadTimes], wall_seconds: float) -> fl
 
 
 def usage_of(roots: Sequence[int]) -> ProcessUsage:
-    """Return the sum over processes and their descendants; processes that end meanwhile may be left out."""
+    """Return the usage of processes with all descendants; processes that end meanwhile may be left out."""
     ticks, pages = 0, 0
     threads: dict[int, ThreadTimes] = {}
     pids = list(roots)
@@ -226,7 +226,7 @@ def _read(path: str) -> str:
 
 
 def _proportional_mib(pids: Sequence[int]) -> float:
-    """Return memory of processes with shared pages counted once (proportional set size), else their resident size.
+    """Return the MiB of processes with shared pages counted once (proportional set size), else their resident size.
 
     A hundred forks of a process with large libraries use little more memory than the process alone, but the sum of
     their resident sizes is a hundred times larger. The kernel must walk through all pages of each process for this.
@@ -264,7 +264,7 @@ class _Observation:
         self._selector.register(process.ended, selectors.EVENT_READ, None)
 
     def watch(self) -> None:
-        """Pass the output of the process to the sinks until it has ended; kill it when it exceeds a limit."""
+        """Read report and output of the process until it has ended; kill it when it exceeds a limit."""
         check_at = self._began + _SECONDS_TO_FIRST_CHECK
         leave_by = None
         while not self._pump(max(0.0, check_at - time.monotonic())):

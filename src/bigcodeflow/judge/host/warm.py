@@ -81,8 +81,8 @@ class WarmProcess(SandboxedProcess):
         """Fork it from ``zygote``.
 
         Args:
-            control: the supervisor's, which starts the holder of the namespaces; both end with the sample.
-            groups: lends a control group to a sample that runs longer.
+            control: socket of the supervisor, which starts a process that holds the namespaces until the sample ends.
+            groups: pool of control groups, for a sample that does not end at once.
         """
         self._control, self._groups = control, groups
         self._blocks = 0
@@ -173,7 +173,7 @@ class WarmSandbox:
     """The outer sandbox with its supervisor, and zygotes made on request; used by all threads of a worker."""
 
     def __init__(self, environment: InstalledEnvironment, limits: LimitsConfig, groups: SlotGroupPool) -> None:
-        """Start the supervisor and a zygote without libraries; an error message ends with their output."""
+        """Start the supervisor and a zygote without libraries; a WarmStartError ends with their output."""
         self._groups = groups
         self._lock = threading.Lock()
         self._slots: dict[frozenset[str], _ZygoteSlot] = {}  # in the order of their last use
@@ -209,7 +209,10 @@ class WarmSandbox:
 
     @contextmanager
     def process(self, modules: Sequence[str]) -> Iterator[WarmProcess]:
-        """Yield a sample's process, forked from the zygote with exactly these modules; or raise WarmStartError."""
+        """Yield a sample's process, forked from the zygote with exactly these modules; or raise WarmStartError.
+
+        If these modules start threads, the process is forked from the zygote without libraries.
+        """
         wanted = frozenset(modules)
         with (
             self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote,
@@ -372,7 +375,7 @@ def _reply(connection: socket.socket) -> bytes:
 
 
 def _reply_with_descriptor(connection: socket.socket) -> tuple[bytes, int]:
-    """Return a reply and its descriptor; a process that ended before it was ready leaves a reply without one."""
+    """Return a reply and its descriptor; raise WarmStartError if it has none, as the process then ended too early."""
     data, descriptors = _receive(connection)
     if not descriptors:
         raise WarmStartError("a process of the warm sandbox ended before it was ready")

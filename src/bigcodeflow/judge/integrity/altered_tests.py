@@ -25,7 +25,7 @@ from bigcodeflow.judge.integrity.syntax import Assertion, ParsedTest, pin_id, te
 VERSION = 3
 #: Part of the seeds: another number draws every text anew.
 _DRAW = 2
-#: Contradicting texts made of a test.
+#: Most contradictions of a method among which the variant number chooses.
 VARIANTS = 3
 _OPPOSITES = {"assertTrue": "assertFalse", "assertFalse": "assertTrue"}
 _TURNED_SHARE = 0.5
@@ -38,7 +38,7 @@ class Alteration(NamedTuple):
     test: str
     line: int
     kind: Literal["contradiction", "restatement", "separate"]
-    """A correct solution fails a contradicted method, and passes a restated method, or a method that calls it in
+    """A correct solution fails a contradicted method; it passes a restated method, or a method that calls it in
     another process."""
     before: str
     after: str
@@ -63,7 +63,8 @@ class Candidate(NamedTuple):
 def contradict(test: str, entry_point: str, *, variant: int, pins: Mapping[str, str] | None = None) -> AlteredTest:
     """Return the test text with at most one contradiction per test method; equal arguments give equal texts.
 
-    ``pins`` are recorded values of expected operands by site; contradictions of these operands are literals.
+    ``pins``: 'line:column' of an expected operand → its recorded value as source. Contradictions of these operands are
+    literals.
     """
     module = tree_of(test)
     if module is None:
@@ -80,10 +81,10 @@ def disguise(
     variant: int,
     pins: Mapping[str, str] | None = None,
 ) -> AlteredTest:
-    """Return the test text with each method false, or rewritten at the same places so that it stays true.
+    """Return the test text with each method contradicted, or restated at the same places.
 
-    Both kinds look alike, so that a program cannot tell them apart. ``variant`` chooses among possible alterations;
-    ``pins``: as in `contradict`.
+    A correct solution fails contradicted methods and passes restated ones. Both look alike, so that a program cannot
+    tell them apart. ``variant`` chooses among possible alterations; ``pins``: as in `contradict`.
     """
     module = tree_of(test)
     if module is None:
@@ -92,9 +93,9 @@ def disguise(
 
 
 def mixed(test: str, entry_point: str, altered: Iterable[tuple[int, str]]) -> str:
-    """Return the test text with the functions that contain the given lines from the given texts, later ones first.
+    """Return the test text with functions of altered texts: for each (line, text), the function that has the line.
 
-    The texts of `disguise` have the same lines as the test.
+    If several pairs name one function, the last wins. Texts made by `disguise` have the same lines as the test.
     """
     module, lines = tree_of(test), _lines(test)
     scopes = ParsedTest(module, entry_point).scopes.values() if module else ()
@@ -118,12 +119,12 @@ def without_methods(test: str, names: Container[str]) -> str:
 
 
 def _watching_mocks(text: str) -> str:
-    """Have the harness compare the records of the test's mocks with the calls that were made."""
+    """Append WATCHED_MOCKS to a text with mocks: the harness then compares their records with the calls made."""
     return f"{text}\n{WATCHED_MOCKS}" if "mock" in text.lower() else text
 
 
 def units(false: AlteredTest) -> list[frozenset[str]]:
-    """Return the groups of methods that the same contradiction decides; all of a group are false, or none is."""
+    """Return the groups of methods that share a contradiction: it makes all methods of its group fail, or none."""
     found: dict[tuple[int, str, str], set[str]] = defaultdict(set)
     for one in false.alterations:
         found[one.line, one.before, one.after].add(one.test)
@@ -141,7 +142,7 @@ def _seeded(*parts: object) -> random.Random:
 
 
 def _expressions(source: Source, module: ast.Module) -> frozenset[tuple[int, int]]:
-    """Return the spans of the expressions that can take another form, outside f-strings."""
+    """Return the spans (start, end; in bytes) of the expressions that can take another form, outside f-strings."""
     fixed = {id(part) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     fixed -= {id(node) for node in ast.walk(module) if isinstance(node, ast.JoinedStr)}
     found = (node for node in ast.walk(module) if isinstance(node, ast.expr) and id(node) not in fixed)
@@ -244,7 +245,8 @@ class _Choice:
     def _restated(self, change: Replacement, node: Assertion, seed: random.Random) -> Replacement | None:
         """Return a change with the same meaning at the place of a contradiction, or elsewhere in its assertion.
 
-        A value that the test computes is stated as it was recorded without the program, which may replace functions.
+        None if neither is possible. A value that the test computes is stated as it was recorded without the program,
+        which could replace the functions that compute it.
         """
         span = (change.start, change.end)
         if span in self._expressions:

@@ -1,4 +1,4 @@
-"""Checks if passes were earned: passing programs are executed again, against altered tests and apart from the test.
+"""Check if passes were earned: execute passing programs again, with altered tests, and in a process without the test.
 
 In a check's text some methods are false, so that no correct solution passes them, and the others true, so that every
 correct solution passes; chance decides which, anew for each text. In another execution program and test have a process
@@ -41,11 +41,11 @@ _VERSION = 1
 #: Further checks of a suspected program, each with other texts, and how many of them must show an offence.
 _ROUNDS = 3
 _OFFENDING_ROUNDS = 2
-#: Factor of a sample's time limit in its checks: whoever keeps the limit of the test ends in time here.
+#: Factor of a sample's time limit in its checks: a program that keeps the limit in its test keeps it here too.
 _MORE_TIME = 2
 #: Time for which passes are collected before they are checked together.
 _GATHER_SECONDS = 2.0
-#: In a trace: data between program and test is no plain data.
+#: Part of a trace that shows that arguments or a result could not be sent between program and test.
 _UNTRANSFERABLE = "separate.UntransferableError"
 
 
@@ -61,6 +61,7 @@ class CheckResult(NamedTuple):
 
     integrity: str
     key: str | None = None
+    """Key by which later runs find the result; None if they have to check again."""
     tampering: tuple[str, ...] = ()
     instead: Row | None = None
     """Failed verdict of another execution against the task's own test; it replaces the suspicious pass."""
@@ -111,7 +112,7 @@ class _Plan(NamedTuple):
         return [*(one for pair in self.pairs for one in pair), self.separated]
 
     def checks(self, chance: random.Random, turn: int = 0) -> list[_Check]:
-        """Return the executions of one check, with new texts; those of each turn are executions of their own."""
+        """Return the executions of one check, with new texts; each ``turn`` has new keys, so it reuses no verdict."""
         seconds = sum(self.pairs[0][1].seconds or ())
         fitting = math.floor(self.passed.reference.budget_seconds / max(seconds, 1e-3))
         texts = mixtures(self.pairs, texts_needed(self.pairs, fitting), chance)
@@ -121,7 +122,7 @@ class _Plan(NamedTuple):
         return found
 
     def _check(self, text: Mixture, number: str, *, is_separate: bool = False) -> _Check:
-        """Return the executions of program and reference solution against a text; the number makes them their own."""
+        """Return the executions of program and reference solution against a text; ``number`` makes the keys unique."""
 
         def item_of(program: str | None) -> WorkItem:
             item = self.passed.reference.item_of(program, text.text)
@@ -141,7 +142,8 @@ def check_passes(
 ) -> dict[str, CheckResult]:
     """Return the result of the check of each passing execution, by its verdict key.
 
-    ``earlier`` holds results by the check's key; ``chance`` decides which methods are false, by default a secret.
+    ``earlier`` holds known results by the check's key. ``chance`` decides which methods are false; by default it is
+    the operating system's generator, which no program can predict.
     """
     chance = chance or random.SystemRandom()
     plans = _plans(passes, known, execute)
@@ -228,7 +230,10 @@ class CheckQueue:
 
 
 def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:
-    """Return how much of each task's test can be contradicted, by its reference solution in every variant."""
+    """Count for each task the test methods that can be contradicted, or checked in a separate process.
+
+    The reference solution is executed against every variant of altered text that ``known`` lacks.
+    """
     references = list(references)
     pairs = [(reference, number) for reference in references for number in _ALL_VARIANTS]
     variants = contradictions.validated_variants(pairs, known, execute)
@@ -276,7 +281,7 @@ def applied(verdicts: Mapping[str, Row], findings: Mapping[str, CheckResult]) ->
 
 
 def _plans(passes: Sequence[Pass], known: Contradictions, execute: Execute) -> dict[str, _Plan]:
-    """Return the plan of each pass by its verdict key, with validated texts."""
+    """Return the plan of each pass, with validated texts, by the verdict key of the pass."""
     references = {one.reference.task["task_id"]: one.reference for one in passes}
     wanted = [(one, number) for one in references.values() for number in _ALL_VARIANTS]
     variants = contradictions.validated_variants(wanted, known, execute)
@@ -323,7 +328,7 @@ def _proven(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any
 def _decision(rounds: Sequence[Sequence[Mapping[str, Any]]], genuine: Sequence[Row]) -> CheckResult | None:
     """Decide about a suspected program by the offences of each round and its verdicts against the task's own test.
 
-    None: it stays checked. docs/sandbox.md has the table.
+    None: the pass stays valid. docs/sandbox.md has the table.
     """
     offending = [offences for offences in rounds if offences]
     passed_false = [offences for offences in rounds if any(one["kind"] == "contradiction" for one in offences)]
@@ -339,7 +344,10 @@ def _decision(rounds: Sequence[Sequence[Mapping[str, Any]]], genuine: Sequence[R
 
 
 def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
-    """Return what the program did as no correct solution does: alterations, or that it did not end."""
+    """Return the alterations whose methods ended as with no correct solution, in the form of ALTERATION.
+
+    An entry of kind 'end' is added if a limit ended the execution, or if it kept reading from the disk.
+    """
     if verdict["exit"].startswith(READ_FROM_DISK):
         return [_end_of(verdict)]
     if verdict["status"] == "infra_error":

@@ -17,7 +17,8 @@ _OPPOSITE = dict(_PAIRS) | {other: one for one, other in _PAIRS}
 def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True, far: bool = False) -> list[Replacement]:
     """Return changes, best first, such that the changed and the original condition cannot both hold.
 
-    With ``far``, no near misses are used: they are too near if any one of many elements may satisfy the condition.
+    ``holds``: False if the assertion requires a false condition. With ``far``, no near misses are used: they are too
+    near if any one of many elements may satisfy the condition.
     """
     return _inside(writer, node, holds=holds, far=far) or writer.negated(node)
 
@@ -56,7 +57,7 @@ def compared(
     far: bool = False,
     side: str = "",
 ) -> list[Replacement]:
-    """Return contradictions of a comparison; ``side`` names the only operand that may be altered."""
+    """Return contradictions of a comparison; ``side``: only this operand ('left' or 'right') may be altered."""
     name = type(operator).__name__ if holds else _OPPOSITE[type(operator).__name__]
     value = evaluated(right)
     match name:
@@ -84,7 +85,7 @@ def compared(
 def ordered(
     writer: Writer, left: ast.expr, right: ast.expr, *, sign: int, strict: bool, side: str = ""
 ) -> list[Replacement]:
-    """Return contradictions of ``left > right`` (sign 1) or ``left < right`` (sign -1)."""
+    """Return contradictions of ``left > right`` (sign 1) or ``left < right`` (sign -1), or >=, <= if not ``strict``."""
     depends, source = writer.site.scope.depends, writer.source
     moves_left = side == "left" or (not side and (evaluated(left) is not None or depends(right) > depends(left)))
     changes = writer.beyond(left, right, -sign) if moves_left else writer.beyond(right, left, sign)
@@ -109,7 +110,7 @@ def _of_call(writer: Writer, node: ast.Call, *, holds: bool, far: bool) -> list[
 
 
 def _of_quantifier(writer: Writer, node: ast.Call, name: str) -> list[Replacement]:
-    """Alter the condition of each element; make ``all`` of an empty iterable false, as it would satisfy both."""
+    """Alter the condition in ``all`` or ``any``; make ``all`` false for no elements, else the change has no effect."""
     condition = node.args[0] if node.args else getattr(node.func, "value", None)
     if condition is None:
         return []
@@ -184,7 +185,7 @@ def tolerance_of(call: ast.Call, default: Tolerance) -> Tolerance:
 
 
 def number_of(node: ast.expr | None, default: float, unknown: float = 1e4) -> float:
-    """Return the number of a literal; ``default`` for no node or another literal, ``unknown`` for other expressions."""
+    """Return a literal's number; ``default`` for None or a literal of another type, ``unknown`` for an expression."""
     if node is None:
         return default
     found = evaluated(node)

@@ -17,7 +17,7 @@ from bigcodeflow.judge.integrity import altered_tests, recorded_operands, separa
 from bigcodeflow.judge.integrity.altered_tests import Alteration, AlteredTest
 from bigcodeflow.judge.items import WorkItem, numbered, separated
 
-#: Pairs of texts per test: a false text, in which each method is contradicted, and a true one, with restatements.
+#: Number of pairs of texts per test: a false text contradicts each method, the true text restates it.
 FORMS = 2
 #: Variant number of the rows with recorded values.
 RECORDED = -1
@@ -32,27 +32,27 @@ _VALIDATION_SECONDS = 20.0
 
 Row = dict[str, Any]
 Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
-"""Function that executes items and returns their verdicts by key, as in VERDICTS; it reuses those of the ledger."""
+"""Function that executes items and returns their verdicts by key, as in VERDICTS; it may reuse known verdicts."""
 
 
 class Contradictions:
-    """Rows of one environment: known ones, extended as texts are validated."""
+    """Rows of CONTRADICTIONS for one environment; rows are added as texts are validated."""
 
     @cached_property
     def rows(self) -> dict[str, Row]:
-        """Known rows by the identity of the source of their text."""
+        """Known rows by ``source``, the hash of the data that their text was made from."""
         return {}
 
     @cached_property
     def by_key(self) -> dict[str, Row]:
-        """Known rows by the key of their execution."""
+        """Known rows by the verdict key of their execution."""
         return {row["verdict_key"]: row for row in self.rows.values()}
 
     def add(self, row: Row) -> None:
         self.rows[row["source"]] = self.by_key[row["verdict_key"]] = row
 
     def write(self) -> None:
-        """Keep the added rows for later runs, where there is a place for them."""
+        """Store the added rows for later runs; this class keeps them in memory only, and does nothing."""
 
 
 def holds(alteration: Mapping[str, Any], tests: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -108,9 +108,10 @@ class Reference(NamedTuple):
 
 @dataclass
 class Variant:
-    """Altered text of a task's test; ``source`` is the identity of the data that it was made from.
+    """Altered text of a task's test; ``source`` is the hash of the data that it was made from.
 
-    Even numbers are false texts, odd numbers the true texts of the same form.
+    ``number``: SEPARATED, or below it 2 * form for a false text (contradictions) and 2 * form + 1 for the true text
+    (restatements) of the same form.
     """
 
     reference: Reference
@@ -133,7 +134,7 @@ class Variant:
         return self.item_of(None)
 
     def row(self, verdicts: Iterable[Row]) -> Row:
-        """Make the row of several executions of the reference solution: alterations are valid if they hold in each."""
+        """Make the row from verdicts of the reference solution; alterations are valid if they hold in each verdict."""
         executions = [{test["name"]: test for test in verdict["tests"]} for verdict in verdicts]
         entries: list[Row] = [one._asdict() for one in self.altered.alterations]
         return _row(self.item.verdict_key, self.reference, self.number, self.source, self.altered.text) | {
@@ -179,7 +180,10 @@ def validated_variants(
 def _recorded_pins(
     references: Mapping[str, Reference], known: Contradictions, execute: Execute
 ) -> dict[str, dict[str, str]]:
-    """Return the expected values that tests compute, by task, recorded with a program that does nothing."""
+    """Return for each task_id the expected values that its test computes, recorded with a program that does nothing.
+
+    They are 'line:column' of the operand → value as source.
+    """
     pins: dict[str, dict[str, str]] = {task_id: {} for task_id in references}
     keys: dict[str, str] = {}  # by task: tasks with equal tests share an execution
     items: dict[str, tuple[Row, WorkItem]] = {}

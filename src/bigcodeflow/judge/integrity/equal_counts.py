@@ -1,4 +1,4 @@
-"""Count of equal values in place of equality: shows results that equal more than one value."""
+"""Replace equalities by counts of equal values, which results that claim to equal several values fail."""
 
 import ast
 import random
@@ -14,11 +14,11 @@ Alterations = tuple[Mapping[str, Any], ...]
 """Rows as in ALTERATION."""
 
 _EQUALITIES = frozenset({"assertEqual", "assertEquals"})
-#: Share of the equalities that are replaced, and the most wrong values beside the stated one.
+#: Share of the equalities that are replaced, and the most wrong values that are added to the stated value.
 _SHARE, _WRONG_VALUES = 0.75, 8
-#: Wrong numbers are multiples of these: some equal an object that equals rounded, scaled or many numbers.
+#: Half of the wrong numbers are multiples of these, since a cheating object may equal rounded, scaled or many numbers.
 _UNITS = (1, 1, 7, 25, 100)
-#: Most steps between the stated value and a wrong one: some equal an object that equals its neighbours.
+#: Most steps between the stated value and the other half, since a cheating object may equal numbers near the right one.
 _NEAR = 9
 
 
@@ -26,8 +26,8 @@ def with_counts(text: str, alterations: Alterations, chance: random.Random) -> t
     """Replace some equalities with an altered number by counts of equal values; return text and alterations.
 
     ``assertEqual(f(x), 5)`` becomes ``assertEqual((4, 5, 30).count(f(x)), 1)``: the stated value is right or wrong as
-    before, and the added values are wrong. They show nothing more of the right one than the stated value does, which a
-    program that reads the text must not learn.
+    before, and the added values are wrong. A program that reads the text must not learn the right value, so the added
+    values tell no more about it than the stated value does.
     """
     module = tree_of(text)
     if module is None:
@@ -80,7 +80,7 @@ def _folded(node: ast.expr) -> tuple[Any] | None:
 
 
 def _wrong_values(right: float, stated: float, chance: random.Random) -> list[str]:
-    """Draw numbers of the right one's type that differ from both, and do not depend on the right one otherwise."""
+    """Draw up to _WRONG_VALUES numbers, as source, of the right value's type, that differ from both values."""
     numbers = [chance.choice(_UNITS) * chance.randint(-3, 40) for _ in range(_WRONG_VALUES // 2)]
     shares = (chance.randint(0, 9) / 10 if isinstance(right, float) else 0 for _ in numbers)
     drawn = [type(right)(number + share) for number, share in zip(numbers, shares, strict=True)]

@@ -23,7 +23,7 @@ _CONSTRUCTORS = frozenset(
 _DATA_KEYWORDS = frozenset({"data", "args", "columns", "index", "name"})
 _ALL_KEYWORDS = frozenset({"dict", "Counter", "OrderedDict", "datetime", "date", "call"})
 _MOST_TRIES = 60
-#: Distances of some near misses of integers: who compares with rounded values accepts smaller distances.
+#: Distances of some near misses of integers: a comparison with rounded values accepts smaller distances.
 _ROUND_STEPS, _ROUND_SHARE = (10, 25, 50, 100, 1000), 0.25
 
 
@@ -69,7 +69,7 @@ def leaves(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _decides(operation: ast.BinOp) -> bool:
-    """Tell if another literal always gives another value; not so for ``x % 10`` and ``x % 11``."""
+    """Tell if replacing a literal always changes the operation's value; ``x % 10`` and ``x % 11`` may be equal."""
     match operation:
         case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
             return True
@@ -184,7 +184,7 @@ def _near_float(value: float, segment: str, seed: random.Random, least: float) -
 
 
 def _altered_text(segment: str, seed: random.Random) -> str | None:
-    """Change a string slightly, in one of several ways, so that no lenient comparison is safe; None if impossible."""
+    """Change one character of a string literal, or swap two; None if impossible. A lenient comparison may miss it."""
     date, before = _DATE.search(segment), _pieces(segment)
     # Change the year: the date stays valid.
     positions = [date.start(1)] if date else _shuffled_positions(segment, seed)
@@ -208,12 +208,12 @@ def _other_order(segment: str, position: int, _: random.Random) -> str:
     return f"{segment[:position]}{segment[position : position + 2][::-1]}{segment[position + 2 :]}"
 
 
-#: None of them changes only case or spaces: an honest class may ignore these.
+#: None of them changes only case or spaces, which an honest result's own comparison may ignore.
 _WAYS = (_other_character, _other_character, _other_order)
 
 
 def _is_slight(before: str, after: str) -> bool:
-    """Tell if one letter or digit changed, or two neighbours were swapped; no character may be one of an escape."""
+    """Tell if two texts differ in one character or in two swapped characters, which are all letters or digits."""
     differing = [pair for pair in zip(before, after, strict=False) if pair[0] != pair[1]]
     is_swapped = len(differing) == 2 and differing[0] == differing[1][::-1]  # noqa: PLR2004 -- a pair
     is_other = len(differing) == 1 or (is_swapped and before.casefold() != after.casefold())
@@ -227,7 +227,7 @@ def _shuffled_positions(segment: str, seed: random.Random) -> list[int]:
 
 
 def _pieces(segment: str) -> tuple[str, str] | None:
-    """Return the text of a string literal and a key of its fixed parts; None if the segment is not one string."""
+    """Return the text of a string literal and a key of its type and f-string fields; None if it is no string."""
     tree = tree_of(f"({segment}\n)")
     match tree and tree.body[0]:
         case ast.Expr(value=ast.Constant(value=str() as value)):

@@ -32,10 +32,10 @@ Pairs = Sequence[tuple[Variant, Variant]]
 
 
 def mixtures(pairs: Pairs, count: int, chance: random.Random) -> list[Mixture]:
-    """Return ``count`` texts with some groups of methods false; empty if no method can be contradicted.
+    """Return up to ``count`` texts with some groups of methods false; empty if no method can be contradicted.
 
-    Only valid alterations are used, and a method takes the forms in which it is a group by itself. Of slow tests each
-    text holds a few groups, drawn for it. Texts that would alter nothing are left out.
+    A group shares a contradiction; most are single methods. Only valid alterations are used. If all tests take too long
+    for one text, each text holds a few groups, drawn for it. Texts that would alter nothing are left out.
     """
     groups = [_groups(false) for false, _ in pairs]
     usable = [form for form, own in enumerate(groups) if own]
@@ -60,7 +60,7 @@ def mixtures(pairs: Pairs, count: int, chance: random.Random) -> list[Mixture]:
 
 
 def separate_mixture(separated: Variant, chance: random.Random) -> Mixture | None:
-    """Return the text for program and test in a process each, with the methods that are drawn; None if it has none."""
+    """Return the text of the separated variant with the methods drawn for it; None if it has no valid method."""
     if not separated.alterations:
         return None
     drawn = separated.reference.drawn([frozenset({one["test"]}) for one in separated.alterations], chance)
@@ -68,17 +68,17 @@ def separate_mixture(separated: Variant, chance: random.Random) -> Mixture | Non
 
 
 def texts_needed(pairs: Pairs, fitting: int) -> int:
-    """Return the number of texts of a check that make a guess of the false methods unlikely, if so many fit."""
+    """Return how many texts make a guess of the false methods unlikely; ``fitting``: most that the time allows."""
     groups = min(filter(None, (len(_groups(false)) for false, _ in pairs)), default=0)
     unlikely = (count for count in range(2, _MOST_TEXTS) if guess_probability(groups, count) <= _MOST_GUESSED)
     return max(1 if groups > 1 else 2, min(next(unlikely, _MOST_TEXTS), fitting))
 
 
 def guess_probability(groups: int, count: int) -> float:
-    """Return an upper bound of the probability that a guess of the false ones of several groups passes the texts.
+    """Return an upper bound of the probability to guess, for ``count`` texts, which groups are false in which text.
 
-    One text has 2^groups - 2 choices. Of several texts, each group has a pattern of its own: with three or more, at
-    least FORMS texts are false and one is true.
+    One text has 2^groups - 2 choices, since not all groups are equal. In several texts, each group independently has a
+    pattern of false and true: with three texts or more, it is false in at least FORMS of them and true in one.
     """
     if count == 1:
         return 1 / (2**groups - 2) if groups > 1 else 1.0
@@ -92,7 +92,7 @@ def _groups(false: Variant) -> list[frozenset[str]]:
 
 
 class _Choice(NamedTuple):
-    """Form of a group of methods in one text."""
+    """Choice for a group of methods in one text: its form, and whether it is false."""
 
     form: int
     is_false: bool
@@ -101,7 +101,7 @@ class _Choice(NamedTuple):
 
 
 def _is_telling(choices: Mapping[frozenset[str], _Choice]) -> bool:
-    """Tell if a text has false and true groups, where some of its groups are in no other text."""
+    """Tell if a text has both false and true groups, or needs no such mixture, as with a single group."""
     return (
         len(choices) == 1
         or not any(one.is_only for one in choices.values())
@@ -116,7 +116,7 @@ def _scheduled(
     drawn: Sequence[list[frozenset[str]]],
     chance: random.Random,
 ) -> list[dict[frozenset[str], _Choice]]:
-    """Draw the form of each group of each text."""
+    """Draw the choice for each group in each text, as one dict per text; ``drawn`` holds the groups of each text."""
     texts: list[dict[frozenset[str], _Choice]] = [{} for _ in drawn]
     for group in dict.fromkeys(group for own in drawn for group in own):
         places = [place for place, own in enumerate(drawn) if group in own]
@@ -128,7 +128,7 @@ def _scheduled(
 
 
 def _choices(forms: Sequence[int], count: int, chance: random.Random) -> list[_Choice]:
-    """Draw a group's form in each of several texts: false in each form and true once, if there are enough texts."""
+    """Draw a group's choice in each of ``count`` texts: it is false in each form, and true once, if they are enough."""
     if count == 1:
         return [_Choice(chance.choice(forms), chance.choice(_COIN), is_only=True)]
     least = max(1, min(len(forms), count - 1))
@@ -140,7 +140,7 @@ def _choices(forms: Sequence[int], count: int, chance: random.Random) -> list[_C
 
 
 def _in_turn(numbers: Sequence[int], count: int, chance: random.Random) -> list[int]:
-    """Return the numbers in an order by chance, again and again up to a count."""
+    """Return ``count`` numbers: the given ones in random order, repeated as often as needed."""
     order = chance.sample(numbers, len(numbers))
     return [order[place % len(order)] for place in range(count)]
 
@@ -148,7 +148,7 @@ def _in_turn(numbers: Sequence[int], count: int, chance: random.Random) -> list[
 def _unscheduled(
     pairs: Pairs, groups: Sequence[list[frozenset[str]]], base: int
 ) -> list[tuple[Mapping[str, Any], Variant]]:
-    """Return the restatements of methods that cannot be contradicted, unless the text holds a few methods only."""
+    """Return the restatements of methods that cannot be contradicted; empty if each text holds a few methods only."""
     false, true = pairs[base]
     grouped = frozenset[str]().union(*groups[base])
     others = [one for one in true.alterations if one["test"] not in grouped]
@@ -173,7 +173,7 @@ def _reduced(mixture: Mixture, reference: Reference, drawn: Sequence[frozenset[s
 
 
 def _mixture(altered: Sequence[tuple[Mapping[str, Any], Variant]]) -> Mixture:
-    """Return a text with these alterations, each from its variant; false ones win where functions are shared."""
+    """Return a text with these alterations, each from its variant's text; of a shared function, a false one wins."""
     ordered = sorted(altered, key=lambda one: one[0]["kind"] == "contradiction")
     task = ordered[0][1].reference.task
     lines = [(one["line"], variant.altered.text) for one, variant in ordered]

@@ -179,7 +179,7 @@ class Writer:
         return self.source.change(place, text, OPERAND if known else EXPRESSION)
 
     def place_of(self, node: ast.expr) -> ast.expr:
-        """Return the expression to alter for an operand: of a name that only assertions read, its definition.
+        """Return the expression to alter for an operand: itself, or the definition of a name that only assertions read.
 
         Otherwise the name would keep the right value, and a program that reads the test's variables could return it.
         """
@@ -218,7 +218,7 @@ class Writer:
         return []
 
     def _swapped(self, node: ast.List | ast.Tuple, tolerance: Tolerance) -> list[Replacement]:
-        """Swap two neighbours that no comparison takes for each other."""
+        """Swap two neighbouring elements that differ by more than the tolerance."""
         values = [evaluated(one) for one in node.elts]
         places = [
             place
@@ -234,7 +234,7 @@ class Writer:
         return self.source.combined(node, changes) if len(changes) == 2 else []  # noqa: PLR2004 -- both
 
     def all_far(self, node: ast.expr) -> list[Replacement]:
-        """Alter every element of a display, so that no value is an element of both."""
+        """Alter every element of a list, tuple, set or dict display, so that old and new display share no element."""
         if isinstance(node, ast.Call) and len(node.args) == 1:
             return self.all_far(node.args[0])
         elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
@@ -279,7 +279,7 @@ class Writer:
         return self.source.change(place, own.source.altered(changes), LITERAL) if changes else []
 
     def _at_definition(self, node: ast.expr, *, tolerance: Tolerance, far: bool) -> list[Replacement]:
-        """Alter the literal that a name is bound to: in its assignment, or in the call of the helper."""
+        """Alter the literal that a name is bound to: in its assignment, or as an argument in the call of a helper."""
         scope, caller = self.site.scope, self.site.caller
         if self.in_place or not isinstance(node, ast.Name) or node.id not in scope.compared:
             return []
@@ -351,7 +351,7 @@ class Writer:
         return self.source.change(node, f"not {self.enclosed(node)}", NEGATION)
 
 
-#: Types that no class can combine, since their memory layouts conflict, and classes that derive from none of them.
+#: Types that no class can combine, since their memory layouts conflict; classes that derive from none of them but int.
 _ORDINARY = ("str", "int", "float", "list", "dict", "tuple", "set", "bytes")
 _FAMILIAR = ("bool", "DataFrame", "Series", "ndarray", "Axes", "Figure")
 #: Abstract classes that containers of Python count as instances of.

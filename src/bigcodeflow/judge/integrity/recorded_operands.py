@@ -42,7 +42,7 @@ def {_RECORD}(site, compute):
 
 @untrusted_text.with_fallback(lambda _test, _entry_point: "")
 def recording_text(test: str, entry_point: str) -> str:
-    """Return the test text with each assertion replaced by a print of its expected value; empty if there is none.
+    """Return the test text with assertions replaced by prints of their expected values; empty if none can be recorded.
 
     The text ignores exceptions, so that it can run with a program that returns nothing.
     """
@@ -59,7 +59,7 @@ def recording_text(test: str, entry_point: str) -> str:
 
 
 def read_recording(stdout: str) -> dict[str, str]:
-    """Read the literals by site from the output of the recording text; leave out sites with several values."""
+    """Read 'line:column' → literal from the output of the recording text; leave out operands with several values."""
     found: dict[str, set[str]] = defaultdict(set)
     for line in stdout.splitlines():
         _, marked, content = line.partition(_PREFIX)
@@ -71,7 +71,7 @@ def read_recording(stdout: str) -> dict[str, str]:
 
 
 def _closed_operands(parsed: ParsedTest) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
-    """Yield each assertion with at most one operand that the test alone computes and that is no literal."""
+    """Yield each assertion with a list of its operand that the test alone computes and that is no literal, if any."""
     for scope in parsed.scopes.values():
         closed = _ClosedExpressions(scope)
         for node in assertions_in(ast.walk(scope.node)):

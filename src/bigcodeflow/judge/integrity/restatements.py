@@ -1,7 +1,7 @@
-"""Other forms of expressions with the same value: an altered method does not show if its alteration is true or false.
+"""Rewrite expressions in other forms with the same value, so that all altered methods look alike.
 
-Both kinds of alterations take the same forms. So the text of an altered test differs from the original in every method,
-and only the right values decide which methods a correct solution passes.
+Contradictions and restatements take the same forms. So the text of an altered test differs from the original in every
+method, and only a program that knows the right values knows which methods a correct solution passes.
 """
 
 import ast
@@ -21,7 +21,7 @@ _MOST_DIGITS = 15
 def restated(text: str, seed: random.Random) -> str | None:
     """Return another form of an expression, with the same value and type; None if the text is no expression.
 
-    Of ``5`` this is for example ``(2 + 3)``, of ``'abc'`` ``('a' + 'bc')``, of ``f(x)`` ``(f(x), None)[0]``.
+    For example, ``5`` becomes ``(2 + 3)``, ``'abc'`` becomes ``('a' + 'bc')``, and ``f(x)`` ``(f(x), None)[0]``.
     """
     node = expression_of(f"({text}\n)")
     if node is None or isinstance(node, ast.Starred | ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.GeneratorExp):
@@ -51,7 +51,7 @@ def restatements(
 ) -> Iterator[Replacement]:
     """Yield changes of an assertion's operands that keep their values, those of literals first.
 
-    ``expressions`` are the spans of expressions that can take another form.
+    ``expressions`` are the spans (start, end; in bytes) of expressions that can take another form.
     """
     operands = [node.test] if isinstance(node, ast.Assert) else [*node.args, *(one.value for one in node.keywords)]
     parts = [part for one in operands for part in ast.walk(one) if isinstance(part, ast.expr)]

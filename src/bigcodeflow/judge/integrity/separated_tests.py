@@ -13,7 +13,7 @@ from bigcodeflow.judge.guest.protocol import SEPARATED
 from bigcodeflow.judge.integrity.altered_tests import Alteration, AlteredTest
 from bigcodeflow.judge.integrity.syntax import assertions_in, key_of, test_methods, tree_of
 
-#: Test doubles, interpreter settings, attributes of modules and of the function: these differ between the processes.
+#: Names of test doubles, interpreter settings and attributes of functions, which may differ between the processes.
 _APART = frozenset(
     """patch Mock MagicMock AsyncMock NonCallableMock PropertyMock create_autospec mock_open setattr delattr
     localcontext getcontext simplefilter filterwarnings catch_warnings umask tzset lockf flock dup2 redirect_stderr

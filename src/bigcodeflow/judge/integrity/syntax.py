@@ -25,7 +25,7 @@ _TEST_CLASS = "TestCases"
 #: Limits on the assertions per method and on the passes that search for dependencies on the program: only a text
 #: that was made to take long exceeds them.
 _MOST_SITES, _MOST_PASSES = 100, 50
-#: Context managers and calls whose body is expected to fail.
+#: Assertions that expect an exception; assertions that expect a warning or a log entry.
 RAISING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "raises"})
 WARNING = frozenset({"assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"})
 
@@ -96,9 +96,9 @@ class Site(NamedTuple):
     node: Assertion
     scope: "Scope"
     bound: dict[str, ast.expr]
-    """For an assertion in a helper: the helper's parameters with the arguments of the test method's call."""
+    """Parameters of a helper → arguments, if the test method itself calls the helper that has the assertion."""
     caller: "Scope"
-    """Function that makes this call; equal to ``scope`` if the assertion is in no helper."""
+    """Scope of the test method; equal to ``scope`` if the assertion is in no helper."""
 
 
 @dataclass
@@ -146,7 +146,7 @@ class Scope:
 
     @cached_property
     def parts(self) -> list[ast.AST]:
-        """Nodes that the function runs with every correct program."""
+        """Syntax nodes of the function that are executed with every correct program."""
         return list(_reached(self.node.body, self.depends))
 
     @cached_property
@@ -200,7 +200,7 @@ class ParsedTest:
         return found[:_MOST_SITES]
 
     def callers(self) -> dict[str, frozenset[str]]:
-        """Return for every scope the test methods that call it, directly or not; calls by fixtures do not count."""
+        """Return for the key of every scope the test methods that call it, directly or not; fixtures do not count."""
         reached = {test: self.reached_from(f"self.{test}") for test in self.tests}
         return {key: frozenset(test for test in self.tests if key in reached[test]) for key in self.scopes}
 

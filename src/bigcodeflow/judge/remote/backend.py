@@ -1,7 +1,7 @@
 """The loop that repeats work at a host or service; the backend of a limited pool of hosts; a backend with a fallback.
 
-HostLostError        the same may succeed later, or at another host: repeated
-HostRefusedError     it will not, however often it is asked: never repeated
+HostLostError        another attempt may succeed, later or at another host: the loop repeats the call
+HostRefusedError     no attempt will succeed: the loop does not repeat the call
 """
 
 import logging
@@ -40,7 +40,7 @@ _ENDED_AT_ONCE = 32
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 10.0
 #: The longest Retry-After that is followed; the service may be free sooner than it says.
 _LONGEST_AFTER_SECONDS = 120.0
-#: Seconds after an outage that lasted too long in which nothing is tried: a thousand items must not each wait for it.
+#: Seconds without attempts after an outage that lasted too long, so that not each of a thousand items waits for it.
 _DOWN_SECONDS = 15.0
 #: An outage is over if no call has failed for this long.
 _FORGOTTEN_SECONDS = 180.0
@@ -85,7 +85,7 @@ def repeated(
 
 
 class Patience:
-    """Stops a loop after ``most_losses`` errors that ``is_loss`` counts, or if an attempt would begin too late."""
+    """Stops a loop after ``most_losses`` errors for which ``is_loss`` is true, or at ``deadline`` (monotonic time)."""
 
     def __init__(self, deadline: float, most_losses: int, is_loss: Callable[[HostLostError], bool]) -> None:
         self._deadline, self._most_losses, self._is_loss = deadline, most_losses, is_loss
@@ -94,7 +94,7 @@ class Patience:
         """True if it was the deadline that stopped the loop."""
 
     def __call__(self, state: RetryCallState) -> bool:
-        """Count the error of the last attempt; return True if there is to be no other one."""
+        """Count the error of the last attempt; return True if the loop must stop."""
         self._losses += self._is_loss(error_of(state))
         if self._losses >= self._most_losses:
             return True
@@ -106,7 +106,7 @@ class Outage:
     """An outage of a service or of an engine that starts hosts, shared by all threads."""
 
     def __init__(self, away_seconds: float) -> None:
-        """Begin without one; after ``away_seconds`` of failed calls it is given up for a while."""
+        """Begin with no outage; after ``away_seconds`` of failed calls, ``given_up`` is true for a while."""
         self._away_seconds = away_seconds
         self._since: float | None = None
         self._last = self._down_until = 0.0
@@ -114,7 +114,7 @@ class Outage:
 
     @property
     def given_up(self) -> bool:
-        """True for a short time after it has lasted too long, while another attempt is useless."""
+        """True for some seconds after the outage has lasted too long: make no attempt in this time."""
         return time.monotonic() < self._down_until
 
     def failed(self, error: ExecutionError) -> None:
@@ -132,7 +132,7 @@ class Outage:
 
 
 class PlannedBackend:
-    """Base of remote backends: the far end plans warm starts, and an item that it cannot execute is not started."""
+    """Base of remote backends: the far end plans warm starts; an item that it cannot execute is not started."""
 
     def __init__(self, config: ExecutionConfig) -> None:
         self.name: str = config.backend
@@ -140,7 +140,7 @@ class PlannedBackend:
         self._under_way = UnderWay()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Return what the far end promises; raise SandboxUnavailableError if that is less than the run wants."""
+        """Return what the far end promises; raise SandboxUnavailableError if it lacks an isolation that is required."""
         found = self._promised()
         if not (found.isolated or allow_unisolated):
             raise SandboxUnavailableError(
@@ -160,7 +160,7 @@ class PlannedBackend:
             return items
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Run one item; if it is lost on the way, start it or ask for it again."""
+        """Run one item; repeat the attempt if the item, its host or the response is lost."""
         try:
             with self._under_way.noted(item):
                 return self._executed(item)

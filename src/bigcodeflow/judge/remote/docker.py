@@ -147,7 +147,7 @@ def engine_errors(action: str) -> Iterator[None]:
 
 
 def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> tuple[float, int]:
-    """Return each container's share of ``cores`` cores, and of the memory of the engine's machine in MiB."""
+    """Return each container's cores, a share of ``cores``, and its MiB; HostRefusedError if a sample may need more."""
     containers = config.docker.containers
     memory_mib = config.docker.memory_mib or int(info["MemTotal"] / 2**20 * _MEMORY_SHARE / containers)
     divided = config.docker.memory_mib or containers > 1  # else the machine itself is small

@@ -314,7 +314,7 @@ def own_metadata() -> dict[str, str]:
 
 
 def remove_orphans() -> int:
-    """Kill the sandboxes of ended processes of this machine, and return how many; other machines' time out."""
+    """Kill and count the sandboxes of ended processes of this machine; those of other machines end by time-out."""
     removed, machine, found = 0, machine_id(), []
     try:
         pages = e2b.Sandbox.list(query=e2b.SandboxQuery(metadata={_MACHINE: machine}))

@@ -30,9 +30,9 @@ from bigcodeflow.judge.remote import protocol
 from bigcodeflow.judge.remote.transports import HostLostError, HostRefusedError, whole_lines
 
 _CONNECT_SECONDS = 10.0
-#: A service gives a sign of life every 5 s, once it has begun to answer.
+#: Longest silence of a service, which sends a sign of life every 5 s once it has begun to answer.
 _SILENCE_SECONDS = 60.0
-#: Long, because a first plan measures imports.
+#: Time limit of a plan; long, because the first plan in an environment measures imports.
 _PREPARE_SECONDS = 1800.0
 _MAX_RESPONSE_BYTES = 256 << 20
 #: Name of the only item of each batch.
@@ -71,7 +71,7 @@ class DeadlinePassedError(HostRefusedError):
 
 
 _RAISE_TIMEOUT = "raise execution.service.timeout_seconds, or give the service more cores"
-#: What the user can do about an error; the message of any other refusal says it itself.
+#: Error → what the user can do about it; messages of other errors say it themselves.
 _REMEDIES: dict[type[ExecutionError], str] = {
     ServiceBusyError: _RAISE_TIMEOUT,
     DeadlinePassedError: _RAISE_TIMEOUT,

@@ -159,7 +159,7 @@ def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadlin
 
 
 def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict[str, object]:
-    """Return the settings that the space knows; raise ConfigError if an unknown setting is not the default."""
+    """Return the settings that the space accepts; raise ConfigError if another one differs from its default."""
     described = client.view_api(return_format="dict", print_info=False)
     endpoint = described["named_endpoints"].get(_ENDPOINT) if isinstance(described, dict) else None
     if endpoint is None:

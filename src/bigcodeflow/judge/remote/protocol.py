@@ -69,47 +69,47 @@ class Item(ApiModel):
     """One program and the test that judges it."""
 
     id: str = Field(min_length=1, max_length=200)
-    """The client's name for it, unique in its batch; its result bears it."""
+    """The client's name for the item, unique in its batch; the result has the same ``id``."""
     program: str = Field(examples=["def task_func():\n    return 42\n"])
     """Python text, executed first."""
     test: str = Field(examples=[_EXAMPLE_TEST])
     """Python text with a unittest class TestCases, executed after the program in the same module."""
     expected_tests: list[str] | None = None
-    """Names of the test methods that have to pass; without it those that the text defines, read without running it."""
+    """Names of the test methods that have to pass; null: those that the test text defines, read without running it."""
     time_seconds: float | None = Field(default=None, gt=0, le=86_400, allow_inf_nan=False)
-    """CPU time, and wall time spent waiting; without it the service's own."""
+    """Time limit in seconds, of CPU time and of wall time without waiting for a core; null: the service's default."""
     key: str = Field(default="", max_length=200)
     """Items that are equal, this key included, are executed once while they run and some minutes after. A fresh key
     asks for a fresh execution; the same key makes a repeated request free."""
     task_modules: list[str] | None = None
-    """Top-level modules that the task needs: one that the service's environment lacks is an infra_error, whatever the
-    program says; without it those that the test imports."""
+    """Top-level modules that the task needs: if the environment lacks one, its failed import is an infra_error and
+    never the program's failure; null: those that the test imports."""
     preload: list[_Module] | None = None
-    """Start of the item as /v1/prepare planned it; without it the service plans the batch itself."""
+    """Modules that the item imports first, as /v1/prepare planned; null: the service plans the batch itself."""
     zygote: list[_Module] | None = None
-    """The second half of the same answer."""
+    """Modules of the process that the item is forked from, as /v1/prepare planned."""
     expected_memory_mib: float = Field(default=200.0, ge=0, le=1_048_576, allow_inf_nan=False)
     """Memory that it probably needs, in MiB; for planning only."""
     long_after_seconds: float = Field(default=SHORTEST_LIMIT_SECONDS, gt=0, allow_inf_nan=False)
     """CPU time after which it gives way to items that wait; for planning only."""
     stop_after: int = Field(default=0, ge=0, le=1_000_000)
-    """Tests after which it is ended from outside; 0: it runs to its end."""
+    """Number of tests after which the execution is ended; 0: it runs to its end."""
     separate: bool = False
     """Whether the program runs in a process of its own, where the test text calls it by ``__separated__``; for
     clients that check passes themselves."""
     fail_fast: bool = False
-    """Whether it is ended at its first failing test; the tests after that one are missing then."""
+    """Whether the execution is ended at its first failing test; later tests have the outcome 'missing' then."""
     from_memory: bool = False
-    """True if it is executed again while it reads files from the disk; for clients that check passes themselves."""
+    """Whether it is repeated until it reads no file from the disk; for clients that check passes themselves."""
     reference: str | None = Field(default=None, examples=["def task_func():\n    return 42\n"])
     """A program that solves the task. With it a pass is checked: program and reference are executed against tests that
-    contradict this one, and who passes those did not solve the task."""
+    contradict this one, and a program that passes those did not solve the task."""
     entry_point: str = Field(default="task_func", min_length=1, max_length=200)
     """Name of the function that the test calls, for such a check."""
 
 
 class RequestedLimits(ApiModel):
-    """What each item of the batch may use; at most what the service allows, and that where it is left out."""
+    """Limits of each item of the batch; null: the service's default. Values above the service's bounds are refused."""
 
     memory_mib: int | None = Field(default=None, ge=64)
     """Resident memory of all its processes."""
@@ -120,7 +120,7 @@ class RequestedLimits(ApiModel):
     disk_mib: int | None = Field(default=None, ge=1)
     """Size of its temporary folder."""
     output_kib: int | None = Field(default=None, ge=1)
-    """Tail of standard output and of standard error that is kept, each."""
+    """Size of the end of standard output, and of standard error, that is kept, in KiB."""
 
 
 class BatchRequest(ApiModel):
@@ -129,15 +129,15 @@ class BatchRequest(ApiModel):
     items: list[Item] = Field(min_length=1)
     """At least one, and at most what /v1/info says."""
     limits: RequestedLimits = RequestedLimits()
-    """Bounds of each item."""
+    """Limits of each item."""
     start: Start = "warm"
     """'warm' forks each item from a process that has its libraries imported, 'cold' starts an interpreter for each."""
     detail: Literal["verdict", "outcome"] = "verdict"
     """'verdict' says what an execution means, 'outcome' everything that was observed of it, for clients that judge."""
     code_version: str = ""
-    """Where given: the service has to be of this version, or answers 409."""
+    """Version that the service must have, else it answers 409; empty: any."""
     environment_sha: str = ""
-    """Where given: the service has to execute in this environment, or answers 409."""
+    """Environment in which the service must execute, else it answers 409; empty: any."""
 
 
 class TestOutcome(ApiModel):
@@ -146,13 +146,13 @@ class TestOutcome(ApiModel):
     __test__ = False  # no test class of pytest, whatever its name begins with
 
     name: str
-    """Of the method."""
+    """Name of the test method."""
     outcome: str
-    """pass, fail, error, skip, expected_failure, unexpected_success or missing; only pass is one."""
+    """pass, fail, error, skip, expected_failure, unexpected_success or missing; only 'pass' counts as passed."""
     seconds: float
-    """Wall time."""
+    """Wall time in seconds."""
     trace: str
-    """Traceback, or empty."""
+    """Traceback; empty if nothing was raised."""
 
 
 class Verdict(ApiModel):
@@ -175,27 +175,27 @@ class Verdict(ApiModel):
     tests_run: int
     """Tests that came to an end."""
     wall_seconds: float
-    """From start to end."""
+    """Wall time from start to end, in seconds."""
     cpu_seconds: float
-    """Of all its processes."""
+    """CPU time of all its processes, in seconds."""
     max_rss_mib: float
     """Most resident memory, in MiB."""
     stdout: str
-    """Its tail."""
+    """Standard output; its end, if it is longer than ``limits.output_kib``."""
     stderr: str
-    """Its tail."""
+    """Standard error; its end, if it is longer than ``limits.output_kib``."""
     stdout_truncated: bool
-    """Whether there was more."""
+    """Whether ``stdout`` is only the end."""
     stderr_truncated: bool
-    """Whether there was more."""
+    """Whether ``stderr`` is only the end."""
     attempts: int
-    """Executions that it took; those that were disturbed from outside are repeated."""
+    """Number of executions: one that was disturbed from outside is repeated."""
     tampering: list[str]
     """Which contradictions of its test it passed, and how it broke the report's protocol."""
     integrity: Literal["checked", "tampered", "no contradiction", "not checked"] | None
-    """Of a pass: what its check came to; 'not checked' where the item has no reference. null: it did not pass."""
+    """Result of the check of a pass; 'not checked': no reference, or the check did not end. null: it did not pass."""
     environment_sha: str
-    """Libraries and data that it was executed with."""
+    """Sha of the libraries and data that it was executed with."""
     exit: str
     """How the sandbox ended."""
 
@@ -204,20 +204,20 @@ class Result(ApiModel):
     """One line of the answer to a batch: an item that ended. Blank lines are signs of life."""
 
     id: str
-    """As the item had it."""
+    """The item's ``id``."""
     verdict: Verdict | None = None
-    """Where the batch asks for verdicts."""
+    """Null if the batch asks for outcomes."""
     outcome: dict[str, Any] | None = None
-    """Where the batch asks for outcomes."""
+    """Null if the batch asks for verdicts."""
 
 
 class ProgramText(ApiModel):
-    """A program and its test, by the number that it has in the request."""
+    """A program, and the position of its test in the request."""
 
     program: str
     """Its text."""
     test: int = Field(ge=0)
-    """Number of its test, from 0."""
+    """Position of its test in ``tests``, starting at 0."""
 
 
 class PrepareRequest(ApiModel):
@@ -230,12 +230,12 @@ class PrepareRequest(ApiModel):
 
 
 class PlannedStart(ApiModel):
-    """What an item is to be sent with."""
+    """Planned start of an item: send the item with these fields."""
 
     preload: list[str]
     """Modules that its texts import first."""
     zygote: list[str]
-    """Those that the process has imported which it is forked from."""
+    """Modules that the process has imported from which the item is forked; empty: none."""
 
 
 class Prepared(ApiModel):
@@ -246,12 +246,12 @@ class Prepared(ApiModel):
 
 
 class HostInfo(ApiModel):
-    """What a host or a service says of itself."""
+    """Description that a host or a service gives of itself."""
 
     model_config = ConfigDict(extra="ignore")  # of a newer server, whose version is refused with a better message
 
     code_version: str
-    """Of bigcodeflow and its harness."""
+    """Versions of bigcodeflow and of its harness."""
     environment: RemoteEnvironment
     """Libraries and data that items are executed with."""
     capabilities: Capabilities
@@ -259,22 +259,22 @@ class HostInfo(ApiModel):
     cores: int
     """Cores that items may keep busy."""
     slots: int
-    """Items that are under way at the same time."""
+    """Items that run at the same time; items that take long do not count."""
 
 
 class Info(HostInfo):
-    """What a service says of itself: as a host does, and its bounds."""
+    """Description that a service gives of itself: that of a host, and its bounds."""
 
     limits: LimitsConfig
-    """What an item may use at most, but for its time, which it has where it asks for none."""
+    """Upper bounds of an item's limits, but ``time_seconds`` is the time limit of an item that asks for none."""
     most_seconds: float
-    """Most time that an item may ask for."""
+    """Longest time that an item may ask for, in seconds."""
     max_batch: int
-    """Items of a batch."""
+    """Most items of a batch."""
     max_body_mib: int
-    """Size of a request, in MiB."""
+    """Largest size of a request, in MiB."""
     max_queue: int
-    """Items that wait or run at the same time, those of all clients together."""
+    """Most items that wait or run at the same time, those of all clients together."""
     open_items: int
     """Items that wait or run now."""
     executions: int
@@ -298,13 +298,19 @@ def message_of(text: bytes) -> dict[str, Any]:
 
 
 def item_fields(item: WorkItem, *, name: str, key: str = "") -> dict[str, Any]:
-    """Return an ``Item`` as JSON, for clients that judge its outcome; a repeated key executes nothing again."""
+    """Return the fields of an ``Item`` for a client that judges outcomes itself.
+
+    An item with the same ``key`` as an earlier one is not executed again.
+    """
     sent = {field: getattr(item, field) for field in _SENT}
     return {"id": name, "key": key, "expected_tests": [], "task_modules": []} | sent
 
 
 def work_item_of(item: Item, default_seconds: float) -> WorkItem:
-    """Return the work item that a client's item describes; take the fields for its verdict as the client sent them."""
+    """Return the work item for a client's item, without a key.
+
+    ``expected_tests`` and ``task_modules``, which only verdicts need, have no default here: null means none.
+    """
     sent = {field: getattr(item, field) for field in _SENT}
     sent |= {"preload": tuple(item.preload or ()), "zygote": tuple(item.zygote or ())}
     return WorkItem(
@@ -316,7 +322,7 @@ def work_item_of(item: Item, default_seconds: float) -> WorkItem:
 
 
 def parse_outcome(value: object) -> Outcome:
-    """Return the outcome in JSON; raise ProtocolError unless its frames have all fields that a verdict needs."""
+    """Parse an outcome; raise ProtocolError unless its frames have all fields that a verdict needs."""
     if not isinstance(value, dict) or value.keys() - _OUTCOME_FIELDS:
         raise ProtocolError("an outcome is no object, or has fields that are unknown here")
     try:
@@ -353,7 +359,7 @@ def prepare_requests(items: Sequence[WorkItem], max_bytes: float) -> Iterator[di
 def with_starts(
     items: Sequence[WorkItem], prepare: Callable[[dict[str, Any]], Mapping[str, Any]], max_bytes: float = float("inf")
 ) -> list[WorkItem]:
-    """Return items with the starts that ``prepare``, a call to the far end, plans for them; or raise ProtocolError."""
+    """Return items with the starts that ``prepare``, a call of a host or service, plans; or raise ProtocolError."""
     responses = [prepare(request) for request in prepare_requests(items, max_bytes)]
     try:
         starts = [start for one in responses for start in Prepared.model_validate({"starts": one["starts"]}).starts]

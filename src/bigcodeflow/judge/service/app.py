@@ -105,7 +105,7 @@ def _compare_keys(given: str | None, service: Service) -> None:
 
 
 async def _require_own_name(request: Request) -> None:
-    """Refuse requests for other host names, which foreign web pages can send through a browser; without a key only."""
+    """Refuse requests for another host name: without a key, other sites' pages could send them through a browser."""
     if not is_own_name(request.headers.get("host", "")):
         raise RequestRefusedError(
             HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only"
@@ -193,7 +193,7 @@ async def info(service: _Own) -> Response:
 
 @_router.post("/v1/prepare", response_model=Prepared, **_with_body("PrepareRequest"))
 async def prepare(request: Request, service: _Own) -> Response:
-    """Plan how items start warm, all that a client has together: libraries that many import are then kept imported."""
+    """Plan the warm starts of programs; send all together, so that libraries that many import are kept imported."""
     with ExitStack() as held:
         body = await _read(request, service, held)
         return _json(await service.starts(body))
@@ -201,7 +201,7 @@ async def prepare(request: Request, service: _Own) -> Response:
 
 @_router.post("/v1/batches", response_class=Response, **_with_body("BatchRequest", 200, 409, 503))
 async def batches(request: Request, service: _Own) -> Response:
-    """Execute items; what is equal to an item that runs, or ended within some minutes, is not executed again."""
+    """Execute items; an item that equals one that runs, or ended in the last minutes, shares its execution."""
     with ExitStack() as held:
         batch = await service.read(await _read(request, service, held), parse_batch)
         reserved = held.enter_context(service.jobs.reserved(len(batch.items), batch.mode))
@@ -233,7 +233,7 @@ async def submit(request: Request, service: _Own) -> Response:
 
 
 async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
-    """Read the whole body; refuse it if it is too large or slow. Its bytes count as held until the stack is closed."""
+    """Read the whole body; refuse it if it is too large or slow. Its bytes are in the budget until ``held`` closes."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # browsers send this type to another site only after a CORS preflight
         raise RequestRefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")

@@ -60,7 +60,7 @@ class ServingSettings:
 
 
 class ParsedItem(NamedTuple):
-    """One item of a batch, with its work."""
+    """One item of a batch, and its work item."""
 
     request: Item
     work: WorkItem
@@ -68,7 +68,7 @@ class ParsedItem(NamedTuple):
 
 
 class ParsedBatch(NamedTuple):
-    """A batch and its work."""
+    """A batch with its items, and their limits and kind of start."""
 
     request: BatchRequest
     items: dict[str, ParsedItem]

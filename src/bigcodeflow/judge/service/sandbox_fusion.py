@@ -68,13 +68,13 @@ class RunCodeRequest(ApiModel):
     language: Literal["python"]
     """Other languages are refused."""
     run_timeout: float = Field(default=_DEFAULT_SECONDS, gt=0, le=86_400, allow_inf_nan=False)
-    """CPU seconds, and wall seconds less those that it waited for a core."""
+    """Time limit in seconds, of CPU time and of wall time without waiting for a core."""
     compile_timeout: float = _DEFAULT_SECONDS
     """Unused: Python text is compiled in the time of its run."""
     memory_limit_MB: int = Field(default=-1, ge=-1)  # noqa: N815 -- the protocol's name
     """Memory of all its processes, in MiB; -1 and 0 take the service's own."""
     stdin: str | None = None
-    """Standard input; none is an empty one."""
+    """Standard input; null: empty."""
     files: dict[str, str | None] = Field(default_factory=dict)
     """Contents in base64 by path below the working folder; null is an empty file."""
     fetch_files: list[str] = Field(default_factory=list, max_length=0)
@@ -96,14 +96,14 @@ class SubmissionConfig(ApiModel):
     """Settings for judging a completion."""
 
     provided_data: dict[str, Any] | list[dict[str, Any]] | None = None
-    """The task, or several, of which that with the request's id counts. ``test`` is required: a text with a unittest
+    """The task, or several, of which that with the request's id is used. ``test`` is required: a text with a unittest
     class TestCases, a script or list of assertions that have to hold, or either as the field ``code`` of an object.
     ``code_prompt`` is put in front of the program; with ``canonical_solution`` a pass is checked; ``entry_point`` is
     the function's name, task_func without it."""
     language: Literal["python", "pytest"] | None = None
     """Other languages are refused."""
     run_timeout: float | None = Field(default=None, gt=0, le=86_400, allow_inf_nan=False)
-    """CPU seconds, and wall seconds less those that it waited for a core; 20 without it."""
+    """Time limit in seconds, of CPU time and of wall time without waiting for a core; null: 20."""
     compile_timeout: float | None = None
     """Unused."""
     custom_extract_logic: None = None
@@ -124,7 +124,7 @@ class SubmitRequest(ApiModel):
     dataset: str
     """Any name: the service holds no data sets."""
     id: int | str
-    """Of the task; the response bears it."""
+    """Id of the task; the response has the same ``id``."""
     completion: str
     """The answer; the program is taken out of it as the robust sanitizer does."""
     config: SubmissionConfig
@@ -141,9 +141,9 @@ class CommandRunResult(ApiModel):
     return_code: int | None
     """Exit code, above 128 for signals; null where its time ran out."""
     stdout: str
-    """Its tail, as long as the service keeps it."""
+    """Standard output; its end, if it is longer than the service keeps."""
     stderr: str
-    """Its tail."""
+    """Standard error; its end, if it is longer than the service keeps."""
 
 
 class RunCodeResponse(ApiModel):
@@ -154,9 +154,9 @@ class RunCodeResponse(ApiModel):
     message: str
     """Why it failed, where its exit code does not say it."""
     compile_result: None = None
-    """Python has none."""
+    """Always null: Python has no separate compilation."""
     run_result: CommandRunResult
-    """How it ended."""
+    """Result of the program's process."""
     executor_pod_name: None = None
     """Always null."""
     files: dict[str, str] = Field(default_factory=dict)
@@ -184,16 +184,16 @@ class Judgement(ApiModel):
     passed: bool = Field(alias="pass")
     """The same as ``accepted``."""
     pass_share: float | None
-    """As ``verdict`` has it."""
+    """The same as in ``verdict``."""
     verdict: Verdict
-    """All that is known."""
+    """The whole verdict."""
 
 
 class EvalResult(ApiModel):
     """Verdict on a completion. If nothing is known about it, the HTTP status is 504 instead."""
 
     id: int | str
-    """Of the request."""
+    """The request's ``id``."""
     accepted: bool
     """Whether every test passed, and the program did not tamper."""
     extracted_code: str

@@ -128,7 +128,10 @@ class JobQueue:
                     self._withdraw(job)
 
     def begin(self, reserved: list[Job], items: Iterable[WorkItem], mode: ExecutionMode, max_attempts: int) -> None:
-        """Queue the new items of a batch, and reserve the execution of each; equal verdict keys share one."""
+        """Queue items that are neither queued, running nor kept, and append the job of each item to ``reserved``.
+
+        Items with equal verdict keys share a job.
+        """
         self._drop_old()
         new = deque[Job]()
         for item in items:
@@ -157,7 +160,7 @@ class JobQueue:
             del self._jobs[job.item.verdict_key]
 
     def _begin_waiting(self) -> None:
-        """Start executions while slots are free, one of each batch in turn: small batches need not wait for large."""
+        """Start executions while slots are free, one of each batch in turn: small batches do not wait for large."""
         while len(self._in_slots) < self._pool.slots and self._queues and not self.stopping:
             queue = self._queues.popleft()
             job = queue.popleft()
@@ -339,7 +342,7 @@ class Service:
         return verdict(item, outcome, backend="local", environment_sha=self._environment_sha, attempts=attempts)
 
     def _check(self, parsed: ParsedItem, mode: ExecutionMode) -> CheckResult:
-        """Execute a program that passed against contradictions of its test; knowledge about the test is kept."""
+        """Check a pass by executions against altered texts of its test; keep the texts that were validated."""
         item, entry_point = parsed.work, parsed.request.entry_point
         task: dict[str, Any] = {"task_id": hashlib.sha256(item.test.encode("utf-8", "surrogatepass")).hexdigest()}
         task |= {"test": item.test, "entry_point": entry_point, "expected_tests": item.expected_tests}

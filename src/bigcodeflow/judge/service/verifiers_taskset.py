@@ -24,7 +24,7 @@ class TestedData(vf.TaskData):
     """Data of a task: its prompt, and the columns for judging a completion."""
 
     columns: dict[str, Any]
-    """Those of TASK_COLUMNS that the task has."""
+    """Columns of TASK_COLUMNS that the task has, with their values."""
 
 
 class TestedConfig(vf.TaskConfig):
@@ -35,11 +35,11 @@ class TestedConfig(vf.TaskConfig):
     kind: RewardKind = "pass"
     """'pass' rewards passes alone, 'pass_share' the share of tests that pass."""
     time_seconds: float = 20.0
-    """Time of each program."""
+    """Time limit of each program, in seconds."""
     fail_fast: bool = False
     """End each program at its first failing test."""
     patience_seconds: float = 600.0
-    """How long a service that is busy, away or faulty is asked again."""
+    """Longest time of retries for a reply while the service is busy, unreachable or faulty, in seconds."""
 
 
 class TestedTask(vf.Task[TestedData, vf.State, TestedConfig]):
