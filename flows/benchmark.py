@@ -1,4 +1,4 @@
-"""Benchmark as one Prefect flow, also for samples that are judged again; every stage is a separate task.
+"""The flows `benchmark` and `rescore` (judge existing samples again); every stage is a separate Prefect task.
 
 A stage's artifact is reused if the store holds it.
 """
@@ -18,8 +18,8 @@ from flows.hooks import by_config, current_run, reporting_flow, tag_run
 from tasks.artifacts import headline, show_result
 from tasks.stages import perform_tasks
 
-#: Default values of the form: the preset of `make run`. It has no preset name, since a form with another model would
-#: otherwise give the preset's name to that model's run.
+#: Default values of the form: the preset `starter`, with the name 'run', which means that the run has no own name. With
+#: the preset's name, a form in which only the model is changed would give that name to the model's run.
 STARTER_SET = load_config("starter").model_copy(update={"name": "run"})
 STARTER_ANSWERS = RescoreConfig()
 
@@ -50,13 +50,16 @@ def rescore(config: RescoreConfig = STARTER_ANSWERS) -> FinishedRun:
 
 
 def scored(run: FinishedRun) -> FinishedRun:
-    """Return a completed state: its message begins with the score, its data are the run."""
+    """Return a Prefect state Completed with the run's first score as its message and the run as its data."""
     message = headline(run.store.read(run.artifacts.aggregation))
     return Completed(message=message, data=run)  # type: ignore[return-value]
 
 
 def judge(config: RunConfig, resolver: Resolver, stage_locks: StageLocks, preset: str = "") -> FinishedRun:
-    """Judge one run: the body of every such flow; the runs of a sweep share a resolver and take stage_locks."""
+    """Perform the stages of a run and record it, for any flow that judges samples.
+
+    Runs of a sweep share ``resolver`` and ``stage_locks``; ``preset`` becomes a tag of the flow run.
+    """
     tag_run(config, preset)
     run, flow_run = begin_run(config, resolver, *moment_and_token()), current_run()
     run_id = str(flow_run.id) if flow_run else ""
@@ -68,6 +71,9 @@ def judge(config: RunConfig, resolver: Resolver, stage_locks: StageLocks, preset
 
 
 def moment_and_token() -> tuple[datetime, str]:
-    """Return the flow run's creation time and a part of its id, which name its folder: the same at every retry."""
+    """Return the creation time of the flow run and the end of its id, both the same at every retry.
+
+    They name the folder of its results. Outside a flow run, return the current time and ''.
+    """
     run = current_run()
     return (datetime.now(UTC), "") if run is None else (run.created or datetime.now(UTC), run.id.hex[-8:])

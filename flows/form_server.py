@@ -1,4 +1,4 @@
-"""The Prefect server that `bigcodeflow up` starts: Prefect's server, which also refuses forms that cannot run.
+"""Prefect's server as `bigcodeflow up` starts it: it also refuses parameters with which a run could not start.
 
     python -m flows.form_server HOST PORT
 
@@ -40,7 +40,7 @@ _FORMS = re.compile(
     r"POST /api/deployments/(?P<id>[0-9a-fA-F-]{36})/(create_flow_run(/bulk)?|(?P<saved>schedules))/?"
     r"|PATCH /api/deployments/(?P<edited>[0-9a-fA-F-]{36})(/schedules/[^/]+)?/?"
 )
-#: Filter of the blocks that hold keys.
+#: Filter for Prefect's Secret blocks, which hold API keys.
 _SECRETS = {"slug": {"any_": ["secret"]}}
 
 
@@ -100,9 +100,10 @@ class FormChecks:
 
 
 async def _checked(deployment_id: str, body: bytes, *, is_saved: bool) -> tuple[list[str], bytes]:
-    """Return all mistakes in a request's parameters, and the body for Prefect: saved parameters as plain values.
+    """Return all mistakes in a request's parameters, and the body that Prefect gets instead.
 
-    If Prefect itself has to answer the request, return no mistakes.
+    In parameters that are saved, the body has values in place of templates and variables. For a malformed request or an
+    unknown deployment, return no mistakes and the same body: Prefect then reports the error.
     """
     try:
         asked = json.loads(body or b"{}")
@@ -137,7 +138,10 @@ async def _checked(deployment_id: str, body: bytes, *, is_saved: bool) -> tuple[
 
 
 def _check(entrypoint: str | None, parameters: Iterable[Mapping[str, Any]], secrets: Collection[str]) -> list[str]:
-    """Return all mistakes if it is our flow. The library is imported here, so that the server starts faster."""
+    """Return all mistakes in the parameters of a flow of this project; empty for other flows.
+
+    The modules are imported here, not at the top, so that the server starts faster.
+    """
     from bigcodeflow.core.env_file import ENV_FILE_VARIABLE, read_env_file
     from bigcodeflow.core.errors import BigCodeFlowError
     from bigcodeflow.generation.providers import secret_block

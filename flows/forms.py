@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def _with_fields_of(make: Callable[..., Any]) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Give a flow's body the parameters of ``make``, which makes its settings; Prefect builds the form from them."""
+    """Give a flow's function the signature and Args section of ``make``, from which Prefect builds the form."""
 
     def decorate(body: Callable[..., R]) -> Callable[..., R]:
         fields = (inspect.getdoc(make) or "").partition("Args:")[2].partition("\n\nRaises:")[0]

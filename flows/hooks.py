@@ -68,7 +68,7 @@ def by_config(model: type[S], title: Callable[[S], str]) -> Callable[[], str]:
 
 
 def by_parameters(made: Callable[..., M], title: Callable[[M], str]) -> Callable[[], str]:
-    """Return a function that names a flow run by the settings from its parameters, unless a user has named it.
+    """Return a function that names a flow run ``title(made(**parameters))``, unless a user has named it.
 
     A name that may be generated or typed is added in brackets after the title. Invalid parameters leave the name
     unchanged: the run itself reports what is wrong with them.
@@ -139,7 +139,7 @@ _without_traceback = _WithoutTraceback()
 def reporting_flow(
     name: str, *, flow_run_name: Callable[[], str] | None = None
 ) -> Callable[[Callable[P, R]], Flow[P, R]]:
-    """Decorate a function as a flow that fails with one line and says how to go on."""
+    """Make a function a flow that fails with a BigCodeFlowError's message alone and logs how to continue the run."""
     for logger in map(logging.getLogger, _RUN_LOGGERS):
         logger.addFilter(_without_traceback)
 
@@ -159,7 +159,7 @@ def reporting_flow(
 
 
 def log_remedy(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> None:
-    """Say how to continue a run that failed, was cancelled, or whose process died."""
+    """Log how to continue a run that failed, crashed or was cancelled; a state hook of Prefect."""
     remedy = f"{how_to_continue(flow, flow_run)}: finished stages and finished samples are reused."
     text = _REMEDIES.get(state.type, _CANCELLED).format(state=state.name, message=state.message, remedy=remedy)
     flow_run_logger(flow_run, flow).log(logging.ERROR if state.type in _REMEDIES else logging.INFO, text)

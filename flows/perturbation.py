@@ -1,4 +1,4 @@
-"""Flow of the study of variants: a model's run on tasks, its run on variants with the same meaning, and the gap."""
+"""Flow that runs a model on tasks and on variants of them with the same meaning, and compares both scores."""
 
 from functools import partial
 

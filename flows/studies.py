@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Flow[..., ArtifactRef]:
 
 @cache
 def _study_flow(name: str) -> Flow[..., ArtifactRef]:
-    """Return the flow of a study: its parameter ``config`` is the study's settings, its result the study's."""
+    """Return the flow of a study: it takes the study's settings as ``config`` and returns a reference to its result."""
     study = installed_studies()[name]
     model: type[SettingsModel] = study.settings or SettingsModel
 

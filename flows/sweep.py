@@ -1,4 +1,4 @@
-"""Models x splits x subsets x settings as one flow; each run is the benchmark flow, finished runs are reused."""
+"""Flow of a sweep: the benchmark flow for each model, split, subset and setting; finished runs are reused."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,14 +24,14 @@ from flows.hooks import by_config, by_parameters, failing_with_message, reportin
 from tasks.progress import ProgressBar
 from tasks.upkeep_artifacts import show_sweep
 
-#: Members that run at the same time: one executes while the other asks its model.
+#: Number of members (runs of the sweep) at the same time: one executes while the other asks its model.
 _AT_ONCE = 2
-#: Default sweep: the controls of the starter set, without a key and without a network.
+#: Default sweep: the controls 'oracle' and 'stub' on the starter tasks, which need no API key and no network.
 STARTER_SWEEP = SweepConfig()
 
 
 def sweep_title(config: SweepConfig) -> str:
-    """Return the title of the sweep: its name."""
+    """Return the title of the sweep, 'sweep NAME'."""
     return f"sweep {config.name}"
 
 
@@ -56,7 +56,7 @@ def sweep_file(file: str = "starter") -> list[MemberResult]:
 
 
 def run_members(chosen: SweepConfig) -> list[MemberResult]:
-    """Run all members of a sweep, show its table, and raise an error if a member failed."""
+    """Run all members of a sweep and attach its table to the flow run; raise SweepFailedError if a member failed."""
     folder = sweep_results.folder_of(chosen, *moment_and_token())
     results = list(_perform(chosen, members_of(chosen), folder))
     show_sweep(chosen, results, sweep_results.write_results(chosen, results, folder))
@@ -108,7 +108,7 @@ def _kept(config: SweepConfig, running: Sequence[Future[MemberResult]]) -> str:
 
 
 def _run(plan: Plan, resolver: Resolver, stage_locks: StageLocks, preset: str) -> MemberResult:
-    """Run the benchmark flow for a member; the sweep continues even if it fails."""
+    """Run the benchmark flow for a member; a failure is returned as a result with the outcome 'failed'."""
     member, started = plan.member, time.monotonic()
     cause = f" ({plan.cause})" if plan.cause else ""
     get_run_logger().info("%s: to do: %s%s", member.title, ", ".join(plan.missing) or plan.problem, cause)

@@ -82,7 +82,10 @@ def show_study(store: Store, ref: ArtifactRef, title: str) -> None:
 
 
 def headline(metrics: pa.Table) -> str:
-    """Return the first score of a METRICS table with its 95 % interval, such as '10.1 % (6.1 to 16.2) pass@1'."""
+    """Return the first score of a METRICS table with its 95 % interval, such as '10.1 % (6.1 to 16.2) pass@1'.
+
+    Return 'not scored' if the table has no score.
+    """
     row = next(overall(metrics.to_pylist(), "pass@k"), None)
     if row is None:
         return "not scored"
@@ -106,7 +109,11 @@ def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
 
 
 def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
-    """Return a row per variant, sanitizer, status and failure kind of failed verdicts, most frequent first."""
+    """Return a row per variant, sanitizer, status and failure kind of failed verdicts.
+
+    Rows are sorted by variant and sanitizer, then by count, the largest first. ``share`` is that of all verdicts of the
+    variant and sanitizer.
+    """
     columns = ["variant", "sanitizer", "status", "failure_kind"]
     counts = verdicts.group_by(columns).aggregate([([], "count_all")]).to_pylist()
     totals = Counter[tuple[str, ...]]()
@@ -127,7 +134,11 @@ def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
 
 
 def library_rows(metrics: Sequence[Row]) -> list[dict[str, str]]:
-    """Return the libraries whose tasks cost most score, at the smallest k; a task counts for each of its libraries."""
+    """Return a row for each library whose failed tasks lower the score most, at the smallest k.
+
+    At most 10 for each variant and sanitizer, sorted by number of tasks times (1 - pass@k). A task counts for each of
+    its libraries.
+    """
     scores = [
         row
         for row in metrics

@@ -49,7 +49,7 @@ def load_tasks(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
 def generate(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
     """Return the samples, one row per task and ``sample_index``: a model's answers, or those of ``samples.source``.
 
-    An answer that could not be obtained has its ``error``.
+    If a model gave no answer to a sample, the column ``error`` has the reason.
 
     Raises:
         ConfigError: the sampling parameters are a grid; ``bigcodeflow generate`` runs those.

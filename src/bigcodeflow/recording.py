@@ -1,4 +1,4 @@
-"""One record of a run: its result files, record, study of rounds, report and catalog, however the run was started."""
+"""Record a finished run, whatever started it: result files, run record, study of its rounds, catalog and report."""
 
 import json
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class RunContext(NamedTuple):
-    """A run from its start to its record: made once where the run begins, and passed on."""
+    """Settings and start time of a run: made when the run begins, and needed to record it."""
 
     config: RunConfig
     """Settings as they are recorded, with the folder of the result files."""
@@ -133,7 +133,7 @@ def _result_files(context: RunContext, artifacts: RunArtifacts, evaluated_at: da
 
 
 def _claim(folder: Path, content: dict[str, Any], record: str) -> None:
-    """Write the file that names the run whose results a folder holds; without a record's name they are incomplete."""
+    """Write RUN_FILE, which names the run whose results a folder holds; without ``record`` they are incomplete."""
     write_atomically(folder / RUN_FILE, json.dumps({"record": record, **content}, indent=2).encode())
 
 

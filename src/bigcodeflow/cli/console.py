@@ -52,7 +52,8 @@ def perform_each(
 ) -> None:
     """Perform an action for all items; a failure does not stop the others, unless its error is fatal.
 
-    A fatal error, or the error of a single item, is raised unchanged; else ``error`` has a named line for each failure.
+    An error of a type in ``fatal``, or of the only item, is raised unchanged. Otherwise one ``error`` is raised at the
+    end, with a line for each failure: ``name(item)``, then the message.
     """
     failures = []
     for item in items:

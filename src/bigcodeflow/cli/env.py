@@ -200,7 +200,7 @@ def remove(name: _Name) -> None:
 
 
 class Diagnosis(NamedTuple):
-    """Result of one check."""
+    """Result of one check of `doctor`."""
 
     subject: str
     works: bool

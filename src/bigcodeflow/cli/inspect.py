@@ -87,7 +87,10 @@ def _tasks_of(difficulty: str) -> frozenset[str]:
 
 
 def _show(found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_detail: bool) -> None:
-    """Print a list, or details: of all samples in CSV, JSON and Markdown, of the first failed sample in a table."""
+    """Print a list of the samples or, with ``in_detail``, their details.
+
+    As a table, print the details of the first failed sample only; as CSV, always print the list.
+    """
     text = ""
     if output == "csv":
         text = inspection.samples_csv(rows)

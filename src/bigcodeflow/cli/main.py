@@ -49,7 +49,7 @@ _COMMANDS = {
     "leaderboard": "leaderboard.app",
     "env": "env.app",
 }
-#: Help of the shipped studies' commands, which only an import would tell.
+#: Help of the shipped studies' commands; reading it from the studies would require imports that take seconds.
 _STUDIES = {
     "audit": "Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.",
     "contamination": "Say which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
@@ -107,7 +107,7 @@ class _Group(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def _add_foreign_studies(self) -> None:
-        """Add the commands of studies that other distributions bring."""
+        """Add the commands of studies that other installed packages provide."""
         from bigcodeflow.core.plugins import foreign_studies  # slow: reads the metadata of all distributions
 
         for name, study in foreign_studies().items():

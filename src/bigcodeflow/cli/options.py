@@ -77,7 +77,8 @@ def settings_options(
 ) -> Callable[[Command], Command]:
     """Replace a command's parameter ``given`` by one option for each of these settings or setting paths.
 
-    The command then gets in ``given`` the values by path: those of the user, and the options' own defaults.
+    The command then gets ``given`` as a mapping from setting path to value, with what the user gave and the defaults
+    of options that have one.
     """
     given_options = (SettingOption(one) if isinstance(one, str) else one for one in settings)
     options = [one._replace(name=one.name or one.path.rpartition(".")[2]) for one in given_options]

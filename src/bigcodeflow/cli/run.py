@@ -120,7 +120,7 @@ def evaluate(
 
 
 def _run(config: RunConfig, *, with_prefect: bool) -> None:
-    """Perform every stage and show the results; the flow runs on a running Prefect server, or on a temporary one."""
+    """Perform every stage and show the results; with Prefect, use the running server or start a temporary one."""
     if not with_prefect:
         with progress_listener() as listener:
             finished = perform_and_record(config, listener)

@@ -31,6 +31,6 @@ def study_command(name: str) -> Command:
 
 
 def _options_of(model: type[SettingsModel]) -> list[SettingOption | str]:
-    """Return an option for each field that is no section, and ``--set`` for `overrides`."""
+    """Return an option for each field that is not a nested settings model, and ``--set`` for the field `overrides`."""
     sections = {name for name, field in model.model_fields.items() if hasattr(field.annotation, "model_fields")}
     return [SET if name == SET.path else name for name in model.model_fields if name not in sections]

@@ -1,4 +1,4 @@
-"""The store's catalog for pages: opened read-only once per version, with the list of runs that most pages need."""
+"""The store's catalog (results.duckdb) for the pages: opened read-only, again after each rebuild."""
 
 import json
 import threading
@@ -105,7 +105,7 @@ class ListedRun:
 
     @property
     def series(self) -> tuple[str | None, ...]:
-        """Key of runs that repeat the same evaluation of a model: only their scores form a series over the nights.
+        """Key of runs that repeat one evaluation of a model, such as every night: their scores form a series.
 
         Runs of a series share the model, the setting, the dataset's content with the selected tasks, and the variant
         and sanitizer of the score. Names of runs do not matter; another environment or judge continues the series.
@@ -116,7 +116,10 @@ class ListedRun:
 
 @dataclass(frozen=True)
 class CatalogVersion:
-    """A version of the catalog, and its runs, the latest first."""
+    """A version of the catalog, and its runs, the latest first.
+
+    ``stamp`` identifies the version: inode, modification time and size of the file; empty if there is no file.
+    """
 
     stamp: tuple[int, ...]
     database: "DuckDBPyConnection | None"
@@ -126,7 +129,7 @@ class CatalogVersion:
     """Cache of results that pages computed from this version."""
 
     def kept(self, name: Hashable, compute: Callable[[], Computed]) -> Computed:
-        """Return a result that pages compute once per version of the catalog."""
+        """Return ``compute()``, cached under ``name`` as long as this version of the catalog is current."""
         if name not in self.memory:
             self.memory[name] = compute()
         found: Computed = self.memory[name]
@@ -147,12 +150,15 @@ class CatalogVersion:
 
     @cached_property
     def tasks(self) -> Mapping[str, Row]:
-        """Facts of all tasks by id, in the order of the dataset."""
+        """Rows of ``sql/explorer/tasks.sql`` by task id, in the order of the dataset."""
         return {row["task_id"]: row for row in self.rows("tasks")}
 
     @cached_property
     def pass_shares(self) -> Mapping[str, float]:
-        """Share of passing samples by task id: mean over models, from the latest run of each series."""
+        """Share of passing samples by task id: the mean over models of their share.
+
+        A model counts by the latest run of each of its series; controls do not count.
+        """
         latest = [runs[0] for runs in self.series.values() if runs[0].execution_key and not runs[0].control]
         chosen = {(run.who, run.execution_key, run.variant, run.sanitizer) for run in latest}
         columns = ("model", "artifact", "variant", "sanitizer")
@@ -173,7 +179,7 @@ class CatalogVersion:
             yield connection
 
     def rows(self, model: str, **parameters: object) -> list[Row]:
-        """Return the rows of a model in ``sql/explorer``; empty if there is no catalog."""
+        """Return the rows of an SQL model in ``sql/explorer``; empty if there is no catalog."""
         if self.database is None:
             return []
         with self.opened() as connection:
@@ -207,7 +213,10 @@ class Catalog:
         return recorded_run(self.store, run.record)
 
     def left_out(self, one: ListedRun, other: ListedRun) -> list[str]:
-        """Return tasks that a comparison leaves out: those either run excludes, and those with different tests."""
+        """Return the ids of tasks that a comparison of two runs leaves out, sorted.
+
+        These are the tasks that either run excludes, and those whose tests differ in the two datasets.
+        """
         runs = self.recorded(one), self.recorded(other)
         found = runs[0].excluded | runs[1].excluded
         if one.dataset_key != other.dataset_key:

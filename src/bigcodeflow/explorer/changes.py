@@ -18,9 +18,10 @@ _NIGHT = timedelta(hours=24)
 
 
 def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change[ListedRun]]:
-    """Return the changes of all series that have two runs with different verdicts, significant drops first.
+    """Return the latest change of score of each series, significant drops first; cached by version of the catalog.
 
-    A change is that from the previous run with other verdicts to the latest run of its series.
+    A change compares the latest run of a series with the last run of it that has another execution artifact; a series
+    without such a run has none.
     """
     return version.kept("changes", lambda: _changes(catalog, version))
 
@@ -49,7 +50,10 @@ def _changes(catalog: Catalog, version: CatalogVersion) -> list[Change[ListedRun
 
 
 def _pair(runs: Sequence[ListedRun]) -> tuple[ListedRun, ListedRun] | None:
-    """Return the last run with other verdicts than the latest run, and the latest run; None if there is none."""
+    """Return the latest run, preceded by the last earlier run with another execution artifact; None if there is none.
+
+    ``runs`` are those of a series, the latest first.
+    """
     later = runs[0]
     earlier = next((run for run in runs if run.execution_key not in (None, later.execution_key)), None)
     return (earlier, later) if earlier and later.execution_key and later.variant else None
@@ -96,7 +100,7 @@ def trends(visit: Visit) -> Page:
 
 
 def _trend(board: str, series: Sequence[Sequence[ListedRun]]) -> dict[str, Any]:
-    """Return the series of a board: a chart of the longest series, and the numbers of all."""
+    """Return what the page shows of a board (subset, split): a chart of the longest series, and a row per series."""
     names = _names(series)
     drawn = [index for index, runs in enumerate(series) if len(runs) > 1][: charts.MOST_COLOURS]
     points = [point for index in drawn for point in _points(names[index], series[index])]

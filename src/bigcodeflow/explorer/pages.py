@@ -12,7 +12,7 @@ from bigcodeflow.explorer.catalog import Catalog, CatalogVersion, ListedRun
 
 #: Number of rows of a list on a page.
 ROWS = 50
-#: Filters of runs with choices: query parameters, and the attributes of runs.
+#: Filters of runs: query parameter → attribute of ListedRun that must have its value.
 CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
 
 
@@ -25,7 +25,7 @@ class AddressError(BigCodeFlowError):
 
 
 class Page(NamedTuple):
-    """A template and its context."""
+    """Name of a template, and the variables to render it with."""
 
     template: str
     context: dict[str, Any]

@@ -42,7 +42,7 @@ class Asset(NamedTuple):
 
 @cache
 def _environment() -> "Environment":
-    """Return the templates with their common filters and globals."""
+    """Return the Jinja environment of the pages, with the filters and globals of all templates."""
     environment = template_environment(_HERE / "templates", place=_place)
     environment.filters |= {
         "percent": _known(percent),
@@ -90,7 +90,7 @@ def asset_versions() -> Mapping[str, str]:
 
 @cache
 def vega() -> Asset:
-    """Return the charting library; another process makes it once per machine in 2 s of CPU, and blocks no page."""
+    """Return the charting library; a child process makes it once per machine (2 s of CPU), so that no page waits."""
     make = "from bigcodeflow.report.writer import charting_library; charting_library()"
     subprocess.run([sys.executable, "-P", "-c", make], stdin=subprocess.DEVNULL, check=False)
     return Asset(charting_library().encode(), "text/javascript")
@@ -109,5 +109,5 @@ def _place(href: str) -> str:
 
 
 def _known(form: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Make a filter that writes a value in this form, and nothing for None."""
+    """Make a template filter that formats a value with ``form``, and None as ''."""
     return lambda value: "" if value is None else form(value)

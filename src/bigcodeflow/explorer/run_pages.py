@@ -15,7 +15,7 @@ from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, reported_run
 from bigcodeflow.results.runs import RecordedRun
 
-#: Orders of the list, the default first; runs without the value come last.
+#: Sort orders by query value, the default first: label, and key of a run; runs whose key is None come last.
 _ORDERS: Mapping[str, tuple[str, Callable[[ListedRun], Any]]] = {
     "latest": ("latest first", lambda run: run.started_at),
     "oldest": ("oldest first", lambda run: run.started_at),
@@ -56,7 +56,10 @@ def live_page(visit: Visit) -> Page:
 
 
 def filtered(visit: Visit, *, words: Sequence[str] = ()) -> list[ListedRun]:
-    """Return the runs that match the filters in the address and the words, the latest first."""
+    """Return the runs that match the filters in the address and contain all words, the latest first.
+
+    Words are in lower case; they are looked up in title, name and record name of a run.
+    """
     wanted = {attribute: text for name, attribute in CHOICES.items() if (text := visit.text(name))}
     since, until = visit.day("since"), visit.day("until")
 

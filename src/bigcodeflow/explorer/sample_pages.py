@@ -16,7 +16,7 @@ from bigcodeflow.results.inspection.samples import Filters, identity_of, inspect
 _WORD = re.compile(r'"[^"]+"|\S+')
 _MOST_WORDS = 8
 _MOST_ELSEWHERE = 40
-#: Ranges of a task's share of passing samples, over the latest run of each series in this store.
+#: Values of the filter 'passed': label, and range of a task's share of passing samples (`CatalogVersion.pass_shares`).
 _PASSED_HERE: Mapping[str, tuple[str, Difficulty]] = {
     "never": ("in no run", Difficulty(0.0, 0.0)),
     "sometimes": ("in some", Difficulty(math.nextafter(0.0, 1), math.nextafter(1.0, 0))),
@@ -73,7 +73,10 @@ def _hits(words: Sequence[str], text: str) -> int:
 
 
 def _tasks(visit: Visit, words: Sequence[str], given: Mapping[str, str]) -> dict[str, int]:
-    """Return the tasks in the ranges, each with a bit mask of words in its libraries and domains."""
+    """Return the ids of tasks that match the filters 'difficulty' and 'passed', in the order of the dataset.
+
+    Each has a bit mask of the words that occur in its libraries and domains, see `_hits`.
+    """
     level = LEVELS.get(given["difficulty"])
     _, here = _PASSED_HERE.get(given["passed"], ("", None))
     published, shares = published_solve_rates() if level else {}, visit.version.pass_shares
@@ -135,7 +138,7 @@ def _neighbours(visit: Visit, run: ListedRun, task_id: str) -> Mapping[str, str 
 
 
 def _elsewhere(visit: Visit, run: ListedRun, task_id: str) -> list[dict[str, Any]]:
-    """Return outcomes of the task in the latest run of each series of the split, without this run."""
+    """Return verdicts on the task in other runs: in the latest run of each series with the same split."""
     others = [runs[0] for runs in visit.version.series.values() if runs[0].split == run.split]
     others = [other for other in others if other.record != run.record and other.execution_key]
     rows = visit.version.rows(

@@ -95,7 +95,7 @@ def _on_page(portion: Portion, counts: Mapping[int, int]) -> tuple[list[int], in
 
 
 def _matching(query: SampleQuery) -> tuple[str, dict[str, Any]]:
-    """Return the end of a SELECT of the samples that match, whatever status and failure kind, and its parameters."""
+    """Return FROM and WHERE of a query for matching samples of any status and failure kind, and its parameters."""
     conditions = [f"(contains(words, $word_{n}) OR hits & {1 << n} > 0)" for n in range(len(query.words))]
     fits = " AND ".join(conditions) or "true"
     parameters: dict[str, Any] = {f"word_{n}": word for n, word in enumerate(query.words)}

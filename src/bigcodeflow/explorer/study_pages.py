@@ -1,4 +1,4 @@
-"""Pages of studies: results in a store with their tables, and the model that suits the libraries of a project."""
+"""Pages of studies' results with their tables, and a page that ranks models for the libraries of a project."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -66,7 +66,7 @@ def _one_of(visit: Visit, name: str, values: Sequence[str]) -> str:
 
 
 def _evidence(visit: Visit, split: str, subset: str) -> Evidence:
-    """Return the evidence, read once per version of the catalog."""
+    """Return the recorded results that a recommendation is computed from, read once per version of the catalog."""
 
     def read() -> Evidence:
         with visit.version.opened() as connection:
@@ -76,7 +76,7 @@ def _evidence(visit: Visit, split: str, subset: str) -> Evidence:
 
 
 def _rows(visit: Visit, found: Recommendation) -> list[dict[str, Any]]:
-    """Return a row of the table for each model; the list's whiskers use the same names."""
+    """Return a table row for each model; score and interval are named as in ListedRun."""
     return [
         {
             "rank": one.ranks,

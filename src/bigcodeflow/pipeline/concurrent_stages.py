@@ -1,4 +1,4 @@
-"""Data and locks that stages share which may run at the same time, of one run or of several."""
+"""Data and locks for stages that may run at the same time, in one run or in several."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ class ConcurrentStages:
     """Rows of an input that is not finished yet, for a stage that starts before it; None while there are no new rows.
     When the iterable ends, the input is in the store."""
     workers: "Callable[[], Workers] | None" = None
-    """Returns the workers that the run's stages share."""
+    """Returns the workers that the run's stages share; None: the stage starts its own workers."""
 
     def guarded(self, progress: Progress) -> Progress:
         """Wrap a progress callback: it raises StoppedError once the other stages have failed."""
@@ -67,7 +67,7 @@ class StageLocks:
 
     @contextmanager
     def held(self, stage: str) -> Iterator[None]:
-        """Hold the lock for a stage while it is obtained."""
+        """Hold the stage's lock, if it has one, in the block; raise StoppedError if `stop` was called."""
         with self._locks.get(stage, nullcontext()):
             self.check()
             yield

@@ -1,4 +1,4 @@
-"""Checks of a sandbox environment: the tasks that it can judge, if its verdicts can be trusted, and how reliably."""
+"""Checks of a sandbox environment: which tasks it can judge, whether its verdicts are right, and how reproducible."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -33,7 +33,7 @@ class Repeated(NamedTuple):
     """Results of repeated executions of the ground truths."""
 
     rows: Sequence[Mapping[str, Any]]
-    """Columns as in QUARANTINE."""
+    """One row per task, with the columns of QUARANTINE."""
     suspects: Sequence[Mapping[str, Any]]
     """Rows of tasks that failed at least once."""
     path: Path
@@ -123,7 +123,10 @@ class EnvironmentCheck:
         return checks.unjudgeable_tasks(self._truths)
 
     def controls(self, *, adversaries: bool) -> list[ControlResult]:
-        """Run the controls: canonical solutions, number of tests run, and with `adversaries` a stub and a cheat."""
+        """Judge samples whose verdict is known, and return whether the judge was right.
+
+        Canonical solutions must pass and run all their tests; with ``adversaries``, a stub and a cheat must not pass.
+        """
         judgeable = frozenset(row["task_id"] for row in self._truths.to_pylist() if row["status"] == "pass")
         results = [checks.check_oracle(self._truths), checks.check_tests_run(self._truths)]
         cheats = {task["task_id"]: cheat_name(task) for task in self._tasks.to_pylist()}
@@ -135,7 +138,10 @@ class EnvironmentCheck:
         return results
 
     def contradictions(self) -> list[Coverage]:
-        """Count the tests of each judgeable task that can be contradicted; passes of others cannot be checked."""
+        """Count the test methods of each judgeable task, and those of them that have a contradiction.
+
+        Only where there is one can the pass of a sample be checked.
+        """
         return evaluation.contradiction_coverage(
             self._tasks,
             self._truths,

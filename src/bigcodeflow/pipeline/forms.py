@@ -26,7 +26,7 @@ Values = dict[str, Any]
 _NONE: Values = {}
 _COMPLETE: tuple[Split, ...] = ("complete",)
 _HARD: tuple[Subset, ...] = ("hard",)
-#: Settings that have a field in each form, in the forms that ask models, and in the form of one model, with its name.
+#: Path of a setting → the form's field for it: in every form, in forms that ask models, in the form of one model.
 _FIELDS = {"dataset.split": "split", "dataset.subset": "subset", "samples.source": "samples", "name": "name"}
 _FIELDS_OF_MODELS = _FIELDS | {"generation.n_samples": "samples"}
 _FIELDS_OF_A_MODEL = _FIELDS_OF_MODELS | {"generation.model": "model", "generation.base_url": "server"}
@@ -147,13 +147,16 @@ def models_sweep(
 
 
 def _folders_apart(settings: Values) -> tuple[Values, Values]:
-    """Split off the folders, which a sweep or a rescoring sets for its runs; return other settings and folders."""
+    """Split the settings in two: all others, and `store` and `out`, which a sweep or a rescoring sets for its runs."""
     folders: Values = {name: settings.pop(name) for name in ("store", "out") if name in settings}
     return settings, folders
 
 
 def _other_settings(settings: Values, fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings; raise a ConfigError if one of them has a field in the form."""
+    """Return a copy of the settings; raise ConfigError if one of them has a separate field in the form.
+
+    ``fields`` maps the paths of these settings to the names of the fields.
+    """
     paths = [".".join(path) for path, _ in flattened(settings)]
     if refused := [f"settings: {path} has a field of its own, {fields[path]}" for path in paths if path in fields]:
         raise ConfigError("\n".join(refused))

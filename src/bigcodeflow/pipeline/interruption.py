@@ -34,7 +34,7 @@ def when_leaving(end: Callable[[], object]) -> None:
 
 
 def leave_at_once() -> None:
-    """End without waiting for anything: finished work is on the disk, and workers notice the end of their parent."""
+    """End this process without cleanup: finished work is on the disk, and workers notice the end of their parent."""
     for end in _ends:
         with suppress(Exception):
             end()

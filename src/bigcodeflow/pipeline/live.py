@@ -92,11 +92,14 @@ class LiveRun:
             raise KeyboardInterrupt(self._kept()) from None
 
     def watched(self, listener: Listener) -> Listener:
-        """Wrap a listener: it still gets all reports, including repeated ones of silent stages; the file follows."""
+        """Wrap a listener so that the reports to it are also written to the live file.
+
+        For a stage that reports nothing, the wrapped listener gets the last report again every two seconds.
+        """
         return _Watched(self, listener)
 
     def begin(self, title: str, show: Progress) -> Progress:
-        """Follow a stage; return a callback that records its reports and passes them on."""
+        """Follow a stage; return a callback that records its reports for the file and passes them to `show`."""
         stage = _LiveStage(StageProgress(title), show, copy_context())
         with self._lock:
             self._stages[title] = stage

@@ -17,7 +17,7 @@ LIVE_FOLDER = "live"
 _SILENT_AFTER = timedelta(seconds=60)
 #: The file of a killed process remains; after this time it is ignored, and removed if another machine wrote it.
 _FORGOTTEN_AFTER = timedelta(days=1)
-#: Tolerance in comparing start times: a later process only reuses the process id in the file.
+#: Tolerance in seconds: a process that began later than the run in the file is another one with the same id.
 _CLOCK_SECONDS = 2.0
 _MOST_FILES = 200
 _MOST_BYTES = 1 << 20
@@ -28,7 +28,7 @@ _Count = Annotated[int, Field(ge=0)]
 
 
 class _Written(BaseModel):
-    """Base of models that this or another version wrote; unknown fields are ignored."""
+    """Base of models read from files that another version may have written; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -85,7 +85,7 @@ class LiveState(_Process):
     open: _Count = 0
     """Number of executions under way."""
     executing: tuple[ExecutingSample, ...] = ()
-    """The longest first; the writer names a few."""
+    """Some of the executing samples, those that have run longest first."""
     model: str | None = None
     split: str | None = None
     subset: str | None = None

@@ -31,7 +31,7 @@ _RESULTS = ("metrics.parquet", REPORT_FILE)
 _NEUTRAL = tuple(f"{path}." for path in NEUTRAL if path != "name")
 _SUFFIX = re.compile(r"\.jsonl(\.gz)?$")
 _NAME_LENGTH = 120
-#: Room for a full commit; with its other parts, a name stays below the 255 bytes of a file system.
+#: Characters of a full commit hash. With both limits, a file name stays below the 255 bytes of file systems.
 _REVISION_LENGTH = 40
 _MODEL_LENGTH = 88
 #: The original's dataset; identities leave out its default version.
@@ -103,7 +103,10 @@ def _settings(config: RunConfig) -> dict[str, Any]:
 
 
 def file_stem(config: RunConfig) -> str:
-    """Return the stem of the result files: the sample file's name, the original's for a model, or the run's."""
+    """Return the stem of the names of a run's result files.
+
+    For a model's answers it is that of the original evaluator, for controls the run's name, else the sample file's.
+    """
     source = config.samples.source
     benchmark = f"bigcodebench{'-hard' if config.dataset.subset == 'hard' else ''}-{config.dataset.split}"
     if source == "model":
@@ -123,7 +126,7 @@ def file_stem(config: RunConfig) -> str:
 
 
 def _whole_model(config: RunConfig) -> str:
-    """Return MODEL--REVISION as the original writes them; a folder is represented by its last name."""
+    """Return MODEL--REVISION as the original writes them; of a local folder, only the last part of the path."""
     _, model = generation.provider_and_model(config.generation)
     name = model.replace("/", "--")
     with suppress(OSError):  # too long for a path
@@ -162,7 +165,7 @@ def _identity_of_name(config: RunConfig, provider: str, temperature: str) -> dic
 
 
 def model_name(config: RunConfig) -> str:
-    """Return the model as the original's file names spell it, but in full: all before '--bigcodebench'.
+    """Return the model as in the original's file names, where '--bigcodebench' follows it, but not shortened.
 
     If the sample file has a generic name, such as output.jsonl, its folder's name is put in front.
     """

@@ -1,4 +1,4 @@
-"""Problems that would keep a run from its work, as far as they can be detected before it starts."""
+"""Problems that keep a run from starting, as far as they can be detected before it starts."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -50,7 +50,7 @@ def _check_model(run: RunConfig, is_set_elsewhere: Callable[[str], bool]) -> Non
 
 
 def _check_tasks(run: RunConfig) -> None:
-    """Check tasks and samples; skip those of a hub dataset that is not in the cache."""
+    """Check tasks and samples; if a hub dataset is not in the cache, check only that the sample file can be read."""
     recorded = run.samples.source not in ("model", *generation.CONTROLS)
     if recorded:
         generation.fingerprint(run.samples)

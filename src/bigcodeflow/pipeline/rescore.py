@@ -50,7 +50,7 @@ class RescoreConfig(SettingsModel):
 
 
 def rescored(config: RescoreConfig) -> RunConfig:
-    """Return the run that judges the samples again; raise a ConfigError if that would require asking a model."""
+    """Return the settings of a run that judges the samples again; raise ConfigError if it would have to ask a model."""
     if not config.run:
         settings, origin = read_preset(config.preset)
         judged = load_settings(_changed(settings, config, str(settings.get("name", "run"))), origin)

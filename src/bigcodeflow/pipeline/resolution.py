@@ -17,10 +17,10 @@ from bigcodeflow.store import Store, open_store
 
 
 class Content(NamedTuple):
-    """Resolved content of a setting."""
+    """Resolved content of a setting, such as the dataset that a name stands for."""
 
     identity: Any
-    """Part of keys; JSON-able."""
+    """JSON-able identity of the content, which is part of artifact keys."""
     value: Any = None
     """Passed to the stages that declare it."""
 
@@ -69,7 +69,7 @@ class Resolver:
         return replace(run, contents={**run.contents, **contents})
 
     def up_to_sanitizing(self, config: RunConfig) -> ResolvedRun:
-        """Resolve the contents that the stages before any execution read."""
+        """Resolve only the contents that the stages up to sanitizing read: dataset and samples, no environment."""
         view = config.dataset.model_copy(update={"offline": True}) if self._dry_run else config.dataset
         dataset: datasets.ResolvedDataset = self._once("dataset", view, datasets.resolve)
         asked = config.samples.source == "model"

@@ -49,7 +49,7 @@ class RetentionConfig(SettingsModel):
 
 
 class Removable(NamedTuple):
-    """One thing that may be removed."""
+    """A file or folder of the store that may be removed."""
 
     kind: Kind
     name: str
@@ -92,7 +92,7 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
 
 
 def remove(config: RetentionConfig, found: Iterable[Removable], now: datetime) -> list[Removable]:
-    """Remove the listed things that are still unused, and rebuild the catalog; return the removed ones."""
+    """Remove the listed records, and other things that are still unused; rebuild the catalog; return what is gone."""
     store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
     gone = []
     for one in sorted(found, key=_order):
@@ -108,7 +108,7 @@ def remove(config: RetentionConfig, found: Iterable[Removable], now: datetime) -
 
 
 def removed_rows(found: Iterable[Removable]) -> list[dict[str, str]]:
-    """Return a row of texts per thing, for tables: the largest first."""
+    """Return one table row of texts per removable thing, the largest first."""
     return [
         {
             "kind": one.kind,

@@ -86,7 +86,7 @@ class Obtain(Protocol):
 
 
 def whole_run(run: ResolvedRun, obtain: Obtain) -> RunArtifacts:
-    """Run every stage, then repeat failed samples in as many rounds as the settings specify."""
+    """Run every stage, then ask again for failed samples in the further rounds that the settings specify."""
     first, rounds = overlapped(run, obtain), run.config.generation.rounds
     if rounds > 1 and run.config.samples.source != "model":
         source = run.config.samples.source
@@ -139,7 +139,7 @@ def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
 
 
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:
-    """Run the stages like `each_stage`, with one set of workers for all executions.
+    """Run the stages up to `target` like `each_stage`, with one set of workers for all executions.
 
     While a model answers, ground truths and samples are executed in a thread.
     """
@@ -189,7 +189,7 @@ def _shared_workers(run: ResolvedRun, stopped: threading.Event | None = None) ->
 
 
 def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, ArtifactRef]]":
-    """Start work in a daemon thread, which does not delay the end of this process, with this thread's context."""
+    """Start work in a daemon thread, with a copy of this thread's context; return a future of its result."""
     done: Future[dict[str, ArtifactRef]] = Future()
 
     def perform() -> None:
@@ -206,7 +206,7 @@ def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, 
 
 
 def _arriving(run: ResolvedRun, dataset: ArtifactRef, answered: threading.Event) -> "Iterator[pa.Table | None]":
-    """Yield solutions of new answers as they arrive, until all have arrived; yield None while there are none."""
+    """Yield a table of solutions of new answers as they arrive, or None for no new ones, until `answered` is set."""
     from bigcodeflow.generation.model_samples import AnswersSoFar  # imports the providers' HTTP client
 
     config, tasks = run.config, run.store.read(dataset)

@@ -148,7 +148,7 @@ def round_input(stage: str, number: int) -> str:
 
 
 def _ask(work: Work, samples_of: Callable[..., Computed]) -> Computed:
-    """Ask the model with the ledger of its settings, which other machines may share."""
+    """Ask the model; keep answers in the ledger of its settings, which machines that use the same store share."""
     config, answers = work.config.generation, work.store.root / "answers"
     own = answers / generation.ledger_key(config)
     with work.store.synchronized(own, LogFiles.ANSWERS), work.store.synchronized(own / "batches", LogFiles.BATCHES):
@@ -175,7 +175,10 @@ def _sanitize(work: Work) -> Computed:
 
 
 def _open_before(work: Work, stage: str) -> dict[str, int]:
-    """Count samples that earlier rounds could not judge: once they are, artifacts made from them are made again."""
+    """Return ``infra_errors`` of an input: its number of samples that earlier rounds could not judge; empty if 0.
+
+    With this number an artifact counts as unfinished, and is made again once the samples are judged.
+    """
     count = work.inputs[stage].statistics.get("infra_errors", 0)
     return {"infra_errors": count} if count else {}
 
@@ -287,7 +290,7 @@ class StageSpec:
 
 
 _JUDGED = ("dataset", "sanitizing", "ground_truth")
-#: The graph, by the fields of RunArtifacts; 'repair' is the generation of further rounds, see `runs.further_rounds`.
+#: The stages by their names in RunArtifacts; 'repair' is the generation of further rounds, see `runs.further_rounds`.
 STAGES: Mapping[str, StageSpec] = {
     "dataset": StageSpec("dataset", (), datasets.VERSION, _load_tasks),
     "generation": StageSpec("generation", ("dataset",), generation.VERSION, _generate),
@@ -383,7 +386,7 @@ def finished_artifact(stage: Stage, store: Store) -> ArtifactRef | None:
 
 
 def perform(stage: Stage, store: Store, listener: Listener) -> ArtifactRef:
-    """Return the stage's artifact; compute and publish it only if it is not there."""
+    """Return the stage's artifact; compute and publish it only if the store has no finished one."""
     ref = finished_artifact(stage, store)
     reused = ref is not None
     if ref is None:

@@ -22,7 +22,7 @@ from bigcodeflow.results.runs import RecordedRun, recorded_runs
 from bigcodeflow.store import open_store
 
 Outcome = Literal["ran", "reused", "failed"]
-#: Cause for another key of an artifact if the keys of its inputs (named first) are unchanged.
+#: Artifact → its inputs, and the cause if its key changed although the keys of these inputs did not.
 _CAUSES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "dataset": ((), "other tasks"),
     "generation": (("dataset",), "other answers"),

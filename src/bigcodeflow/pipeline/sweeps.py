@@ -1,4 +1,4 @@
-"""Sweeps: models, splits, subsets and settings, whose combinations are each a run with its own name."""
+"""Sweeps: every combination of models, splits, subsets and settings is a run with its own name."""
 
 import itertools
 import re
@@ -55,7 +55,7 @@ class SweepModel(SettingsModel):
 
     @property
     def label(self) -> str:
-        """The name, as given or as the model or file has it."""
+        """Name for names of runs: the given one, else one made from the model or the file."""
         if self.name:
             return self.name
         if self.answers:

@@ -85,13 +85,13 @@ class ServiceRecord(BaseModel):
     explored: str = ""
     """Store that the explorer was started for, as `open_store` calls it."""
     worker_api_url: str = ""
-    """Server that the worker was started for."""
+    """API URL of the server that the worker was started for."""
     prefect_version: str = ""
-    """Of the running processes."""
+    """Version of Prefect that the running server was started with."""
     deployed: str = ""
-    """Fingerprint of what was registered."""
+    """Fingerprint of the registered deployments, see `deployments_fingerprint`."""
     pool_paused: bool = False
-    """Whether a stop has paused the pool and not resumed it."""
+    """True if a stop paused the work pool and did not resume it."""
 
     @property
     def worker_name(self) -> str:

@@ -52,7 +52,11 @@ class PrefectServer(httpx2.Client):
             return None
 
     def make_pool(self, *, execution_runs: int | None) -> None:
-        """Create missing pool, queue and limits; without a number, a queue limit that a user set in the UI stays."""
+        """Create the work pool, its queue and the limit of model requests, as far as they are missing.
+
+        ``execution_runs`` sets the concurrency limit of the queue. None keeps that of an existing queue, which a user
+        may have set in the UI, and gives a new queue the limit 2.
+        """
         self._create("/work_pools/", POOL, {"type": "process", "description": "bigcodeflow's own runs"})
         queues, described = f"/work_pools/{POOL}/queues", "runs that execute samples, and so take all cores"
         created = self._create(queues, _QUEUE, {"description": described, "concurrency_limit": execution_runs or 2})
@@ -102,7 +106,7 @@ class PrefectServer(httpx2.Client):
         return [run for run in runs if (run.get("labels") or {}).get("prefect.worker.name") == worker]
 
     def unfinished_subflows(self, run_ids: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the runs that these runs started in their own process and that have not ended."""
+        """Return the unfinished subflow runs of these runs."""
         chosen = {"parent_flow_run_id": {"any_": list(run_ids)}, "state": {"type": {"any_": _UNFINISHED}}}
         return self._pages("/flow_runs/filter", {"flow_runs": chosen})
 

@@ -149,7 +149,10 @@ class Start:
             keep_database(self.folder.database)
 
     def worker(self, server: PrefectServer) -> None:
-        """Start the worker unless it runs for this server; mark runs of a dead worker without a process as crashed."""
+        """Start the worker, unless one runs for this server.
+
+        First mark a former worker's unfinished runs that have no process as crashed, so that they can be retried.
+        """
         record = self.record
         if (running := record.running("worker")) is not None:
             if record.worker_api_url == record.settings.api_url:
@@ -176,7 +179,10 @@ class Start:
         self.note("deployments")
 
     def begin_explorer(self) -> bool:
-        """Start the explorer unless one of this version and store answers; it becomes ready while the worker starts."""
+        """Start the explorer, unless one of this version and store answers; return True if it was started.
+
+        It becomes ready while the worker starts, see `finish_explorer`. If it cannot be started, notify the user.
+        """
         record, settings = self.record, self.record.settings
         try:
             if (running := record.running("explorer")) is not None:
@@ -290,17 +296,17 @@ class Start:
 
 
 def place_database(file: Path) -> None:
-    """Create the SQLite database of a new service: a copy of the first one that this Prefect set up for this user.
+    """Create the SQLite database of a new service as a copy of the one that `keep_database` cached for this Prefect.
 
-    For an empty database, a server runs all of Prefect's migrations, which takes half of its start time. Without a
-    copy do nothing: the server then makes its own.
+    For an empty database, a server runs all of Prefect's migrations, which takes half of its start time. If there is
+    no cached copy, do nothing: the server then makes the database.
     """
     if (content := bytes_of(_kept_database())) is not None:
         write_atomically(file, content)
 
 
 def keep_database(file: Path) -> None:
-    """Copy a database without pool and runs to the cache, unless there is a copy or the cache is read-only."""
+    """Copy a new database, which has no pool and no runs yet, to the cache, unless it has one or is read-only."""
     if _kept_database().exists():
         return
     with closing(sqlite3.connect(file)) as database, closing(sqlite3.connect(":memory:")) as copy:

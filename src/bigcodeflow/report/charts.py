@@ -223,7 +223,10 @@ def _dots_with_whiskers(title: str, scale: Spec, **shared: Any) -> list[Spec]:
 
 
 def _coloured_cells(scale: Spec, *, dark: str) -> list[Spec]:
-    """Return layers of cells coloured by value and labelled by short; if ``dark`` is true the label is white."""
+    """Return layers of cells, coloured by the field value and labelled with the field short.
+
+    The label is white where the Vega expression ``dark`` is true, else dark.
+    """
     colour = {"field": "value", "type": "quantitative", "scale": scale, "legend": None}
     label = {"condition": {"test": dark, "value": "#fff"}, "value": "#123"}
     text = _layer({"type": "text", "fontSize": 11}, text={"field": "short"}, color=label)

@@ -51,7 +51,7 @@ def lead_runs(runs: Sequence[ReportedRun]) -> list[ComparedRun]:
 def compared(
     runs: Sequence[ReportedRun], leads: Sequence[ComparedRun], *, sliced: bool = True, best_first: bool = True
 ) -> Comparison | ArtifactError | None:
-    """Compare the runs of a board; return the error if that is impossible, and None for a single run.
+    """Compare runs of a board (subset and split); return the error if that is impossible, and None for a single run.
 
     ``best_first`` sorts the runs by score; otherwise they keep the given order. ``sliced`` also compares them on
     slices, for at most MOST_COLOURS runs.
@@ -86,7 +86,10 @@ def rates(leads: Sequence[ComparedRun]) -> Section:
 
 
 def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section | None:
-    """Return the section on scores by Hard or not, number of libraries, and prompt length; None without data."""
+    """Return the section on scores in BigCodeBench-Hard and outside, by number of libraries, and by prompt length.
+
+    Returns None if no run has a score on such a part of its tasks.
+    """
     k = smallest_k(runs)
     drawn: list[ScorePoint] = []
     for by, words in _TRAITS.items():

@@ -59,7 +59,7 @@ class Section:
     chart: Mapping[str, Any] | None = None
     """Vega-Lite specification; if there is a chart, the table below it opens on demand."""
     board: str = ""
-    """Subset and split of the section, if a report has several boards."""
+    """Subset and split that the section is about, if the report has several of them; else empty."""
 
     def of_board(self, board: str) -> Self:
         """Return the same section with a board, which also becomes part of its name."""
@@ -67,7 +67,7 @@ class Section:
 
 
 def scores(runs: Sequence[ReportedRun]) -> Section:
-    """Return the section of all scores with intervals and warnings, and a chart of the runs' leading scores."""
+    """Return the section of all scores with intervals and warnings, and a chart of each run's first score."""
     k = smallest_k(runs)
     points = [_point(run.label, run.label, row) for run in runs for row in _lead_scores(run, k)]
     points.sort(key=lambda point: -point["value"])
@@ -103,7 +103,7 @@ def records(runs: Sequence[ReportedRun]) -> Section:
 
 
 def tiles(run: ReportedRun) -> list[dict[str, str]]:
-    """Return the main numbers of a run, each with a name and a note."""
+    """Return the main numbers of a run as texts: mappings with value, name and note."""
     found = []
     for row in _lead_scores(run, smallest_k([run])):
         provisional = ", provisional" if _count(run, "infra_error_count", row) else ""
@@ -147,7 +147,7 @@ def reliability(runs: Sequence[ReportedRun]) -> Section | None:
 
 
 def by_traits(runs: Sequence[ReportedRun]) -> tuple[Section | None, Section | None]:
-    """Return the sections of scores by domain and by library; None without scores."""
+    """Return the section of scores by domain and that of scores by library; each is None without scores."""
     lead = "A task counts in each of its"
     return (
         _by_slice(runs, "domain", "Domains", f"{lead} domains."),

@@ -157,7 +157,10 @@ def _task_content(details: Task, limit: TextLimit) -> dict[str, Any]:
 
 
 def _cut(part: Part, detail: SampleDetail, limit: int) -> str:
-    """Cut a text of the sample; texts of the task stay whole. Programs and answers keep their beginning."""
+    """Cut a text of the sample to ``limit`` characters; texts of the task stay whole.
+
+    Programs and answers keep their beginning, all other texts their end.
+    """
     of_task = (text.rstrip("\n") for text in (detail.prompt, detail.test, detail.ground_truth))
     if part.form == "sentence" or part.text in of_task:
         return part.text
@@ -209,7 +212,10 @@ def steps(detail: SampleDetail) -> list[tuple[str, str, str]]:
 
 
 def parts(detail: SampleDetail, *, portable: bool = False) -> Iterator[Part]:
-    """Yield the parts of the sample's page: what `inspect` shows, all tests and the reasoning; no empty texts."""
+    """Yield the parts of the sample's page: what `inspect` shows, all tests and the reasoning; no empty texts.
+
+    ``portable`` is that of `sections`.
+    """
     for title, text, form, first_line in sections(detail, portable=portable):
         failed = bool(detail.failing_tests) and title.endswith((": fail", ": error"))
         if text.rstrip("\n"):

@@ -112,7 +112,7 @@ def _made(limit: TextLimit) -> str:
 def _sections(
     runs: Sequence[ReportedRun], connection: "DuckDBPyConnection", comparison: Comparison | None
 ) -> list[Section]:
-    """Return the sections board by board, because scores of different prompts or tasks cannot be ranked together."""
+    """Return the sections, separately for each board (subset, split, kind of tasks): only its scores can be ranked."""
     boards: dict[str, list[int]] = {}
     for index, run in enumerate(runs):
         boards.setdefault(run.recorded.board, []).append(index)
@@ -129,7 +129,10 @@ def _sections(
 def _of_board(
     every: Sequence[ReportedRun], indexes: Sequence[int], connection: "DuckDBPyConnection", given: Comparison | None
 ) -> list[Section]:
-    """Return the sections about the runs of a board; if a comparison is given, no other is computed."""
+    """Return the sections about the runs at ``indexes``, which are those of a board.
+
+    Without a given comparison they are compared here; a given one is shown here only if the report has one board.
+    """
     runs = [every[index] for index in indexes]
     leads = comparisons.lead_runs(runs)
     made = comparisons.compared(runs, leads) if given is None else given if len(runs) == len(every) else None
@@ -207,7 +210,7 @@ def render_page(
 
 
 def asset(name: str) -> str:
-    """Read the text of a file of the page."""
+    """Read a file of ``report/assets`` as text."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 

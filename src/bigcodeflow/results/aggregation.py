@@ -1,4 +1,4 @@
-"""Compute metrics from verdicts: the models in ``sql/`` count, :mod:`bigcodeflow.results.statistics` estimates."""
+"""Compute metrics from verdicts: SQL in ``sql/`` counts, :mod:`bigcodeflow.results.statistics` estimates."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -23,8 +23,8 @@ from bigcodeflow.results.statistics import (
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Scores of a task, from its number of samples, of passed samples, and k. The thresholds are those of the paper's
-#: tables, except 1.0, which is pass^k.
+#: Scores of a task as functions of its number of samples, its number of passed samples, and k. The thresholds are those
+#: in the tables of Liu et al. 2024, except 1.0, which is pass^k.
 _SCORES_OF_K: Mapping[str, Callable[[int, int, int], float]] = {
     "pass^k": pass_hat_k,
     "g_pass@k_0.5": partial(g_pass_at_k, threshold=0.5),
@@ -158,7 +158,7 @@ def _ground_truth_rows(connection: "DuckDBPyConnection") -> list[Row]:
 
 
 def _several_sample_rows(row: Row, wanted: Sequence[int]) -> Iterator[Row]:
-    """Yield a slice's scores that need several samples per task; skip each k with no task of k judged samples."""
+    """Yield a slice's scores that need several samples per task; skip each k for which no task has k judged samples."""
     tasks = list(zip(row["judged"], row["passed"], strict=True))
     n_samples = sum(row["judged"])
     shares = [passed / judged for judged, passed in tasks]

@@ -55,7 +55,10 @@ def named_model(text: str) -> Model:
 
 
 def board_title(subset: str, split: str, *details: str) -> str:
-    """Return the title of a board, whose scores can be ranked: 'hard · instruct' and all details that are not empty."""
+    """Return the title of a board: subset, split and all details that are not empty, as in 'hard · instruct'.
+
+    A board is a set of runs whose scores can be ranked together.
+    """
     return _BETWEEN.join(filter(None, (subset, split, *details)))
 
 
@@ -90,7 +93,7 @@ def disambiguated(titles: Sequence[str], details: Sequence[Sequence[str]]) -> li
 
 
 def without_board(title: str, board: str) -> str:
-    """Return the title without its board, for places where a heading already shows the board."""
+    """Return a run's title without its board (subset and split), for places where a heading already shows it."""
     return title.replace(f"{_BETWEEN}{board}", "", 1)
 
 
@@ -147,7 +150,7 @@ def identity(row: Row) -> tuple[str, int]:
 
 
 def several_samples(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
-    """Yield name and row of each score over all tasks that needs several samples per task, if there are any."""
+    """Yield display name and row of each score over all tasks that needs several samples per task, such as pass^k."""
     for metric, name in _SEVERAL_SAMPLES.items():
         for row in overall(rows, metric):
             yield name.format(k=row["k"]), row

@@ -1,4 +1,4 @@
-"""SQL models over Parquet files: each ``sql/*.sql`` holds one SELECT and becomes a view or table of its file's name."""
+"""SQL models over Parquet files: each file below ``sql/`` holds one SELECT, for a query or for a view or table."""
 
 import shutil
 from collections.abc import Iterator, Mapping

@@ -142,7 +142,10 @@ def _spread(variances: Variances, difference: float, n_samples: float) -> float:
 
 
 def pair_variances(rows: Sequence[Sequence[TaskCounts]]) -> Variances:
-    """Estimate the variances of the difference of two runs on the same tasks."""
+    """Estimate the variances of the difference of two runs in their shares of passing samples.
+
+    ``rows`` has one sequence per run, with its counts of the same tasks in the same order.
+    """
     total = variance([first.share - second.share for first, second in zip(*rows, strict=True)])
     noise, within = math.fsum(map(_noise, rows)), math.fsum(map(_within, rows))
     if any(map(_is_assumed, rows)) and noise > total:

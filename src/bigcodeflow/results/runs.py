@@ -46,12 +46,12 @@ class RecordedRun(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, arbitrary_types_allowed=True)
 
     record: str
-    """Name of the record, unique and in the order of time."""
+    """Name of the record: unique; names sort by the time of the run."""
     store: Store
     run: str
     """Name that people gave the run; several records may share it."""
     model: str
-    """The model, as the original's file names state it."""
+    """Model, in the form of the original's file names: [ORGANISATION--]NAME[--REVISION]."""
     started_at: _Utc
     finished_at: _Utc | None = None
     config: dict[str, Any] = {}

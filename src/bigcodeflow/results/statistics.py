@@ -10,7 +10,7 @@ Z_95 = NormalDist().inv_cdf(0.975)
 
 
 class Interval(NamedTuple):
-    """Both ends of a 95 % interval of a share, each in 0..1."""
+    """Both ends of a 95 % interval: of a share in 0..1, of a difference of shares in -1..1, or of a rating."""
 
     low: float
     high: float

@@ -43,7 +43,7 @@ CATALOG_NAME = "results.duckdb"
 _VERSION = 4
 #: DuckDB spills to disk above this limit; a run that ends while others execute must not take their memory.
 _MEMORY_LIMIT = "1GiB"
-#: A stage's rows with model, split and subset of the runs; null if the runs that have the artifact differ.
+#: SELECT of a stage's rows with model, split and subset of the runs that have the artifact; null if they differ.
 _OWNED = (
     "SELECT artifact, file, owners.* EXCLUDE (artifact), found.* EXCLUDE (artifact, file) "
     'FROM stored."{stage}" AS found LEFT JOIN stored.owners USING (artifact)'
@@ -51,7 +51,7 @@ _OWNED = (
 _OWNER = ("record", "run", "model", "split", "subset")
 #: Grain: one row per recorded run and artifact of this run.
 _RUN_FILES = dict.fromkeys((*_OWNER, "artifact", "key", "file"), "VARCHAR")
-#: Columns whose files contain 'unknown' if the value is not known.
+#: Columns that contain 'unknown' in Parquet files if the value is not known; null in the catalog.
 _UNKNOWN_IN = ("sanitizer", "environment_sha")
 #: Columns in which imports store substitute values, such as the program in place of the missing answer.
 _STAND_INS = ("raw_text", "attempts")
@@ -121,7 +121,10 @@ def rebuild_catalog(location: Path | str) -> Path:
 
 
 class _Rebuild:
-    """The new database; intact artifacts, and error messages of damaged artifacts, both by stage and key."""
+    """One rebuild of the catalog: the connection to the new database, and what is known of the store's artifacts.
+
+    ``intact`` has the artifacts and ``damaged`` the error messages, both by stage and key.
+    """
 
     def __init__(self, connection: "DuckDBPyConnection", store: Store) -> None:
         self.connection, self.store = connection, store
@@ -344,7 +347,10 @@ def _rows_sql(schema: pa.Schema, artifacts: Sequence[StoredArtifact]) -> str:
 
 
 def _nulls(schema: pa.Schema) -> list[str]:
-    """Return expressions for the columns that may contain NaN, or substitute values of imported runs."""
+    """Return expressions that replace values which mean 'not known' by null, one for each column that may have them.
+
+    Such values are NaN, 'unknown', and the substitute values of imported runs.
+    """
     made = {column.name: _without_nan(f'"{column.name}"', column.type) for column in schema}
     made |= {name: f"nullif(\"{name}\", '{UNKNOWN}')" for name in _UNKNOWN_IN if name in made}
     origin = next((name for name in ("provider", "backend") if name in made), None)

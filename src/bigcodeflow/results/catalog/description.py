@@ -148,7 +148,10 @@ class Description(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A run that the catalog cannot show, or a damaged artifact without a run."""
+    """A missing or damaged artifact, and the record of a run that the catalog leaves out because of it.
+
+    ``record`` is None if the artifact belongs to no run.
+    """
 
     record: str | None
     artifact: str
@@ -157,7 +160,7 @@ class LeftOut(NamedTuple):
 
 
 def study_views() -> dict[str, pa.Schema]:
-    """Return the schemas of the views of studies; a study of a taken name has none."""
+    """Return the schema of each study's view by name; a study with the name of another view or table gets no view."""
     return {name: schema for name, schema in study_schemas().items() if name not in _ORDER}
 
 

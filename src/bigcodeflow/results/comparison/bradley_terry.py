@@ -43,7 +43,7 @@ class Ratings(NamedTuple):
     regularised: bool
     """True if a tie was added to each pair of models, because the likelihood has no finite maximum otherwise."""
     regularised_rounds: bool
-    """True if a tie was added to each pair in all bootstrap rounds, because some data lack a finite maximum."""
+    """True if a tie was added to each pair in all bootstrap rounds, as in some the likelihood has no finite maximum."""
     rounds: int
 
 
@@ -54,7 +54,7 @@ class Matches(NamedTuple):
     passed: Array
     """Sums over tasks of the share p of samples that pass, of shape (1 + rounds, models)."""
     both: Array
-    """Sums over tasks of p q for each pair of models, of shape (1 + rounds, models, models)."""
+    """Sums over tasks of the product of both models' p for each pair, of shape (1 + rounds, models, models)."""
 
 
 def matches_of(scores: ArrayLike, *, rounds: int = BOOTSTRAP_ROUNDS, seed: int = 0) -> Matches:
@@ -113,7 +113,10 @@ def ratings(matches: Matches, *, ties: Ties = "half") -> Ratings:
 
 
 def have_maximum(wins: Array) -> NDArray[np.bool_]:
-    """Tell for each matrix if its likelihood has a finite maximum: chains of wins connect each model to all others."""
+    """Tell for each matrix of wins if its likelihood has a finite maximum.
+
+    It has if chains of wins connect each model to all others. ``wins`` has the shape (matrices, models, models).
+    """
     size = wins.shape[-1]
     reached = (wins > 0) | np.eye(size, dtype=bool)
     for _ in range(size.bit_length()):  # each step doubles the length of the chains

@@ -1,4 +1,4 @@
-"""Change of a score from an earlier to a later execution of the same tasks: is it worse beyond chance?"""
+"""Test the change of a score between two executions of the same tasks: is it more than chance explains?"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class Change(Generic[Scored]):
 
     @property
     def significant(self) -> bool:
-        """True if p_holm is below 0.05: chance alone gives such a difference in less than 5 % of nights."""
+        """True if p_holm is below 0.05: chance alone gives such a difference in less than 5 % of comparisons."""
         return self.p_holm < SIGNIFICANCE_LEVEL
 
     @property
@@ -101,7 +101,10 @@ def adjusted(changes: Sequence[Change[Scored]], n_unchanged: int = 0) -> list[Ch
 
 
 def cause_of(*, same_answers: bool, differing: Mapping[str, bool]) -> str:
-    """Return other differences of two executions in words; ``differing`` maps the words to True or False."""
+    """Describe in words how two executions differ, besides in their scores.
+
+    ``differing`` maps a description, such as 'another environment', to True if it applies.
+    """
     found = ["the same answers, judged again" if same_answers else "answered again"]
     return ", ".join([*found, *(words for words, differs in differing.items() if differs)])
 

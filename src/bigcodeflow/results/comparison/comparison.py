@@ -62,7 +62,7 @@ class Comparison:
 
     @property
     def ranked(self) -> bool:
-        """True if the runs are of the same board, so that they can be ranked."""
+        """True if all runs have the same board (subset, split, kind of tasks), so that they can be ranked."""
         return len({run.recorded.board for run in self.runs}) == 1
 
     @property

@@ -79,7 +79,7 @@ def score_interval(only_first: int, only_second: int, n_tasks: int) -> Interval:
 
 
 def _upper(only_first: int, only_second: int, n_tasks: int) -> float:
-    """Return the largest difference that is not rejected, by bisection above the observed difference."""
+    """Return the upper end of `score_interval`: the largest difference that is not rejected, by bisection."""
     low, high = (only_first - only_second) / n_tasks, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -98,6 +98,7 @@ def bootstrap_sums(columns: ArrayLike, *, rounds: int, seed: int) -> Array:
     """Return sums of each column over rows drawn with replacement, n draws from n rows; of shape (columns, rounds).
 
     A row is a task, and a round draws the same tasks in every column, so that sums of the same round can be compared.
+    ``columns`` is of shape (columns, rows).
     A 32-bit word w draws row floor(w n / 2^32), so the relative bias of a row is at most n / 2^32.
     """
     values = np.asarray(columns, dtype=np.float64)

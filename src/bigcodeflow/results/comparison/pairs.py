@@ -22,7 +22,7 @@ from bigcodeflow.results.statistics import Interval, pass_at_k
 
 
 class Method(NamedTuple):
-    """Method of testing differences; the same seed gives the same digits."""
+    """Options of the tests of differences; the same seed gives the same digits."""
 
     seed: int = 0
     rounds: int = ROUNDS

@@ -57,7 +57,7 @@ class Rates:
 
 
 class SolveRate(NamedTuple):
-    """Mean share of passing samples of a task, over the runs that have a judged sample of it."""
+    """Mean share of passing samples of a task, over the ``n_sides`` runs that have a judged sample of it."""
 
     task_id: str
     rate: float
@@ -99,13 +99,13 @@ def rates_of(runs: Sequence[ComparedRun]) -> list[Rates]:
 
 
 class GridRun(NamedTuple):
-    """A run of a grid."""
+    """A run of a grid: its values of the parameters that differ, and its scores."""
 
     label: str
     values: tuple[float | str | None, ...]
     """Values of the varied parameters, in their order; None: the provider's default."""
     scores: tuple[Score, ...]
-    """Scores by k."""
+    """One score for each k."""
 
 
 class Grid(NamedTuple):

@@ -130,7 +130,7 @@ def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -
 
 
 def _run_ref(store_root: Path | str, name: str, variant: str, sanitizer: str) -> RunRef:
-    """Parse a run with its variant and sanitizer; an @ before another text, such as a revision, is part of the name."""
+    """Find the run of NAME[@VARIANT][@SANITIZER]; an @ before other text, such as a revision, is part of the name."""
     head, separator, last = name.rpartition("@")
     if separator and last in get_args(Variant):
         return _run_ref(store_root, head, last, sanitizer)
@@ -141,7 +141,10 @@ def _run_ref(store_root: Path | str, name: str, variant: str, sanitizer: str) ->
 
 
 def _kind(kinds: Sequence[Row], ref: RunRef) -> Row:
-    """Choose the row of verdicts for ``ref``, preferring the configured sanitizer; raise ArtifactError if none fits."""
+    """Return the one of ``kinds`` (variants and sanitizers of the run's verdicts) that ``ref`` means.
+
+    Of several, take the one of the sanitizer that the run is configured with; raise ArtifactError if none fits.
+    """
     preferred = ref.run.config.get("sanitizing", {}).get("mode")
     fitting = [kind for kind in kinds if kind["variant"] == ref.variant and ref.sanitizer in ("", kind["sanitizer"])]
     if fitting:

@@ -61,7 +61,7 @@ def to_markdown(comparison: Comparison, *, tasks: bool = False) -> str:
 
 
 def short_names(comparison: Comparison) -> Names:
-    """Map labels to names without the board, for tables and charts below its title; empty if boards differ."""
+    """Map the runs' labels to names without their board (subset and split); empty if the boards differ."""
     if not comparison.ranked:
         return _OWN
     return {one.label: without_board(one.label, one.recorded.board) for one in comparison.runs}

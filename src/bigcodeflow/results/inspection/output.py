@@ -38,7 +38,7 @@ _CSV_COLUMNS = (
 )
 _MARKDOWN_COLUMNS = ("task_id", "sample_index", "variant", "status", "failure_kind", "failing_tests", "reason")
 _TONES: Mapping[str, Tone] = {"pass": "good", "infra_error": "warning"}
-#: Characters; highlighting a million takes 15 seconds.
+#: Most characters of a highlighted text; a million would take 15 seconds.
 _MOST_HIGHLIGHTED = 100_000
 _UNSAFE = re.compile(r"[^\w.+-]")
 _RULER = "=" * 50 + "\n"
