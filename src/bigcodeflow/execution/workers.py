@@ -156,8 +156,9 @@ class Workers:
             if asking.ident:
                 asking.join(_LAST_LOOK_SECONDS)
             self.under_way = {}
-            # A lost cluster and a worker whose setup failed keep nothing; the caller must see the original error.
-            with suppress(CommClosedError, KeyError):
+            # A lost cluster and a worker whose setup failed keep nothing, and a scheduler that took the place of a lost
+            # one does not know the plug-in (ValueError); the caller must see the original error.
+            with suppress(CommClosedError, KeyError, ValueError):
                 for warnings in client.run(close_backend, name, on_error="ignore").values():
                     replay(warnings)
                 client.unregister_worker_plugin(name)
