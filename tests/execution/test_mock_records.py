@@ -55,7 +55,7 @@ def _outcomes(judge: Callable[..., dict], test: str) -> dict[str, str]:
 
 @pytest.mark.sandbox
 def test_a_record_that_no_call_wrote_fails_the_method(judge: Callable[..., dict]) -> None:
-    """In a text of a check alone; the task's own test is executed as unittest does."""
+    """Only texts of a check are watched; the task's own test is executed as unittest does."""
     watched = _outcomes(judge, f"{_TEST}\n{WATCHED_MOCKS}")
     assert watched == dict.fromkeys(_CALLS, "pass") | dict.fromkeys(_FORGERIES, "fail")
     assert set(_outcomes(judge, _TEST).values()) == {"pass"}

@@ -51,7 +51,7 @@ class LeaderboardEntry(PublishedModel):
     revision: str | None = None
     """Commit, tag or branch of the model; null where it is the main one or unknown."""
     setting: str = ""
-    """How the model was asked and its answers judged, in words; empty where it is unknown."""
+    """Settings of asking the model and judging its answers, in words; empty if unknown."""
     setting_key: str = ""
     """Identity of everything in the setting, as 12 hex digits; empty for published figures."""
     split: Split

@@ -175,10 +175,7 @@ def _sanitize(work: Work) -> Computed:
 
 
 def _open_before(work: Work, stage: str) -> dict[str, int]:
-    """Return ``infra_errors`` of an input: its number of samples that earlier rounds could not judge; empty if 0.
-
-    With this number an artifact counts as unfinished, and is made again once the samples are judged.
-    """
+    """Return ``infra_errors``, the samples that earlier rounds could not judge: an artifact with some is unfinished."""
     count = work.inputs[stage].statistics.get("infra_errors", 0)
     return {"infra_errors": count} if count else {}
 

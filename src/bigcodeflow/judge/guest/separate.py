@@ -34,13 +34,11 @@ if TYPE_CHECKING:
 
 globals()["__builtins__"] = dict(vars(builtins))  # for functions below, even if a program replaces builtins
 
-#: Lowest descriptor that the program's process closes at its start, and the descriptors of the two ends of the
-#: connection, above those that a program closes as a precaution.
+#: First descriptor that the program's process closes, and the connection's ends, above those that programs close.
 _FIRST_DESCRIPTOR, _OWN_DESCRIPTOR, _TEST_DESCRIPTOR = 3, 1001, 1002
 _SET_DUMPABLE = 4
 _MOST_BYTES = 256 << 20
-#: Module name in a pickle of an object whose class or function the test or the reference solution defines: in the
-#: program's process that name means the program's own definition.
+#: Module name in a pickle of an object that test or reference solution defines; the program has its own definitions.
 _FOREIGN = b"__test__"
 #: C encoder that ``json.dumps`` uses internally; a program cannot change it.
 _json_parts: Any = vars(encoder)["c_make_encoder"](
@@ -275,10 +273,7 @@ def _restore(state: tuple[Any, ...]) -> None:
 
 
 def _content(cls: Any) -> Callable[[Any], list[Any]]:
-    """Return a function that lists the items of an instance of ``cls``, without methods that a subclass overrides.
-
-    If there are none, it iterates the instance, since a subclass may keep its items elsewhere.
-    """
+    """Return a function that lists an instance's items as ``cls`` does; if it has none, as its own class does."""
     return lambda value: list((dict.items if cls is dict else cls.__iter__)(value)) or list(value)
 
 

@@ -98,9 +98,9 @@ class Item(ApiModel):
     """Whether the program runs in a process of its own, where the test text calls it by ``__separated__``; for
     clients that check passes themselves."""
     fail_fast: bool = False
-    """Whether the execution is ended at its first failing test; later tests have the outcome 'missing' then."""
+    """True: it ends at its first failing test, and later tests have the outcome 'missing'."""
     from_memory: bool = False
-    """Whether it is repeated until it reads no file from the disk; for clients that check passes themselves."""
+    """True: it is repeated until it reads no file from the disk; for clients that check passes themselves."""
     reference: str | None = Field(default=None, examples=["def task_func():\n    return 42\n"])
     """A program that solves the task. With it a pass is checked: program and reference are executed against tests that
     contradict this one, and a program that passes those did not solve the task."""
@@ -185,9 +185,9 @@ class Verdict(ApiModel):
     stderr: str
     """Standard error; its end, if it is longer than ``limits.output_kib``."""
     stdout_truncated: bool
-    """Whether ``stdout`` is only the end."""
+    """True if ``stdout`` is only the end."""
     stderr_truncated: bool
-    """Whether ``stderr`` is only the end."""
+    """True if ``stderr`` is only the end."""
     attempts: int
     """Number of executions: one that was disturbed from outside is repeated."""
     tampering: list[str]
