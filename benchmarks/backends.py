@@ -28,7 +28,7 @@ from urllib.request import urlopen
 
 from bigcodeflow.config import ExecutionConfig, RunConfig, load_settings
 from bigcodeflow.core.errors import SandboxUnavailableError
-from bigcodeflow.execution.evaluation import plan_ground_truths
+from bigcodeflow.execution.planning import plan_ground_truths
 from bigcodeflow.judge.backend_registry import execution_environment, make_backend
 from bigcodeflow.judge.environments import Environment, find_environment
 from bigcodeflow.judge.host.base import Backend

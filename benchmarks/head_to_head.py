@@ -43,7 +43,7 @@ from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, RunConfig, load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, EnvironmentUnusableError
 from bigcodeflow.core.schemas import TASKS, table_of
-from bigcodeflow.execution.evaluation import plan_ground_truths
+from bigcodeflow.execution.planning import plan_ground_truths
 from bigcodeflow.judge.backend_registry import execution_environment, make_backend
 from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 from bigcodeflow.judge.host.bubblewrap import variables

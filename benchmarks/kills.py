@@ -24,7 +24,7 @@ import psutil
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, ExecutionConfig
-from bigcodeflow.execution import evaluation
+from bigcodeflow.execution import planning
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.judge.environments import find_environment
@@ -86,7 +86,7 @@ def items_of(data: Path, count: int) -> list[WorkItem]:
     view = DatasetConfig(source=str(data / "data" / "bigcodebench-v0.1.4.parquet"))
     tasks = datasets.load_tasks(view, datasets.resolve(view))
     environment = find_environment("bigcodebench")
-    planned = evaluation.plan_ground_truths(
+    planned = planning.plan_ground_truths(
         tasks, config=ExecutionConfig(environment="bigcodebench"), environment=environment
     )
     quick = [plan.item for plan in planned if plan.item.expected_seconds < 2]

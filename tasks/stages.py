@@ -103,7 +103,7 @@ def perform_tasks(run: ResolvedRun, stage_locks: StageLocks, live: LiveRun) -> R
     take_secret(run.config)
 
     def obtain(name: str, refs: Refs, concurrent: ConcurrentStages = ALONE) -> ArtifactRef:
-        with stage_locks.held(name):
+        with stage_locks.held(name, run):
             ref: ArtifactRef = STAGE_TASKS[name](run, dict(refs), concurrent, live, return_state=True).result()
         return ref
 

@@ -82,7 +82,7 @@ def stopped(starter_environment: InstalledEnvironment, tmp_path_factory: pytest.
     def look(done: int, total: int) -> None:
         seen.append(engine.status())
         if done == SHORT and seen[-1].open_items == len(ENDLESS):
-            engine.stop()
+            raise ExecutionError("stopped")
 
     with Engine(CONFIG, starter_environment, folder, progress=look) as engine:
         assert engine.status() == Status(0, [])

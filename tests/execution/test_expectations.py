@@ -7,9 +7,9 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.schemas import SOLUTIONS, TASKS, VERDICTS
-from bigcodeflow.execution.costs import Cost, expectations, fact_of, sha256_of_test
+from bigcodeflow.execution.costs import Cost, cost_of, expectations, fact_of, sha256_of_test
 from bigcodeflow.execution.environment_check import vacuous_tests
-from bigcodeflow.execution.evaluation import plan_ground_truths, plan_solutions
+from bigcodeflow.execution.planning import Planner, plan_ground_truths
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.store import open_store
@@ -31,10 +31,10 @@ def test_the_past_tells_more_than_a_guess(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.publish("execution", "key", rows_of(VERDICTS, *rows), settings={})
     known = VerdictIndex(store).costs()
-    assert expectations()(TASK) == Cost(1.0, 200.0)
+    assert expectations({})(TASK) == Cost(1.0, 200.0)
     assert expectations(known)(TASK) == Cost(4.0, 700.0)
-    assert expectations(known, rows_of(VERDICTS, _verdict("pass", 9.0, 80.0)))(TASK) == Cost(9.0, 80.0)
-    assert expectations(known, rows_of(VERDICTS, _verdict("timeout", 240.0)))(TASK) == Cost(4.0, 700.0)
+    assert cost_of(_verdict("pass", 9.0, 80.0)) == Cost(9.0, 80.0)
+    assert cost_of(_verdict("timeout", 240.0)) is None
 
 
 @pytest.mark.real_data
@@ -66,7 +66,7 @@ def test_equal_programs_have_equal_keys_whatever_was_measured(
     config = ExecutionConfig()
     [truth] = plan_ground_truths(tasks, config=config, environment=starter_environment)
     slow = rows_of(VERDICTS, _verdict("pass", 500.0, task_id=row["task_id"], cpu_seconds=400.0))
-    [sample] = plan_solutions(solutions, tasks, slow, config=config, environment=starter_environment)
+    [sample] = Planner(tasks, slow, config=config, environment=starter_environment).samples(solutions)
     assert truth.item.verdict_key == sample.item.verdict_key
     assert (truth.item.time_seconds, sample.item.time_seconds) == (241.0, 241.0)
     assert truth.item.expected_seconds > 100

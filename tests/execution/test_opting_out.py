@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.schemas import SOLUTIONS, TASKS, VERDICTS
-from bigcodeflow.execution.evaluation import Planned, judge, plan_ground_truths, plan_solutions
+from bigcodeflow.execution.evaluation import judge
+from bigcodeflow.execution.planning import Planned, Planner, plan_ground_truths
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.host.base import Outcome
@@ -111,13 +112,9 @@ def _planned(
 ) -> list[Planned]:
     own = {"task_id": task["task_id"], "sanitizer": "none"}
     rows = [row_of(SOLUTIONS, sample_index=n, solution=text, **own) for n, text in enumerate(programs)]
-    return plan_solutions(
-        rows_of(SOLUTIONS, *rows),
-        rows_of(TASKS, task),
-        rows_of(VERDICTS, truth),
-        config=ExecutionConfig(variants=("raw",), limits=LIMITS),
-        environment=environment,
-    )
+    config = ExecutionConfig(variants=("raw",), limits=LIMITS)
+    planner = Planner(rows_of(TASKS, task), rows_of(VERDICTS, truth), config=config, environment=environment)
+    return planner.samples(rows_of(SOLUTIONS, *rows))
 
 
 def _truth(task: dict[str, Any], environment: InstalledEnvironment, backend: LocalBackend) -> dict[str, Any]:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.execution.evaluation import Planned, judge
+from bigcodeflow.execution.evaluation import judge
 from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.planning import Planned
 from bigcodeflow.execution.reruns import CONFIRMATIONS, ONCE, RerunPolicy, disputed_keys, worth_another_round
 from bigcodeflow.execution.workers import Executor, Workers
 from bigcodeflow.judge.environments import InstalledEnvironment

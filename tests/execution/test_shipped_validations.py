@@ -10,7 +10,7 @@ from bigcodeflow.config import DatasetConfig, ExecutionConfig
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import CONTRADICTIONS, VERDICTS
 from bigcodeflow.datasets import load_tasks, resolve
-from bigcodeflow.execution.evaluation import plan_references
+from bigcodeflow.execution.planning import Planner
 from bigcodeflow.execution.stored_contradictions import StoredContradictions
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.integrity import altered_tests
@@ -32,7 +32,7 @@ def _references(environment: InstalledEnvironment) -> dict[str, Reference]:
     measured = dict.fromkeys(("wall_seconds", "max_rss_mib", "cpu_seconds"), 1.0)
     rows = [row_of(VERDICTS, task_id=one, status="pass", **measured) for one in tasks["task_id"].to_pylist()]
     settings = ExecutionConfig(environment="starter")
-    return plan_references(tasks, rows_of(VERDICTS, *rows), config=settings, environment=environment)
+    return Planner(tasks, rows_of(VERDICTS, *rows), config=settings, environment=environment).references()
 
 
 def test_no_reference_solution_of_the_starter_set_is_executed(starter_environment: InstalledEnvironment) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from bigcodeflow.config import ClusterConfig, ExecutionConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError
 from bigcodeflow.core.machine import usable_cores
+from bigcodeflow.execution.costs import priority
 from bigcodeflow.judge.items import WorkItem
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ def fan_out(
             if item is None:
                 return False
             key = f"execute-{item.verdict_key}-{connection}"
-            future = client.submit(work, item, key=key, priority=-index, pure=False)
+            future = client.submit(work, item, key=key, priority=priority(item, index), pure=False)
             running[future] = item
             future.add_done_callback(ended.put)
         return False

@@ -1,4 +1,4 @@
-"""Costs of executions, and the order in which items start.
+"""Costs of executions, the order in which items start, and a forecast of the time until all are done.
 
 Expected costs come from earlier executions in the store, else from data/bigcodebench/durations.csv, which ships with
 the product. They order work, so a wrong cost only wastes time. The CPU time that may raise a limit also enters a
@@ -7,21 +7,21 @@ verdict's key, so it comes from that file alone, which never changes.
 
 import csv
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from bigcodeflow.core.paths import shipped
+from bigcodeflow.core.progress import Pace
 from bigcodeflow.judge.items import WorkItem
 
 #: Statuses with a usable duration: after a time-out, the duration shows the limit, not how long the task takes.
 MEASURED = ("pass", "fail")
 #: Items that are expected to take at least this long start before all others, the longest first.
 LONG_SECONDS = 2.0
+#: CPU time that an execution takes besides its test: start, imports, report.
+_CPU_SECONDS_OF_START = 0.1
 
 
 class Cost(NamedTuple):
@@ -68,25 +68,27 @@ def longest_first(task: Mapping[str, Any]) -> float:
     return -fact.seconds if fact and fact.seconds >= LONG_SECONDS else 0.0
 
 
-def expectations(
-    costs: Mapping[str, Cost] = MappingProxyType({}), ground_truth: pa.Table | None = None
-) -> Expectations:
-    """Return a function that estimates costs: from this run's ground truths, past runs, durations.csv, or a default.
+def cost_of(verdict: Mapping[str, Any]) -> Cost | None:
+    """Return the cost that a row of VERDICTS shows, or None if its duration is not usable."""
+    names = ("wall_seconds", "max_rss_mib", "cpu_seconds")
+    return Cost(*(verdict[name] or 0.0 for name in names)) if verdict["status"] in MEASURED else None
 
-    Args:
-        costs: measured costs of past executions, by task_id.
-        ground_truth: this run's ground truths, which are better than the mean of the past; columns as in VERDICTS.
+
+def expectations(measured: Mapping[str, Cost]) -> Expectations:
+    """Return a function that estimates costs: from measured costs by task_id, durations.csv, or a default.
+
+    ``measured`` may grow later.
     """
-    measured = dict(costs)
-    if ground_truth is not None:
-        names = ["task_id", "wall_seconds", "max_rss_mib", "cpu_seconds"]
-        own = ground_truth.filter(pc.field("status").isin(MEASURED)).select(names).to_pylist()
-        measured |= {row["task_id"]: Cost(*(row[name] or 0.0 for name in names[1:])) for row in own}
 
     def expected(task: Mapping[str, Any]) -> Cost:
         return measured.get(task["task_id"]) or fact_of(task) or Cost()
 
     return expected
+
+
+def priority(item: WorkItem, position: int) -> float:
+    """Return the priority of an item: long items first, the longest before all; others by their position."""
+    return item.expected_seconds if item.expected_seconds >= LONG_SECONDS else -position
 
 
 def in_order(items: Iterable[WorkItem]) -> list[WorkItem]:
@@ -102,3 +104,52 @@ def in_order(items: Iterable[WorkItem]) -> list[WorkItem]:
         return True, item.zygote, item.preload, item.verdict_key
 
     return sorted(items, key=place)
+
+
+class Forecast:
+    """Open executions with their expected costs, and the time until all are done.
+
+    Work is counted in CPU seconds, so that tests that sleep do not distort its rate; the end cannot come before the
+    longest execution has ended, which is counted in wall seconds.
+    """
+
+    def __init__(self, seconds_now: Callable[[], float] = time.monotonic) -> None:
+        self.open: dict[str, WorkItem] = {}
+        """Items without a verdict, by verdict key."""
+        self.later_seconds: float | None = 0.0
+        """Expected work of items that will come later; None if unknown."""
+        self._done_seconds = self._open_seconds = 0.0
+        self._pace = Pace(seconds_now)
+
+    def add(self, items: Mapping[str, WorkItem]) -> None:
+        """Add items by verdict key."""
+        self.open.update(items)
+        self._open_seconds += sum(map(work_seconds, items.values()))
+
+    def end(self, key: str) -> None:
+        """Count an item as done."""
+        if item := self.open.pop(key, None):
+            self._open_seconds -= work_seconds(item)
+            self._done_seconds += work_seconds(item)
+
+    def eta_seconds(self, running: Mapping[str, float]) -> float | None:
+        """Return the seconds until all is done, or None if unknown; ``running``: seconds since starts, by key."""
+        left = self._open_seconds + (self.later_seconds or 0.0)
+        by_work = self._pace.eta_seconds(self._done_seconds, self._done_seconds + left)
+        if self.later_seconds is None:
+            return None
+        items = [(self.open[key], seconds) for key, seconds in running.items() if key in self.open]
+        longest = max((item.expected_seconds - seconds for item, seconds in items), default=0.0)
+        # If no items wait, those that take longer than expected are mostly endless loops, which end at their limits.
+        if items and len(items) == len(self.open) and not self.later_seconds:
+            return max(longest, *(_until_end(item, seconds) for item, seconds in items), 0.0)
+        return max(by_work, longest) if by_work is not None else None
+
+
+def work_seconds(item: WorkItem) -> float:
+    """Return the expected CPU time of an execution with its start."""
+    return item.expected_cpu_seconds + _CPU_SECONDS_OF_START
+
+
+def _until_end(item: WorkItem, seconds: float) -> float:
+    return item.expected_seconds - seconds if seconds < item.expected_seconds else item.time_seconds - seconds

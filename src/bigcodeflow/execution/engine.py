@@ -1,19 +1,20 @@
 """Executes items on Dask, and makes sure that every item gets its verdict even if workers or sandboxes die."""
 
 import logging
-import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
-from bigcodeflow.core.progress import MOST_NAMED, NO_STATUS, OpenItem, Pace, Status
+from bigcodeflow.core.progress import MOST_NAMED, NO_STATUS, OpenItem, Status
 from bigcodeflow.execution.cluster import ClusterLostError, SchedulerSilentError
+from bigcodeflow.execution.costs import Forecast
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy, worth_another_round
 from bigcodeflow.execution.workers import Workers
@@ -24,20 +25,20 @@ from bigcodeflow.judge.verdicts import Verdict
 
 logger = logging.getLogger(__name__)
 
-#: Called with finished and total executions; the total grows when samples pass and have to be checked.
+#: Called with finished and total executions; the total grows when more items arrive.
 Progress = Callable[[int, int], None]
 
 #: Most connections to the cluster while one call waits for its verdicts.
 _CONNECTIONS = 4
-#: Further rounds, each on fresh workers, for items that a lost worker or a broken sandbox left without a verdict.
-_FURTHER_ROUNDS = 2
+#: Further executions, each on fresh workers, of an item that a lost worker or a broken sandbox left without a verdict.
+_FURTHER_EXECUTIONS = 2
 _SECONDS_BETWEEN_STATUSES = 1.0
 
 
 class Engine:
     """Executes the items of one stage, and makes sure that each gets its verdict.
 
-    Use it as a context manager; several threads may request verdicts at the same time.
+    Use it as a context manager, in one thread.
     """
 
     def __init__(
@@ -64,11 +65,9 @@ class Engine:
             self._earlier.setdefault(line["verdict_key"], []).append(line)
         self._written: set[str] = set()
         self._progress, self._finished, self._total = progress, 0, 0
-        self._lock = threading.RLock()  # reentrant: the progress callback may call status()
-        self._expected = _Expected()
-        self._all_workers = [self._workers]
+        self.forecast = Forecast()
+        self._fresh = self._held.enter_context(ExitStack())
         self._status, self._status_at = NO_STATUS, 0.0
-        self._stopped = threading.Event()
 
     def __enter__(self) -> Self:
         return self
@@ -87,8 +86,7 @@ class Engine:
     def settled(self, items: Iterable[WorkItem], policy: RerunPolicy = ONCE) -> dict[str, Verdict]:
         """Return the final verdicts of these items in the ledger, from earlier runs and from this run, by key."""
         wanted = {item.verdict_key for item in items}
-        with self._lock:
-            here = self._written & wanted
+        here = self._written & wanted
         lines = [line for key in wanted for line in self._earlier.get(key, ())]
         lines += self._ledger.find(here) if here else []
         return {line["verdict_key"]: line for line in lines if policy.settles(line)}
@@ -106,58 +104,53 @@ class Engine:
         final = [key for key in final if key in keys]
         return {"executed": len(final), "executed_twice": len(final) - len(set(final))}
 
-    def stop(self) -> None:
-        """Make all work of this engine end with an ExecutionError; finished verdicts are kept."""
-        self._stopped.set()
+    def checks(self) -> list[Mapping[str, Any]]:
+        """Return the results of checks in the ledger, with CHECK_COLUMNS."""
+        return list(self._ledger.checks())
+
+    def keep_check(self, row: Mapping[str, Any]) -> None:
+        """Write the result of a check to the ledger."""
+        self._ledger.append_check(row)
 
     def status(self) -> Status:
         """Return the running executions, as last reported by the workers, and the expected seconds to the end."""
         now, moment = time.monotonic(), datetime.now(UTC)
-        with self._lock:
-            if now - self._status_at < _SECONDS_BETWEEN_STATUSES:
-                return self._status
-            self._status_at = now
-            began = {key: at for workers in self._all_workers for key, at in workers.under_way.items()}
-            found = [(at, item) for key, at in began.items() if (item := self._expected.open.get(key))]
-            found.sort(key=lambda one: one[0])
-            longest = [
-                OpenItem(
-                    item.origin.task_id,
-                    moment - timedelta(seconds=now - at),
-                    item.time_seconds,
-                    item.origin.variant,
-                    item.origin.sample_index,
-                )
-                for at, item in found[:MOST_NAMED]
-            ]
-            left = [max(0.0, item.time_seconds - (now - at)) for at, item in found]
-            self._status = Status(len(found), longest, self._expected.eta_seconds(left))
+        if now - self._status_at < _SECONDS_BETWEEN_STATUSES:
             return self._status
+        self._status_at = now
+        running = {key: now - at for key, at in self._workers.under_way.items() if key in self.forecast.open}
+        longest = sorted(running.items(), key=lambda one: -one[1])[:MOST_NAMED]
+        named = [_open_item(self.forecast.open[key], moment - timedelta(seconds=taken)) for key, taken in longest]
+        self._status = Status(len(running), named, self.forecast.eta_seconds(running))
+        return self._status
 
     def stream(self, chunks: Iterable[Collection[WorkItem] | None], policy: RerunPolicy = ONCE) -> Iterator[Verdict]:
         """Execute items as they arrive, and yield the verdict of each distinct item as soon as it is final.
 
-        An item that got no verdict for a temporary reason is executed again on fresh workers; it becomes an
-        infra_error only if the reason persists.
+        An item that got no verdict for a temporary reason is executed again on fresh workers, once the others are
+        done; it becomes an infra_error only if the reason persists.
 
         Args:
-            chunks: items to execute; None means that no items are ready now; the next chunk may have some.
+            chunks: items to execute; None means that no items are ready now; the next chunk may have some, such as
+                items that depend on verdicts that were yielded.
 
         Raises:
             ExecutionError: the cluster could not be reached, or was lost for good; finished verdicts are in the ledger.
         """
-        todo, again, workers = dict[str, WorkItem](), list[WorkItem](), self._workers
-        source, rounds_left, losses = self._arriving(chunks, todo), _FURTHER_ROUNDS, 0
+        todo, again, losses = dict[str, WorkItem](), dict[str, WorkItem](), 0
+        executions = Counter[str]()
+        source = self._distinct(chunks, todo)
         while True:
+            arriving = _until_only(again, todo, source)
             try:
-                for verdict in self._round(chain([list(todo.values())], source), policy, workers):
-                    item = todo.pop(verdict["verdict_key"])
-                    if rounds_left and worth_another_round(verdict):
-                        again.append(item)
+                for verdict in self._round(chain([list(todo.values())], arriving), policy):
+                    key = verdict["verdict_key"]
+                    item, executions[key] = todo.pop(key), executions[key] + 1
+                    if executions[key] <= _FURTHER_EXECUTIONS and worth_another_round(verdict):
+                        again[key] = item
                     else:
                         yield self._counted(verdict)
             except ClusterLostError as error:
-                self._check()
                 losses += 1
                 mistyped = losses == 1 and isinstance(error, SchedulerSilentError)
                 if mistyped or losses == _CONNECTIONS:
@@ -166,64 +159,51 @@ class Engine:
                 continue
             if not again:
                 return
-            todo |= {item.verdict_key: item for item in again}
-            rounds_left, again = rounds_left - 1, []
-            workers = self._held.enter_context(Workers(self._config, self._environment))
-            self._all_workers.append(workers)
+            todo |= again
+            again.clear()
+            self._fresh.close()
+            self._workers = self._fresh.enter_context(Workers(self._config, self._environment))
 
-    def _arriving(
+    def _distinct(
         self, chunks: Iterable[Collection[WorkItem] | None], todo: dict[str, WorkItem]
     ) -> Iterator[list[WorkItem] | None]:
         """Yield the chunks without the items of earlier chunks; count the new items and add them to ``todo``."""
         seen: set[str] = set()
         for chunk in chunks:
             if chunk is None:
-                self._expected.more_comes = True
                 yield None
                 continue
             new = {item.verdict_key: item for item in chunk if item.verdict_key not in seen}
             seen |= new.keys()
             todo |= new
-            with self._lock:
-                self._expected.add(new)
+            self.forecast.add(new)
             self._count(total=len(new))
             yield list(new.values())
-        self._expected.more_comes = False
 
     def _count(self, *, finished: int = 0, total: int = 0) -> None:
-        with self._lock:
-            self._finished, self._total = self._finished + finished, self._total + total
+        self._finished, self._total = self._finished + finished, self._total + total
         if finished or total:
             self._report()
 
     def _report(self) -> None:
         """Call the progress callback; it may raise an error, which ends the work."""
         if self._progress:
-            with self._lock:
-                self._progress(self._finished, self._total)
+            self._progress(self._finished, self._total)
 
     def _counted(self, verdict: Verdict) -> Verdict:
-        with self._lock:
-            self._written.add(verdict["verdict_key"])
-            self._expected.end(verdict["verdict_key"])
+        self._written.add(verdict["verdict_key"])
+        self.forecast.end(verdict["verdict_key"])
         self._count(finished=1)
         return verdict
 
-    def _round(
-        self, source: Iterator[list[WorkItem] | None], policy: RerunPolicy, workers: Workers
-    ) -> Iterator[Verdict]:
+    def _round(self, source: Iterator[list[WorkItem] | None], policy: RerunPolicy) -> Iterator[Verdict]:
         """Execute the source's items once, and yield their verdicts."""
-        for ended in workers.execute(source, policy, self._ledger_folder):
-            self._check()
+        for ended in self._workers.execute(source, policy, self._ledger_folder):
             if ended is None:
                 self._report()
                 continue
             item, result, error = ended
             yield self._result(result) if error is None else self._lost(item, error, policy)
-
-    def _check(self) -> None:
-        if self._stopped.is_set():
-            raise ExecutionError("the execution was stopped: finished verdicts are kept, run the same again")
 
     def _result(self, result: tuple[Verdict, list[str]]) -> Verdict:
         from bigcodeflow.execution.worker_plugin import replay
@@ -250,32 +230,22 @@ class Engine:
         return lost
 
 
-class _Expected:
-    """Open work with its expected wall times, and the time until all is done; the engine's lock protects it."""
+def _until_only(
+    again: Mapping[str, WorkItem], todo: Mapping[str, WorkItem], source: Iterator[list[WorkItem] | None]
+) -> Iterator[list[WorkItem] | None]:
+    """Yield what the source yields, until it ends, or until only the items in ``again`` have no verdict.
 
-    def __init__(self) -> None:
-        self.open: dict[str, WorkItem] = {}
-        """Items without a verdict, by verdict key."""
-        self.more_comes = False
-        """True while the total amount of work is unknown."""
-        self._done_seconds = self._total_seconds = 0.0
-        self._pace = Pace()
+    The source may wait for these verdicts before it yields more.
+    """
+    for chunk in source:
+        if chunk is None and again and not todo:
+            return
+        yield chunk
 
-    def add(self, items: dict[str, WorkItem]) -> None:
-        self.open.update(items)
-        self._total_seconds += sum(item.expected_seconds for item in items.values())
 
-    def end(self, key: str) -> None:
-        if item := self.open.pop(key, None):
-            self._done_seconds += item.expected_seconds
-
-    def eta_seconds(self, left: Collection[float]) -> float | None:
-        """Return the seconds until all is done, or None; ``left``: seconds until each running item's time limit."""
-        eta_seconds = self._pace.eta_seconds(self._done_seconds, self._total_seconds)
-        if self.more_comes:
-            return None
-        # If no items wait, the running items are mostly endless loops, which end at their limits.
-        return max(left, default=0.0) if left and len(left) == len(self.open) else eta_seconds
+def _open_item(item: WorkItem, since: datetime) -> OpenItem:
+    origin = item.origin
+    return OpenItem(origin.task_id, since, item.time_seconds, origin.variant, origin.sample_index)
 
 
 def execute_items(

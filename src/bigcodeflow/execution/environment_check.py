@@ -21,7 +21,7 @@ from bigcodeflow.core.paths import shipped
 from bigcodeflow.core.schemas import QUARANTINE, table_of
 from bigcodeflow.execution.costs import sha256_of_test
 from bigcodeflow.execution.engine import Progress, execute_items
-from bigcodeflow.execution.evaluation import plan_ground_truths
+from bigcodeflow.execution.planning import plan_ground_truths
 from bigcodeflow.execution.quarantine import QUARANTINE_FOLDER, Row, quarantine_name, read_quarantine
 from bigcodeflow.execution.verdict_index import VerdictIndex
 from bigcodeflow.execution.workers import Workers

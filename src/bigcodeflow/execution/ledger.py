@@ -1,15 +1,18 @@
-"""Verdicts of an unfinished stage, kept one by one, so that a kill loses none."""
+"""Verdicts of an unfinished stage, and results of checks, kept one by one, so that a kill loses none."""
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from bigcodeflow.core.files import AppendLog, log_records
 from bigcodeflow.judge.verdicts import Verdict
 
 #: Number of leading digits of a key that name its folder in the ledger: 256 folders at most.
 _SHARD_DIGITS = 2
+#: Columns of VERDICTS in the line of a check's result.
+CHECK_COLUMNS = ("verdict_key", "integrity", "integrity_key", "tampering")
 
 
 class Ledger:
@@ -29,17 +32,30 @@ class Ledger:
         with AppendLog(self._folder / verdict["verdict_key"][:_SHARD_DIGITS] / f"{self._writer}.jsonl") as log:
             log.append(verdict)
 
+    def append_check(self, row: Mapping[str, Any]) -> None:
+        """Write the result of a check: columns of CHECK_COLUMNS of a verdict's row."""
+        self.append({name: row[name] for name in CHECK_COLUMNS})
+
     def read(self) -> Iterator[Verdict]:
         """Yield every complete verdict."""
         for path in sorted(self._folder.glob("*/*.jsonl")):
-            yield from log_records(path)
+            yield from _verdicts(path)
+
+    def checks(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the results of checks, with CHECK_COLUMNS."""
+        for path in sorted(self._folder.glob("*/*.jsonl")):
+            yield from (line for line in log_records(path) if "status" not in line)
 
     def find(self, keys: Collection[str], *, own: bool = True) -> Iterator[Verdict]:
         """Yield every complete verdict with one of these keys; unless ``own``, skip verdicts of this instance."""
         for shard in sorted({*(key[:_SHARD_DIGITS] for key in keys), "restored"}):
             for path in sorted(self._folder.glob(f"{shard}/*.jsonl")):
                 if own or path.stem != self._writer:
-                    yield from (line for line in log_records(path) if line["verdict_key"] in keys)
+                    yield from (line for line in _verdicts(path) if line["verdict_key"] in keys)
+
+
+def _verdicts(path: Path) -> Iterator[Verdict]:
+    return (line for line in log_records(path) if "status" in line)
 
 
 def find_in_ledgers(folders: Iterable[Path], keys: Collection[str]) -> Iterator[Verdict]:

@@ -65,6 +65,8 @@ class WorkItem:
     """Imports whose failure is the environment's fault for any program; names as in ``tracebacks.failed_import``."""
     expected_seconds: float = 1.0
     """Expected wall time, for planning only."""
+    expected_cpu_seconds: float = 0.0
+    """Expected CPU time of program and test, for planning only."""
     expected_memory_mib: float = 200.0
     """Expected resident memory, for planning only."""
     preload: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
 from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import VERDICTS
-from bigcodeflow.execution import evaluation
+from bigcodeflow.execution.planning import Planner
 from bigcodeflow.execution.reruns import ONCE
 from bigcodeflow.execution.workers import Executor, checked
 from bigcodeflow.judge.backend_registry import execution_environment
@@ -62,7 +62,7 @@ def rerun_sample(
         with suppress(ArtifactError):
             truths = _rows(run, "ground_truth", {"task_id": task_id})
     solutions, tasks = _rows(run, "sanitizing", sample), _rows(run, "dataset", {"task_id": task_id})
-    [planned] = evaluation.plan_solutions(solutions, tasks, truths, config=config, environment=there)
+    [planned] = Planner(tasks, truths, config=config, environment=there).samples(solutions)
     if planned.blocked_by:
         raise ConfigError(f"task {task_id}, sample {sample_index} is {planned.blocked_by}; it is not executed")
     executor = checked(Executor(config, there))

@@ -13,12 +13,12 @@ from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, view
 from bigcodeflow.core.errors import error_message
-from bigcodeflow.pipeline.concurrent_stages import ALONE, ConcurrentStages, StoppedError
+from bigcodeflow.pipeline.concurrent_stages import ALONE, ArrivingTruths, ConcurrentStages, StoppedError
 from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.pipeline.stages import (
@@ -42,12 +42,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Refs = Mapping[str, ArtifactRef]
 """Artifacts of the earlier stages, by stage."""
 
 _SECONDS_BETWEEN_LOOKS = 1.0
-#: Time for a stopping execution to close its cluster.
-_STOP_SECONDS = 30.0
+#: Time for a stopping execution to end, after an error and after an interruption by the user.
+_STOP_SECONDS, _INTERRUPTED_SECONDS = 30.0, 2.0
 #: Stages that need an environment, or results of an execution in it.
 _EXECUTED = ("ground_truth", "execution", "aggregation")
 #: Share of a core that polling for new answers may use.
@@ -141,26 +142,30 @@ def planned_run(run: ResolvedRun) -> tuple[RunArtifacts, tuple[str, ...]]:
 def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") -> dict[str, ArtifactRef]:
     """Run the stages up to `target` like `each_stage`, with one set of workers for all executions.
 
-    While a model answers, ground truths and samples are executed in a thread.
+    Ground truths and samples are executed at the same time, also while a model answers.
     """
     given = each_stage(obtain, target="dataset")
     if target not in ("execution", "aggregation"):
         return each_stage(obtain, target=target, given=given)
     planned = each_stage(lambda name, refs: stage_of(name, run, refs).planned, target="sanitizing", given=given)
     stopped, answered = threading.Event(), threading.Event()
-
-    def judge(refs: Refs, arriving: "Iterator[pa.Table | None]") -> dict[str, ArtifactRef]:
-        with _shared_workers(run, stopped) as concurrent:
-            truths = {"ground_truth": obtain("ground_truth", refs, concurrent)}
-            return truths | {
-                "execution": obtain("execution", {**refs, **truths}, replace(concurrent, arriving=arriving))
-            }
-
     asks = run.config.samples.source == "model"
     if not asks or finished_artifact(stage_of("generation", run, planned), run.store):  # nothing would overlap
         given |= each_stage(obtain, target="sanitizing", given=given)
-        return each_stage(obtain, target=target, given=given | judge(given, iter(())))
-    judging = _in_thread(lambda: judge(planned, _arriving(run, planned["dataset"], answered)))
+        with _shared_workers(run, stopped) as concurrent:
+            given |= _judged(run, obtain, given, concurrent)
+        return each_stage(obtain, target=target, given=given)
+    arriving = _arriving(run, planned["dataset"], answered)
+    count = planned["dataset"].rows * run.config.generation.n_samples
+
+    def judge() -> dict[str, ArtifactRef]:
+        with _shared_workers(run, stopped) as shared:
+            return _judged(run, obtain, planned, replace(shared, arriving=arriving, expected_solutions=count))
+
+    def note(error: BaseException) -> None:
+        logger.warning("%s; meanwhile the model is asked on", error_message(error))
+
+    judging = _in_thread(judge, "judge", note)
     try:
         given |= each_stage(obtain, target="sanitizing", given=given)
     except BaseException as error:
@@ -171,6 +176,36 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
     finally:
         answered.set()
     return each_stage(obtain, target=target, given=given | judging.result())
+
+
+def _judged(run: ResolvedRun, obtain: Obtain, refs: Refs, concurrent: ConcurrentStages) -> dict[str, ArtifactRef]:
+    """Execute ground truths and samples at the same time; return their artifacts by stage."""
+    stage = stage_of("ground_truth", run, refs)
+    if finished_artifact(stage, run.store):
+        truths = {"ground_truth": obtain("ground_truth", refs, concurrent)}
+        return truths | {"execution": obtain("execution", {**refs, **truths}, concurrent)}
+    arriving = ArrivingTruths()
+    beside = replace(concurrent, truths=arriving)
+
+    def execute_truths() -> ArtifactRef:
+        try:
+            return obtain("ground_truth", refs, beside)
+        except BaseException:
+            concurrent.stopped.set()
+            raise
+        finally:
+            arriving.end()
+
+    executing = _in_thread(execute_truths, "ground truths")
+    try:
+        execution = obtain("execution", {**refs, "ground_truth": stage.planned}, beside)
+    except BaseException as error:
+        concurrent.stopped.set()
+        wait([executing], _STOP_SECONDS if isinstance(error, Exception) else _INTERRUPTED_SECONDS)
+        if isinstance(error, StoppedError) and executing.done():
+            executing.result()  # raises the error that stopped the samples
+        raise
+    return {"ground_truth": executing.result(), "execution": execution}
 
 
 @contextmanager
@@ -188,9 +223,11 @@ def _shared_workers(run: ResolvedRun, stopped: threading.Event | None = None) ->
         yield ConcurrentStages(stopped or threading.Event(), workers=workers)
 
 
-def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, ArtifactRef]]":
+def _in_thread(
+    work: Callable[[], T], name: str, on_error: Callable[[BaseException], None] = lambda _: None
+) -> "Future[T]":
     """Start work in a daemon thread, with a copy of this thread's context; return a future of its result."""
-    done: Future[dict[str, ArtifactRef]] = Future()
+    done: Future[T] = Future()
 
     def perform() -> None:
         try:
@@ -198,10 +235,10 @@ def _in_thread(work: Callable[[], dict[str, ArtifactRef]]) -> "Future[dict[str, 
         except StoppedError as error:
             done.set_exception(error)
         except BaseException as error:  # noqa: BLE001 -- it is raised in the thread that asks for the result
-            logger.warning("%s; meanwhile the model is asked on", error_message(error))
+            on_error(error)
             done.set_exception(error)
 
-    threading.Thread(target=copy_context().run, args=[perform], name="judge", daemon=True).start()
+    threading.Thread(target=copy_context().run, args=[perform], name=name, daemon=True).start()
     return done
 
 

@@ -26,7 +26,8 @@ from bigcodeflow.sanitizing.samples import sanitize_samples
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key
 
 if TYPE_CHECKING:
-    from bigcodeflow.execution.evaluation import Checking, Planned
+    from bigcodeflow.execution.judged_rows import Checking
+    from bigcodeflow.execution.planning import Planned
     from bigcodeflow.execution.reruns import RerunPolicy
     from bigcodeflow.generation.engine import SharedLimit
 
@@ -182,38 +183,45 @@ def _open_before(work: Work, stage: str) -> dict[str, int]:
 
 def _execute_ground_truths(work: Work) -> Computed:
     """Execute the canonical solutions: their verdicts check the environment and give the expected durations."""
-    from bigcodeflow.execution import evaluation
+    from bigcodeflow.execution.planning import plan_ground_truths
     from bigcodeflow.execution.reruns import RerunPolicy
     from bigcodeflow.execution.verdict_index import VerdictIndex
 
     config, environment, costs = work.config.execution, work.content["environment"], VerdictIndex(work.store).costs()
-    planned = evaluation.plan_ground_truths(work.table("dataset"), config=config, environment=environment, costs=costs)
-    return _judge(work, [planned], RerunPolicy(confirms_ground_truths=True))
+    planned = plan_ground_truths(work.table("dataset"), config=config, environment=environment, costs=costs)
+    truths = work.concurrent.truths
+    policy = RerunPolicy(confirms_ground_truths=True)
+    return _judge(work, [planned], policy, on_verdict=truths.put if truths else None)
 
 
 def _execute_samples(work: Work) -> Computed:
-    from bigcodeflow.execution import evaluation
+    from bigcodeflow.execution.judged_rows import Checking
+    from bigcodeflow.execution.planning import GROUND_TRUTH_COLUMNS, Planner, planned_in_parts
     from bigcodeflow.execution.reruns import RerunPolicy
     from bigcodeflow.execution.stored_contradictions import StoredContradictions
 
-    config, environment = work.config.execution, work.content["environment"]
-    tasks, truths = work.table("dataset"), work.table("ground_truth", list(evaluation.GROUND_TRUTH_COLUMNS))
+    config, environment, concurrent = work.config.execution, work.content["environment"], work.concurrent
+    tasks, arriving_truths = work.table("dataset"), concurrent.truths
+    truths = None if arriving_truths else work.table("ground_truth", list(GROUND_TRUTH_COLUMNS))
+    planner = Planner(tasks, truths, config=config, environment=environment)
 
-    def planned(solutions: pa.Table) -> "list[Planned]":
-        return evaluation.plan_solutions(solutions, tasks, truths, config=config, environment=environment)
+    def solutions() -> "Iterator[pa.Table | None]":
+        yield from concurrent.guarded(concurrent.arriving)
+        if arriving_truths:
+            yield work.table("sanitizing")
 
     def chunks() -> "Iterator[list[Planned] | None]":
-        for solutions in work.concurrent.guarded_arriving():
+        for chunk in planned_in_parts(planner, solutions(), concurrent.guarded(arriving_truths or ())):
             # With reruns, the samples to execute again depend on all verdicts.
-            yield None if solutions is None or config.reruns else planned(solutions)
-        yield planned(work.table("sanitizing"))
+            yield None if config.reruns else chunk
+        yield planner.samples(work.table("sanitizing"))
 
     checking = None
     if config.integrity != "off":
-        references = evaluation.plan_references(tasks, truths, config=config, environment=environment)
-        known = StoredContradictions(work.store, environment.environment_sha, references.keys())
-        checking = evaluation.Checking(references, known)
-    table, counts = _judge(work, chunks(), RerunPolicy(reruns=config.reruns), checking)
+        known = StoredContradictions(work.store, environment.environment_sha, planner.task_ids)
+        checking = Checking(planner, known)
+    count = (concurrent.expected_solutions or work.inputs["sanitizing"].rows) * len(config.variants)
+    table, counts = _judge(work, chunks(), RerunPolicy(reruns=config.reruns), checking, expected_rows=count)
     before = _open_before(work, "sanitizing").get("infra_errors", 0)
     return table, {**counts, "infra_errors": counts["infra_errors"] + before}
 
@@ -252,6 +260,7 @@ def _judge(
     chunks: "Iterable[list[Planned] | None]",
     policy: "RerunPolicy",
     checking: "Checking | None" = None,
+    **options: Any,
 ) -> Computed:
     from bigcodeflow.execution import evaluation
     from bigcodeflow.execution.verdict_index import VerdictIndex
@@ -270,6 +279,7 @@ def _judge(
             checking=checking,
             workers=workers() if workers else None,
             progress=work.progress,
+            **options,
         )
 
 
@@ -346,7 +356,7 @@ def stage_of(
 
     def compute(store: Store, progress: Progress) -> Computed:
         values = {content: one.value for content, one in contents.items()}
-        config, guarded = view(run.config, declared.paths), concurrent.guarded(progress)
+        config, guarded = view(run.config, declared.paths), concurrent.guarded_progress(progress)
         return spec.compute(Work(config, values, inputs, stage.key, store, guarded, concurrent, shared_limit))
 
     folder = STAGE_FOLDERS["generation" if name == "repair" else name]

@@ -9,15 +9,11 @@ not passed by solving the task: it is tampered. docs/sandbox.md has the whole ta
 import hashlib
 import math
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import replace
-from queue import Empty, SimpleQueue
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from bigcodeflow.judge.host.base import READ_FROM_DISK
 from bigcodeflow.judge.integrity import contradictions
@@ -28,6 +24,7 @@ from bigcodeflow.judge.integrity.contradictions import (
     Execute,
     Reference,
     Row,
+    Steps,
     Variant,
 )
 from bigcodeflow.judge.integrity.mixtures import Mixture, Pairs, mixtures, separate_mixture, texts_needed
@@ -43,8 +40,6 @@ _ROUNDS = 3
 _OFFENDING_ROUNDS = 2
 #: Factor of a sample's time limit in its checks: a program that keeps the limit in its test keeps it here too.
 _MORE_TIME = 2
-#: Time for which passes are collected before they are checked together.
-_GATHER_SECONDS = 2.0
 #: Part of a trace that shows that arguments or a result could not be sent between program and test.
 _UNTRANSFERABLE = "separate.UntransferableError"
 
@@ -133,100 +128,121 @@ class _Plan(NamedTuple):
         return _Check(item_of(self.passed.item.program), item_of(None), text.alterations)
 
 
-def check_passes(
-    passes: Sequence[Pass],
-    known: Contradictions,
-    execute: Execute,
-    earlier: Mapping[str, CheckResult] = MappingProxyType({}),
-    chance: random.Random | None = None,
-) -> dict[str, CheckResult]:
-    """Return the result of the check of each passing execution, by its verdict key.
+class Checks:
+    """Checks of passes, in steps: gives items to execute, and receives their verdicts, until each check has a result.
 
-    ``earlier`` holds known results by the check's key. ``chance`` decides which methods are false; by default it is
-    the operating system's generator, which no program can predict.
-    """
-    chance = chance or random.SystemRandom()
-    plans = _plans(passes, known, execute)
-    todo = {name: plan.checks(chance) if plan.key not in earlier else [] for name, plan in plans.items()}
-    verdicts = execute([check.item for checks in todo.values() for check in checks])
-    suspects = {
-        name: plans[name]
-        for name, checks in todo.items()
-        if any(_offences(one, verdicts[one.item.verdict_key]) for one in checks)
-    }
-    confirmed = _confirmed(suspects, execute, chance)
-    findings = {}
-    for name, plan in plans.items():
-        # The machine interrupted an execution, of the program or of the reference solution.
-        is_open = any(verdicts[one.item.verdict_key]["status"] == "infra_error" for one in todo[name])
-        if plan.key in earlier:
-            findings[name] = earlier[plan.key]
-        elif name in confirmed:
-            is_final = confirmed[name].integrity != UNCHECKED
-            findings[name] = confirmed[name]._replace(key=plan.key if is_final else None)
-        elif is_open or not plan.is_known:
-            findings[name] = CheckResult(UNCHECKED)
-        else:
-            findings[name] = CheckResult(CHECKED, plan.key) if todo[name] else CheckResult(UNCHECKABLE)
-    return findings
-
-
-class CheckQueue:
-    """Queue that checks passes in a separate thread during further executions, in batches of those that arrived.
-
-    Use it as a context manager: at its end everything is checked, unless it ends with an error.
+    A check needs altered texts of its task's test, which are validated first unless they are known.
     """
 
     def __init__(
-        self, check: Callable[[Sequence[Pass]], Mapping[str, CheckResult]], stop: Callable[[], None] = lambda: None
+        self,
+        known: Contradictions,
+        earlier: Mapping[str, CheckResult] = MappingProxyType({}),
+        chance: random.Random | None = None,
+        on_result: Callable[[str, CheckResult], None] = lambda *_: None,
     ) -> None:
-        """Take the check, and ``stop``, which ends a running check soon; called if the block ends with an error."""
-        self._stop = stop
-        self._check, self._passes = check, SimpleQueue[Pass | None]()
-        self._is_cancelled, self._pool = False, ThreadPoolExecutor(1, "check")
+        """Start no check yet.
+
+        Args:
+            known: validated texts; those that are validated here are added.
+            earlier: known results by the check's key; it may grow.
+            chance: decides which methods are false; None: the operating system's generator, which no program predicts.
+            on_result: receives each result with the verdict key of the pass.
+        """
         self.results: dict[str, CheckResult] = {}
         """Results by the verdict keys of the passes."""
+        self._on_result = on_result
+        self._known, self._earlier, self._chance = known, earlier, chance or random.SystemRandom()
+        self._variants: dict[str, dict[int, Variant]] = {}
+        self._without_texts: dict[str, list[Pass]] = {}
+        self._items: list[WorkItem] = []
+        self._open: dict[str, list[_Running]] = {}
+        self._interrupted: dict[str, Row] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """True while a check waits for a verdict."""
+        return bool(self._open)
 
     def put(self, passed: Pass) -> None:
-        """Add a pass to the queue; raise the error of an earlier check that failed."""
-        if self._ended.done():
-            self._ended.result()
-        self._passes.put(passed)
+        """Begin the check of a pass."""
+        task_id = passed.reference.task["task_id"]
+        if task_id in self._variants:
+            self._advance(_Running(self._checking(passed)))
+        elif task_id in self._without_texts:
+            self._without_texts[task_id].append(passed)
+        else:
+            self._without_texts[task_id] = [passed]
+            self._advance(_Running(self._validating(passed.reference)))
 
-    def __enter__(self) -> Self:
-        # Use the context of this thread, so that warnings reach the log of a run.
-        self._ended = self._pool.submit(copy_context().run, self._work)
-        return self
+    def take(self) -> list[WorkItem]:
+        """Return the items to execute that were not returned before."""
+        items, self._items = self._items, []
+        return items
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._is_cancelled = kind is not None
-        if kind is not None:
-            self._stop()
-        self._passes.put(None)
-        self._pool.shutdown()
-        if kind is None:
-            self._ended.result()
+    def receive(self, verdict: Row) -> None:
+        """Continue the checks that wait for this verdict."""
+        key = verdict["verdict_key"]
+        if verdict["status"] == "infra_error":  # others may ask for the same execution, which is not repeated
+            self._interrupted[key] = verdict
+        for running in self._open.pop(key, ()):
+            running.missing.remove(key)
+            running.verdicts[key] = verdict
+            if not running.missing:
+                self._advance(running, running.verdicts)
 
-    def _work(self) -> None:
-        while passes := self._gathered():
-            self.results.update(self._check(passes))
-
-    def _gathered(self) -> list[Pass]:
-        """Return the waiting passes and those of the next _GATHER_SECONDS; empty at the end."""
-        passes: list[Pass] = []
-        until = math.inf
-        while time.monotonic() < until:
-            wait_seconds = None if until == math.inf else max(0.0, until - time.monotonic())
+    def _advance(self, running: "_Running", verdicts: Mapping[str, Row] | None = None) -> None:
+        """Continue until verdicts are missing, or to the end."""
+        while True:
             try:
-                passed = self._passes.get(timeout=wait_seconds)
-            except Empty:
-                break
-            if passed is None:
-                self._passes.put(None)
-                break
-            passes.append(passed)
-            until = min(until, time.monotonic() + _GATHER_SECONDS)
-        return [] if self._is_cancelled else passes
+                items = running.steps.send(verdicts) if verdicts is not None else next(running.steps)
+            except StopIteration:
+                return
+            keys = {item.verdict_key for item in items}
+            running.verdicts = verdicts = {key: self._interrupted[key] for key in keys & self._interrupted.keys()}
+            running.missing = keys - verdicts.keys()
+            self._items += [item for item in items if item.verdict_key in running.missing - self._open.keys()]
+            for key in running.missing:
+                self._open.setdefault(key, []).append(running)
+            if running.missing:
+                return
+
+    def _validating(self, reference: Reference) -> Steps[None]:
+        task_id = reference.task["task_id"]
+        variants = yield from contradictions.validation([(reference, one) for one in _ALL_VARIANTS], self._known)
+        self._variants[task_id] = {number: variant for (_, number), variant in variants.items()}
+        for passed in self._without_texts.pop(task_id):
+            self._advance(_Running(self._checking(passed)))
+
+    def _checking(self, passed: Pass) -> Steps[None]:
+        variants = self._variants[passed.reference.task["task_id"]]
+        pairs = tuple((variants[2 * form], variants[2 * form + 1]) for form in range(FORMS))
+        plan = _Plan(passed, pairs, variants[SEPARATED])
+        earlier = self._earlier.get(plan.key)
+        result = earlier or (yield from _checked(plan, self._chance))
+        self.results[passed.item.verdict_key] = result
+        self._on_result(passed.item.verdict_key, result)
+
+
+class _Running:
+    """Steps under way, with the verdicts that the present step waits for."""
+
+    def __init__(self, steps: Steps[None]) -> None:
+        self.steps = steps
+        self.missing: set[str] = set()
+        self.verdicts: dict[str, Row] = {}
+
+
+def check_passes(passes: Iterable[Pass], known: Contradictions, execute: Execute) -> dict[str, CheckResult]:
+    """Return the result of the check of each passing execution, by its verdict key."""
+    checks = Checks(known)
+    for passed in passes:
+        checks.put(passed)
+    while items := checks.take():
+        for verdict in execute(items).values():
+            checks.receive(verdict)
+    known.write()
+    return checks.results
 
 
 def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:
@@ -249,7 +265,7 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
     return found
 
 
-def findings_of(rows: Iterable[Row]) -> dict[str, CheckResult]:
+def findings_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, CheckResult]:
     """Read the results of finished checks from stored verdicts, by the key of the check."""
     found = {}
     for row in rows:
@@ -280,36 +296,33 @@ def applied(verdicts: Mapping[str, Row], findings: Mapping[str, CheckResult]) ->
     return found
 
 
-def _plans(passes: Sequence[Pass], known: Contradictions, execute: Execute) -> dict[str, _Plan]:
-    """Return the plan of each pass, with validated texts, by the verdict key of the pass."""
-    references = {one.reference.task["task_id"]: one.reference for one in passes}
-    wanted = [(one, number) for one in references.values() for number in _ALL_VARIANTS]
-    variants = contradictions.validated_variants(wanted, known, execute)
-    plans = {}
-    for one in passes:
-        task_id = one.reference.task["task_id"]
-        pairs = tuple((variants[task_id, 2 * form], variants[task_id, 2 * form + 1]) for form in range(FORMS))
-        plans[one.item.verdict_key] = _Plan(one, pairs, variants[task_id, SEPARATED])
-    return plans
-
-
-def _confirmed(plans: Mapping[str, _Plan], execute: Execute, chance: random.Random) -> dict[str, CheckResult]:
-    """Check suspected programs again, in rounds with new texts; return the results of those that stay suspected."""
-    turns = range(1, _ROUNDS + 1)
-    rounds = {name: [plan.checks(chance, turn) for turn in turns] for name, plan in plans.items()}
-    genuine = {name: [numbered(plan.passed.item, turn) for turn in turns] for name, plan in plans.items()}
-    checks = [check for own in rounds.values() for checks in own for check in checks]
-    items = [item for check in checks for item in (check.item, check.reference)]
-    verdicts = execute([*items, *(item for own in genuine.values() for item in own)])
-    found = {}
-    for name in plans:
-        offences = [[one for check in checks for one in _proven(check, verdicts)] for checks in rounds[name]]
-        result = _decision(offences, [verdicts[item.verdict_key] for item in genuine[name]])
-        if result is None and any(_is_open(check, verdicts) for checks in rounds[name] for check in checks):
-            result = CheckResult(UNCHECKED)
+def _checked(plan: _Plan, chance: random.Random) -> Steps[CheckResult]:
+    """Check a pass; if the program is suspected, check it again, in rounds with new texts."""
+    checks = plan.checks(chance)
+    verdicts = (yield [check.item for check in checks]) if checks else {}
+    if any(_offences(one, verdicts[one.item.verdict_key]) for one in checks):
+        result = yield from _confirmed(plan, chance)
         if result:
-            found[name] = result
-    return found
+            return result
+    # The machine interrupted an execution, or one that validates the texts.
+    is_open = any(verdicts[one.item.verdict_key]["status"] == "infra_error" for one in checks)
+    if is_open or not plan.is_known:
+        return CheckResult(UNCHECKED)
+    return CheckResult(CHECKED, plan.key) if checks else CheckResult(UNCHECKABLE)
+
+
+def _confirmed(plan: _Plan, chance: random.Random) -> Steps[CheckResult | None]:
+    """Check a suspected program again; return the result, or None if the suspicion is not confirmed."""
+    turns = range(1, _ROUNDS + 1)
+    rounds = [plan.checks(chance, turn) for turn in turns]
+    genuine = [numbered(plan.passed.item, turn) for turn in turns]
+    checks = [check for each in rounds for check in each]
+    verdicts = yield [*(item for check in checks for item in (check.item, check.reference)), *genuine]
+    offences = [[one for check in each for one in _proven(check, verdicts)] for each in rounds]
+    result = _decision(offences, [verdicts[item.verdict_key] for item in genuine])
+    if result is None and any(_is_open(check, verdicts) for check in checks):
+        return CheckResult(UNCHECKED)
+    return result._replace(key=plan.key) if result else None
 
 
 def _is_open(check: _Check, verdicts: Mapping[str, Row]) -> bool:

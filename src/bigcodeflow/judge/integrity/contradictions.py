@@ -7,11 +7,11 @@ environment can use it.
 import hashlib
 import json
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from bigcodeflow.judge.integrity import altered_tests, recorded_operands, separated_tests
 from bigcodeflow.judge.integrity.altered_tests import Alteration, AlteredTest
@@ -30,9 +30,23 @@ _BUDGET_SECONDS, _BUDGET_SHARE, _LEAST_TESTS = 2.0, 0.25, 2
 #: Wall time of the tests of one validating execution: slower tests have valid alterations of their first methods only.
 _VALIDATION_SECONDS = 20.0
 
+T = TypeVar("T")
 Row = dict[str, Any]
 Execute = Callable[[Sequence[WorkItem]], Mapping[str, Row]]
 """Function that executes items and returns their verdicts by key, as in VERDICTS; it may reuse known verdicts."""
+Steps = Generator[list[WorkItem], Mapping[str, Row], T]
+"""Work in steps: yields items, receives their verdicts by key, and returns a result."""
+
+
+def completed(steps: Steps[T], execute: Execute) -> T:
+    """Perform all steps; return their result."""
+    try:
+        items = next(steps)
+        while True:
+            items = steps.send(execute(items))
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 class Contradictions:
@@ -146,9 +160,18 @@ class Variant:
 def validated_variants(
     wanted: Iterable[tuple[Reference, int]], known: Contradictions, execute: Execute
 ) -> dict[tuple[str, int], Variant]:
-    """Return variants by task_id and number, with the alterations that hold in each execution of the reference."""
-    wanted = list(wanted)
-    pins = _recorded_pins({reference.task["task_id"]: reference for reference, _ in wanted}, known, execute)
+    """Return variants by task_id and number, with the alterations that hold in each execution of the reference.
+
+    Variants that ``known`` lacks are validated now, and written.
+    """
+    variants = completed(validation(list(wanted), known), execute)
+    known.write()
+    return variants
+
+
+def validation(wanted: Sequence[tuple[Reference, int]], known: Contradictions) -> Steps[dict[tuple[str, int], Variant]]:
+    """Validate variants in steps; return them as `validated_variants` does."""
+    pins = yield from _recorded_pins({reference.task["task_id"]: reference for reference, _ in wanted}, known)
     variants = {
         (reference.task["task_id"], number): _variant(reference, number, pins[reference.task["task_id"]], known)
         for reference, number in wanted
@@ -159,7 +182,7 @@ def validated_variants(
         for key, one in altered.items()
         if key not in known.by_key
     }
-    verdicts = execute([item for several in items.values() for item in several])
+    verdicts = (yield [item for several in items.values() for item in several]) if items else {}
     for key, several in items.items():
         found = [verdicts[item.verdict_key] for item in several]
         if all(verdict["status"] != "infra_error" for verdict in found):
@@ -167,7 +190,6 @@ def validated_variants(
     for key, variant in altered.items():
         if variant.source not in known.rows and key in known.by_key:  # an earlier version made the same text
             known.add(known.by_key[key] | {"source": variant.source})
-    known.write()
     for variant in variants.values():
         empty: Row | None = None if variant.altered.alterations else {"alterations": (), "seconds": ()}
         row = empty or known.by_key.get(variant.item.verdict_key)
@@ -177,9 +199,7 @@ def validated_variants(
     return variants
 
 
-def _recorded_pins(
-    references: Mapping[str, Reference], known: Contradictions, execute: Execute
-) -> dict[str, dict[str, str]]:
+def _recorded_pins(references: Mapping[str, Reference], known: Contradictions) -> Steps[dict[str, dict[str, str]]]:
     """Return for each task_id the expected values that its test computes, recorded with a program that does nothing.
 
     They are 'line:column' of the operand → value as source.
@@ -202,13 +222,13 @@ def _recorded_pins(
             keys[task_id], items[key] = key, (made, item)
         else:
             known.add(made | {"pins": "{}"})
-    for key, verdict in execute([item for _, item in items.values()]).items():
-        made = items[key][0]
+    verdicts = (yield [item for _, item in items.values()]) if items else {}
+    for key, (made, _) in items.items():
+        verdict = verdicts[key]
         found = {} if verdict["stdout_truncated"] else recorded_operands.read_recording(verdict["stdout"])
         pins |= {task_id: found for task_id, wanted in keys.items() if wanted == key}
         if verdict["status"] != "infra_error":
             known.add(made | {"pins": json.dumps(found)})
-    known.write()
     return pins
 
 

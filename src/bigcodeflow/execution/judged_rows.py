@@ -1,0 +1,198 @@
+"""Rows of a stage while it runs: their verdicts, known and new, and the checks of those that pass."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from bigcodeflow.execution.costs import work_seconds
+from bigcodeflow.execution.engine import Engine
+from bigcodeflow.execution.ledger import find_in_ledgers
+from bigcodeflow.execution.planning import Planned, Planner
+from bigcodeflow.execution.reruns import RerunPolicy, disputed_keys
+from bigcodeflow.judge.integrity import checks
+from bigcodeflow.judge.integrity.contradictions import Contradictions
+from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.verdicts import Verdict, renewed
+
+#: Expected work of a check, as a multiple of its program's work, and the work after which the measured ratio counts.
+_CHECK_RATIO, _RATIO_KNOWN_AFTER_SECONDS = 2.0, 10.0
+
+
+class Checking(NamedTuple):
+    """Data for the checks of passing samples: the planner with the ground truths, and known altered texts of tests."""
+
+    planner: Planner
+    known: Contradictions
+
+
+@dataclass
+class KnownVerdicts:
+    """Verdicts and results of checks of earlier runs."""
+
+    published: Callable[[Collection[str]], list[Verdict]] | None
+    """Function that returns published VERDICTS rows by key; None: there are none."""
+    other_ledgers: Sequence[Path]
+    """Ledgers of other unfinished runs, read only."""
+    policy: RerunPolicy
+    reused: int = 0
+    """Number of published verdicts that were used."""
+    checked: dict[str, checks.CheckResult] = field(default_factory=dict)
+    """Results by the check's key."""
+
+    def find(self, items: Mapping[str, WorkItem], engine: Engine) -> dict[str, Verdict]:
+        """Return the known verdicts by key: from published stages, other unfinished stages, and this stage."""
+        published = self.published(items.keys()) if self.published else []
+        published = [renewed(row, items[row["verdict_key"]]) for row in published]
+        self.checked |= checks.findings_of(published)
+        published = [checks.unchecked(row) for row in published]
+        others = find_in_ledgers(self.other_ledgers, items.keys())
+        unpublished = [renewed(line, items[line["verdict_key"]]) for line in others]
+        if self.policy.reruns:
+            self.policy = replace(self.policy, disputed=disputed_keys([*published, *unpublished]))
+        verdicts = {row["verdict_key"]: row for row in published if self.policy.answers(row)}
+        self.reused += len(verdicts)
+        verdicts = {line["verdict_key"]: line for line in unpublished if self.policy.answers(line)} | verdicts
+        return verdicts | engine.settled(items.values(), self.policy)
+
+
+class JudgedRows:
+    """Planned rows with their verdicts; passes are checked as soon as their ground truth is known."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        known: KnownVerdicts,
+        checking: Checking | None,
+        *,
+        expected_rows: int,
+        on_verdict: Callable[[Verdict], None] | None,
+    ) -> None:
+        """Take the results of finished checks from the engine's ledger; for the arguments see `evaluation.judge`."""
+        self._engine, self._known, self._checking = engine, known, checking
+        self._expected_rows, self._on_verdict = expected_rows, on_verdict
+        known.checked |= checks.findings_of(engine.checks())
+        self._checks = checks.Checks(checking.known, known.checked, on_result=self._end_check) if checking else None
+        self.planned: Sequence[Planned] = ()
+        """The last chunk of rows."""
+        self.items: dict[str, WorkItem] = {}
+        """Distinct executions by verdict key."""
+        self.finished = 0
+        """Number of rows whose verdict is final."""
+        self._seen: set[tuple[str, int, str]] = set()
+        self._rows: dict[str, list[Planned]] = {}
+        self._verdicts: dict[str, Verdict] = {}
+        self._passes: dict[str, list[str]] = {}  # passes by task whose check has not begun
+        self._final: set[str] = set()
+        self._sums: defaultdict[str, float] = defaultdict(float)
+
+    @property
+    def total(self) -> int:
+        """Number of rows, as far as it is known."""
+        return max(self._expected_rows, len(self._seen))
+
+    def verdict(self, plan: Planned) -> Verdict:
+        """Return the final verdict of a planned row."""
+        verdict = self._verdicts[plan.item.verdict_key]
+        return self._checking.planner.renewed(verdict, plan) if self._checking else verdict
+
+    def arriving(self, chunks: Iterable[Sequence[Planned] | None]) -> Iterator[list[WorkItem] | None]:
+        """Yield the items to execute: of each chunk, then of checks until all is final; None if none is ready now."""
+        for chunk in chunks:
+            items = self._accepted(chunk) if chunk is not None else []
+            items += self._items_of_checks()
+            self._forecast()
+            yield None if chunk is None and not items else items
+        self._expected_rows = len(self._seen)
+        while len(self._final) < len(self.items):
+            items = self._items_of_checks()
+            self._forecast()
+            yield items or None
+
+    def receive(self, verdict: Verdict) -> None:
+        """Take the verdict of a row, or of an execution that a check asked for."""
+        key = verdict["verdict_key"]
+        if key not in self.items:
+            if self._checks:
+                self._checks.receive(verdict)
+            return
+        self._verdicts[key] = verdict
+        self._sums["open"] -= work_seconds(self.items[key])
+        if self._on_verdict:
+            for plan in self._rows[key]:
+                self._on_verdict(verdict | {"task_id": plan.task_id})
+        self._sums["verdicts"] += 1
+        if verdict["status"] == "pass" and self._checks:
+            self._sums["passes"] += 1
+            self._sums["waiting"] += work_seconds(self.items[key])
+            self._passes.setdefault(self._rows[key][0].task_id, []).append(key)
+        else:
+            self._end(key)
+
+    def _accepted(self, chunk: Sequence[Planned]) -> list[WorkItem]:
+        """Add the rows of a chunk, and the verdicts that are known; return the items without a verdict."""
+        self.planned, new = chunk, dict[str, WorkItem]()
+        for plan in chunk:
+            identity, key = (plan.task_id, plan.sample_index, plan.variant), plan.item.verdict_key
+            if identity in self._seen:
+                continue
+            self._seen.add(identity)
+            self.finished += bool(plan.blocked_by or key in self._final)
+            if plan.blocked_by:
+                continue
+            self._rows.setdefault(key, []).append(plan)
+            if key not in self.items:
+                self.items[key] = new[key] = plan.item
+                self._sums["open"] += work_seconds(plan.item)
+        known = self._known.find(new, self._engine)
+        for verdict in known.values():
+            self.receive(verdict)
+        self._engine.skip(len(known))
+        return [item for key, item in new.items() if key not in known]
+
+    def _items_of_checks(self) -> list[WorkItem]:
+        """Begin the checks of passes whose ground truth is known; return items that checks ask for."""
+        if not (self._checks and self._checking):
+            return []
+        planner = self._checking.planner
+        for task_id in [one for one in self._passes if one in planner.truths]:
+            reference = planner.reference(task_id)
+            for key in self._passes.pop(task_id):
+                self._sums["waiting"] -= work_seconds(self.items[key])
+                if reference:
+                    self._sums["checked"] += work_seconds(self.items[key])
+                    self._checks.put(checks.Pass(self.items[key], reference))
+                else:
+                    self._end(key)
+        todo: list[WorkItem] = []
+        while items := self._checks.take():
+            self._sums["checks"] += sum(map(work_seconds, items))
+            found = self._engine.settled(items)
+            todo += [item for item in items if item.verdict_key not in found]
+            for verdict in found.values():
+                self._checks.receive(verdict)
+        return todo
+
+    def _end_check(self, key: str, result: checks.CheckResult) -> None:
+        self._verdicts |= checks.applied({key: self._verdicts[key]}, {key: result})
+        if result.key and not result.instead and result.key not in self._known.checked:
+            self._engine.keep_check(self._verdicts[key])
+        self._end(key)
+
+    def _end(self, key: str) -> None:
+        self._final.add(key)
+        self.finished += len(self._rows[key])
+
+    def _forecast(self) -> None:
+        """Tell the engine how much work the checks of open rows will be."""
+        if len(self._seen) < self._expected_rows:
+            self._engine.forecast.later_seconds = None
+            return
+        sums, later_seconds = self._sums, 0.0
+        if self._checks:
+            prior = _RATIO_KNOWN_AFTER_SECONDS
+            ratio = (sums["checks"] + _CHECK_RATIO * prior) / (sums["checked"] + prior)
+            share = (sums["passes"] + 1) / (sums["verdicts"] + 2)
+            later_seconds = ratio * (share * sums["open"] + sums["waiting"])
+        self._engine.forecast.later_seconds = later_seconds

@@ -1,0 +1,226 @@
+"""Plans of executions: the canonical solutions of tasks, samples, and the programs that checks of passes execute."""
+
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.core.calibration import calibrate, executed_program, stub_program
+from bigcodeflow.core.tracebacks import failed_import
+from bigcodeflow.execution.costs import Cost, Expectations, cost_of, expectations, fact_of
+from bigcodeflow.judge.environments import Environment
+from bigcodeflow.judge.failure_kinds import setup_names
+from bigcodeflow.judge.integrity.contradictions import Reference
+from bigcodeflow.judge.items import ANY_IMPORT, Origin, WorkItem, scaled_limit, work_item
+from bigcodeflow.judge.verdicts import Verdict, renewed
+from bigcodeflow.judge.zygote_plan import imported_modules
+
+#: CPU time that is expected of a test of unknown cost.
+_UNKNOWN_CPU_SECONDS = 0.2
+#: Columns of the ground truths that are read before solutions are executed.
+GROUND_TRUTH_COLUMNS = ("task_id", "status", "wall_seconds", "max_rss_mib", "cpu_seconds", "module_trace", "tests")
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A planned row of the verdicts table: the sample, and the execution that gives its verdict."""
+
+    task_id: str
+    sample_index: int
+    variant: str
+    sanitizer: str
+    item: WorkItem
+    blocked_by: str = ""
+    """Reason why it is not executed; empty if it is executed."""
+    blocked_kind: str = "safety_policy"
+    """Failure kind if it is not executed."""
+
+
+def plan_ground_truths(
+    tasks: pa.Table,
+    *,
+    config: ExecutionConfig,
+    environment: Environment,
+    costs: Mapping[str, Cost] = MappingProxyType({}),
+) -> list[Planned]:
+    """Plan the canonical solutions of TASKS rows, one calibrated sample per task; ``costs``: known costs by task_id."""
+    item_of = partial(_item, costs=expectations(costs), config=config, environment=environment)
+    return [
+        Planned(
+            task["task_id"],
+            0,
+            "calibrated",
+            "none",
+            item_of(_own_program(task), task, ANY_IMPORT, Origin(task["task_id"], "calibrated", 0)),
+        )
+        for task in tasks.to_pylist()
+    ]
+
+
+class Planner:
+    """Plans executions of samples, and those of their checks, with the ground truths that are known so far.
+
+    Ground truths give the expected costs, the imports that fail in this environment for any program, and the tasks
+    whose passes can be checked.
+    """
+
+    def __init__(
+        self,
+        tasks: pa.Table,
+        ground_truth: pa.Table | None = None,
+        *,
+        config: ExecutionConfig,
+        environment: Environment,
+    ) -> None:
+        """Take TASKS rows, and verdicts of ground truths (GROUND_TRUTH_COLUMNS); None: no truth is known yet."""
+        self._tasks = {task["task_id"]: task for task in tasks.to_pylist()}
+        self._config = config
+        self.truths: dict[str, Verdict] = {}
+        """Verdicts of ground truths by task_id."""
+        self._costs: dict[str, Cost] = {}
+        self._references: dict[str, Reference] = {}
+        self._item = partial(_item, costs=expectations(self._costs), config=config, environment=environment)
+        self.learn(ground_truth.to_pylist() if ground_truth is not None else ())
+
+    @property
+    def task_ids(self) -> Collection[str]:
+        """Ids of all tasks."""
+        return self._tasks.keys()
+
+    def learn(self, truths: Iterable[Verdict]) -> None:
+        """Add verdicts of ground truths, with their task_id."""
+        for row in truths:
+            self.truths[row["task_id"]] = row
+            if cost := cost_of(row):
+                self._costs[row["task_id"]] = cost
+
+    def can_plan(self, task_id: str) -> bool:
+        """Tell if a task's samples can be planned: a scaled limit needs the cost of the ground truth."""
+        is_scaled = self._config.limits.time_policy == "scaled"
+        return not is_scaled or task_id in self.truths or fact_of(self._tasks[task_id]) is not None
+
+    def samples(self, solutions: pa.Table) -> list[Planned]:
+        """Plan every solution in every variant of the configuration, in the order of the SOLUTIONS rows."""
+        planned = []
+        for row in solutions.to_pylist():
+            task_id, reason, kind = row["task_id"], "", "safety_policy"
+            task, missing = self._tasks[task_id], self._missing_imports(task_id)
+            if row["blocked"]:
+                first = row["findings"][0] if row["findings"] else {"rule": "safety", "line": 0, "detail": "blocked"}
+                reason = f"blocked by the safety policy: {first['rule']} in line {first['line']}: {first['detail']}"
+                if first["rule"] == "unanswered":  # a test that accepts a stub would pass the empty program
+                    reason, kind = str(first["detail"]), "unanswered"
+            for variant in self._config.variants:
+                program = executed_program(code_prompt=task["code_prompt"], solution=row["solution"], variant=variant)
+                origin = Origin(task_id, variant, row["sample_index"])
+                item = self._item(program, task, missing, origin, is_sample=True)
+                planned.append(Planned(task_id, row["sample_index"], variant, row["sanitizer"], item, reason, kind))
+        return planned
+
+    def reference(self, task_id: str) -> Reference | None:
+        """Return what the check of a pass needs, or None if the task's own solution is not known to pass here."""
+        task, truth = self._tasks[task_id], self.truths.get(task_id)
+        if truth is None or truth["status"] != "pass":
+            return None
+        if task_id in self._references:
+            return self._references[task_id]
+
+        def item_of(program: str | None, test: str) -> WorkItem:
+            own = _own_program(task) if program is None else program
+            return self._item(own, task, frozenset(), Origin(task_id), test=test)
+
+        seconds = [test["seconds"] for test in truth["tests"]]
+        self._references[task_id] = Reference(task, item_of, stub_program(task["code_prompt"]), seconds)
+        return self._references[task_id]
+
+    def references(self) -> dict[str, Reference]:
+        """Return the references by task_id, for tasks whose own solution passes here."""
+        found = {task_id: self.reference(task_id) for task_id in self._tasks}
+        return {task_id: reference for task_id, reference in found.items() if reference}
+
+    def renewed(self, verdict: Verdict, plan: Planned) -> Verdict:
+        """Return the verdict of a sample that was executed before its ground truth was known."""
+        missing = self._missing_imports(plan.task_id)
+        return renewed(verdict, replace(plan.item, missing_imports=missing)) if missing else verdict
+
+    def _missing_imports(self, task_id: str) -> frozenset[str]:
+        """Return the imports that fail in the task's own solution; after an infra_error, add all its libraries.
+
+        The ground truth ends at the first library that the environment lacks, but a solution may import such libraries
+        in another order.
+        """
+        task, truth = self._tasks[task_id], self.truths.get(task_id)
+        if truth is None:
+            return frozenset()
+        traces = [truth["module_trace"], *(test["trace"] for test in truth["tests"])]
+        failed = frozenset(map(failed_import, filter(None, traces))) - {""}
+        if truth["status"] == "infra_error":
+            failed |= imported_modules(_own_program(task), task["test"]) - sys.stdlib_module_names
+        return failed
+
+
+def planned_in_parts(
+    planner: Planner, solutions: Iterable[pa.Table | None], truths: Iterable[list[Verdict] | None]
+) -> Iterator[list[Planned] | None]:
+    """Plan solutions as they, and the ground truths, arrive; each iterable yields None while it has nothing new."""
+    waiting: list[pa.Table] = []
+    for table, rows in zip_longest(solutions, truths):
+        planner.learn(rows or ())
+        waiting += [] if table is None else [table]
+        if table is None and not rows:
+            yield None
+            continue
+        planned = []
+        for number, one in enumerate(waiting):
+            ready = pa.array(map(planner.can_plan, map(str, one["task_id"].to_pylist())), pa.bool_())
+            planned += planner.samples(one.filter(ready))
+            waiting[number] = one.filter(pc.invert(ready))
+        waiting = [one for one in waiting if one.num_rows]
+        yield planned or None
+
+
+def _item(
+    program: str,
+    task: dict[str, Any],
+    missing_imports: frozenset[str],
+    origin: Origin,
+    *,
+    costs: Expectations,
+    config: ExecutionConfig,
+    environment: Environment,
+    test: str = "",
+    is_sample: bool = False,
+) -> WorkItem:
+    cost, fact = costs(task), fact_of(task)  # for the task's own test, whichever test text is executed
+    reference = fact or cost  # shipped facts give the same key on every machine
+    item = work_item(
+        program=program,
+        task=task | {"test": test} if test else task,
+        missing_imports=missing_imports,
+        environment_sha=environment.environment_sha,
+        limits=config.limits,
+        allow_unisolated=config.allow_unisolated,
+        ground_truth_cpu_seconds=fact.cpu_seconds if fact else 0.0,
+        reference_seconds=max(reference.seconds, reference.cpu_seconds) if is_sample and reference.cpu_seconds else 0.0,
+        fail_fast=is_sample and config.fail_fast,
+    )
+    return replace(
+        item,
+        expected_seconds=cost.seconds,
+        expected_cpu_seconds=cost.cpu_seconds or min(cost.seconds, _UNKNOWN_CPU_SECONDS),
+        expected_memory_mib=cost.memory_mib,
+        long_after_seconds=scaled_limit(cost.cpu_seconds),
+        setup_names=setup_names(task["code_prompt"]),
+        origin=origin,
+    )
+
+
+def _own_program(task: dict[str, Any]) -> str:
+    return calibrate(task["code_prompt"], task["complete_prompt"] + task["canonical_solution"])
