@@ -1,13 +1,15 @@
-"""Answers are executed while the model is still asked: nothing waits, nothing is lost, nothing runs twice."""
+"""Ground truths, samples and requests to a model overlap: nothing waits, nothing is lost, nothing runs twice."""
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.core.errors import GenerationError
+from bigcodeflow.core.errors import ExecutionError, GenerationError
 from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.pipeline.concurrent_stages import StageLocks, StoppedError
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import open_store
@@ -82,3 +84,60 @@ def test_what_was_executed_before_the_model_failed_is_kept(tmp_path: Path) -> No
         artifacts = perform_all(resolve(_config(tmp_path, server)), watcher)
     statistics = artifacts.execution.statistics
     assert (statistics["executed"], statistics["executed_twice"]) == (_TASKS, 0)
+
+
+def _oracle(folder: Path) -> RunConfig:
+    own = {"store": str(folder / "store"), "out": str(folder / "out"), "dataset.ids": "0-2", "samples.source": "oracle"}
+    return load_config(None, (), own | {"execution.workers": 1, "execution.limits.time_seconds": 20})
+
+
+def test_samples_are_executed_beside_ground_truths(tmp_path: Path) -> None:
+    """Both stages begin before either ends, every pass is checked, and the manifest names the truths' final table."""
+    watcher = RecordingListener()
+    artifacts = perform_all(resolve(_oracle(tmp_path)), watcher)
+    assert watcher.before("execution begins", "ground truth ends")
+    assert watcher.before("ground truth begins", "execution ends")
+    store = open_store(tmp_path / "store")
+    rows = store.read(artifacts.execution).to_pylist()
+    assert {row["integrity"] for row in rows if row["status"] == "pass"} == {"checked"}
+    assert len([row for row in rows if row["status"] == "pass"]) >= 3
+    manifest = json.loads((store.folder("execution", artifacts.execution.key) / "manifest.json").read_text())
+    assert artifacts.ground_truth.sha256 in {given["sha256"] for given in manifest["inputs"]}
+
+
+def test_a_failure_of_the_ground_truths_ends_the_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run fails with the error of the ground truths; what was executed stays for the next run."""
+    watcher = RecordingListener()
+
+    def fail(*_: object, **__: object) -> None:
+        raise ExecutionError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bigcodeflow.execution.planning.plan_ground_truths", fail)
+        with pytest.raises(ExecutionError, match="the disk is full"):
+            perform_all(resolve(_oracle(tmp_path)), watcher)
+    assert "execution ends" not in watcher.events
+    statistics = perform_all(resolve(_oracle(tmp_path)), watcher).execution.statistics
+    assert statistics["executed_twice"] == 0
+
+
+def test_stages_of_one_run_execute_together_and_those_of_another_wait() -> None:
+    """A waiting run goes on when the last stage has ended, and ends when the runs are stopped."""
+    locks, first, second = StageLocks(), object(), object()
+    seen: list[str] = []
+
+    def wait_for_turn() -> None:
+        try:
+            with locks.held("execution", second):
+                seen.append("second")
+        except StoppedError:
+            seen.append("stopped")
+
+    with locks.held("ground_truth", first), locks.held("execution", first):
+        other = threading.Thread(target=wait_for_turn)
+        other.start()
+        with locks.held("execution", first), locks.held("generation", second):
+            assert not seen
+        locks.stop()
+    other.join()
+    assert seen == ["stopped"]

@@ -73,6 +73,7 @@ class Cluster:
         self._config, self._held = config, ExitStack()
         self._lock = threading.RLock()
         self._client: Client | None = None
+        self._users = 0
         self._is_equipped = False
 
     def __enter__(self) -> Self:
@@ -83,13 +84,17 @@ class Cluster:
 
     @contextmanager
     def client(self) -> "Iterator[Client]":
-        """Yield a client; an error in the block closes it, so that the next call makes a new client and new workers."""
+        """Yield a client; an error in the block closes it, so that the next call makes a new client and new workers.
+
+        If other threads use the client, only a lost connection closes it.
+        """
         import dask
 
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         mine = self._client
         try:
             with self._lock:
+                self._users += 1
                 if self._client is None:
                     self._held.enter_context(dask.config.set(_DASK_SETTINGS))
                     self._client = self._connected()
@@ -97,11 +102,15 @@ class Cluster:
                     self._held.callback(self._client.close)
                 mine = self._client
             yield mine
-        except BaseException:
+        except BaseException as error:
             with self._lock:
-                if mine is self._client:  # another thread may have reconnected
+                is_broken = self._users == 1 or isinstance(error, ClusterLostError)
+                if mine is self._client and is_broken:  # another thread may have reconnected
                     self.close()
             raise
+        finally:
+            with self._lock:
+                self._users -= 1
 
     def _connected(self) -> "Client":
         import dask

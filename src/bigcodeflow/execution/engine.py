@@ -155,6 +155,7 @@ class Engine:
                 mistyped = losses == 1 and isinstance(error, SchedulerSilentError)
                 if mistyped or losses == _CONNECTIONS:
                     raise
+                self._report()  # raises if the run is being stopped
                 logger.warning("%s; connecting again", error)
                 continue
             if not again:

@@ -85,6 +85,7 @@ class JudgedRows:
         self._verdicts: dict[str, Verdict] = {}
         self._passes: dict[str, list[str]] = {}  # passes by task whose check has not begun
         self._final: set[str] = set()
+        self._is_complete = False  # True once no rows and no ground truths come any more
         self._sums: defaultdict[str, float] = defaultdict(float)
 
     @property
@@ -104,7 +105,7 @@ class JudgedRows:
             items += self._items_of_checks()
             self._forecast()
             yield None if chunk is None and not items else items
-        self._expected_rows = len(self._seen)
+        self._expected_rows, self._is_complete = len(self._seen), True
         while len(self._final) < len(self.items):
             items = self._items_of_checks()
             self._forecast()
@@ -156,7 +157,7 @@ class JudgedRows:
         if not (self._checks and self._checking):
             return []
         planner = self._checking.planner
-        for task_id in [one for one in self._passes if one in planner.truths]:
+        for task_id in [one for one in self._passes if self._is_complete or one in planner.truths]:
             reference = planner.reference(task_id)
             for key in self._passes.pop(task_id):
                 self._sums["waiting"] -= work_seconds(self.items[key])
