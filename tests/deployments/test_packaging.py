@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import site
 import subprocess
 import sys
@@ -48,6 +49,16 @@ def _imported(path: Path) -> set[str]:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def test_every_file_names_the_version_of_the_package() -> None:
+    """The changelog, the citation, and tags of images in deployments and docs."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert re.findall(r"^## (\d.*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0].split()[0] == version
+    paths = [path for folder in ("deployments", "docs") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    text = "\n".join(path.read_text(errors="replace") for path in [ROOT / "CITATION.cff", *paths])
+    named = re.findall(r"(?:^version: |bigcodeflow[a-z-]*:|BIGCODEFLOW_TAG(?:=|:-))(\d+\.\d+\.\d+)", text, re.MULTILINE)
+    assert set(named) == {version}
 
 
 @pytest.mark.slow

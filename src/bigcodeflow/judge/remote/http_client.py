@@ -77,7 +77,7 @@ _REMEDIES: dict[type[ExecutionError], str] = {
     DeadlinePassedError: _RAISE_TIMEOUT,
     ServiceUnreachableError: "start it with `{command}`, or correct execution.service.url",
     BrokenResponseError: "look at the service's log, and run the same again",
-    NotAServiceError: "see that execution.service.url names a service of bigcodeflow 0.2.0 or newer",
+    NotAServiceError: "execution.service.url must be the address of `{command}`",
     KeyRejectedError: "set {key_variable} to its key",
 }
 
