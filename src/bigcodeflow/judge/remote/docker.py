@@ -248,7 +248,7 @@ class ContainerTransport:
             with self._sending:
                 self._socket.sendall(data)
         except OSError as error:
-            raise HostLostError(f"{self.label} is gone ({error})") from error
+            raise HostLostError(f"nothing can be sent to {self.label} ({error})") from error
 
     def lines(self) -> Iterator[bytes]:
         """Yield the host's lines until the container ends; then raise HostLostError with the reason."""
