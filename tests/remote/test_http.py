@@ -231,7 +231,7 @@ def test_a_service_that_is_down_is_asked_for_a_while_only(connect: Connect, monk
     [
         # The address has become another's between plan and execution: its verdicts would be filed under a wrong name.
         ("a" * 64, "x", KEY, "409 Conflict: the service has bigcodeflow"),
-        ("", "x" * (1 << 20), KEY, "413 (Request Entity Too Large: a request may have 1 MiB|Content Too Large)"),
+        ("", "x" * (1 << 20), KEY, "413 (Request Entity Too Large: a request may have|Content Too Large)"),
         ("", "x", "an-old-key", "set BIGCODEFLOW_SERVICE_KEY to its key"),
     ],
 )

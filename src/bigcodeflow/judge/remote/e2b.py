@@ -104,7 +104,7 @@ def _meaning_of(error: Exception, template: str) -> ExecutionError:
 
 @contextmanager
 def _sdk_errors(*, template: str = "") -> Iterator[None]:
-    """Raise errors of the SDK as HostLostError or HostRefusedError."""
+    """Convert errors of E2B's SDK in the block to HostLostError or HostRefusedError."""
     try:
         yield
     except SDK_ERRORS as error:

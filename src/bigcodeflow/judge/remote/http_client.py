@@ -55,7 +55,7 @@ class NotJudgedError(ServiceUnreachableError):
 
 
 class BrokenResponseError(HostLostError):
-    """The response broke off, or makes no sense."""
+    """The response is incomplete or invalid."""
 
 
 class NotAServiceError(HostRefusedError):

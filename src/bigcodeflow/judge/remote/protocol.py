@@ -48,7 +48,7 @@ _SENT = ("program", "test", "time_seconds", *_PLANNED, "stop_after", "separate",
 
 
 class ProtocolError(BigCodeFlowError):
-    """A message that has no meaning here."""
+    """A message that is not part of the protocol, or has invalid fields."""
 
 
 #: Module name as in an import statement; clients name the modules that a warm start imports.
@@ -156,7 +156,7 @@ class TestOutcome(ApiModel):
 
 
 class Verdict(ApiModel):
-    """What an execution means."""
+    """Verdict on one execution."""
 
     status: Literal["pass", "fail", "timeout", "out_of_memory", "syntax_error", "crash", "tampered", "infra_error"]
     """'infra_error' says nothing about the program: send the item again, under a fresh key."""
