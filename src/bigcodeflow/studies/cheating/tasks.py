@@ -103,7 +103,9 @@ def contradicted_tasks(config: ContradictedTasksConfig, listener: Listener) -> S
     solved = [row for row in rows if rates.get(row["task_id"], 1.0) >= config.least_solve_rate]
     candidates = list(_candidates(solved))
     if not candidates:
-        raise DatasetError(f"{config.dataset}: no test of the {len(solved):,} tasks that are left can be contradicted")
+        raise DatasetError(
+            f"{config.dataset}: none of the {len(solved):,} remaining tasks has a test that can be contradicted"
+        )
     tasks = _ground_truthed(candidates, config, store, listener)
     return Selection(len(rows), len(solved), len(candidates), tuple(tasks))
 
