@@ -33,7 +33,7 @@ def _with_fields_of(make: Callable[..., Any]) -> Callable[[Callable[..., R]], Ca
 @reporting_flow("ask-a-model", flow_run_name=by_parameters(asked_run, run_title))
 @_with_fields_of(asked_run)
 def ask_a_model(**fields: Any) -> FinishedRun:
-    """Ask a model and score its answers. What is finished is reused."""
+    """Ask a model and score its answers. Finished work is reused."""
     return scored(judge(asked_run(**fields), Resolver(), StageLocks(), fields["preset"]))
 
 
@@ -48,5 +48,5 @@ def judge_samples(**fields: Any) -> FinishedRun:
 @reporting_flow("sweep-models", flow_run_name=by_parameters(models_sweep, sweep_title))
 @_with_fields_of(models_sweep)
 def sweep_models(**fields: Any) -> list[MemberResult]:
-    """Ask several models under several splits and subsets. What is finished is reused; a failure stops no other."""
+    """Ask several models under several splits and subsets. Finished work is reused; a failed run stops no other run."""
     return run_members(models_sweep(**fields))

@@ -25,7 +25,7 @@ def _name(config: PerturbationConfig) -> str:
 
 @reporting_flow("perturbation", flow_run_name=by_config(PerturbationConfig, _name))
 def perturbation(config: PerturbationConfig = STARTER_ORACLE) -> ArtifactRef:
-    """Judge a model on tasks and on variants that mean the same, and compare. What is finished is reused.
+    """Judge a model on tasks and on variants that mean the same, and compare. Finished work is reused.
 
     Args:
         config: the run, and how its tasks are changed.

@@ -37,7 +37,7 @@ def sweep_title(config: SweepConfig) -> str:
 
 @reporting_flow("sweep", flow_run_name=by_config(SweepConfig, sweep_title))
 def sweep(config: SweepConfig = STARTER_SWEEP) -> list[MemberResult]:
-    """Judge every model under every split, subset and setting. What is finished is reused; a failure stops no other.
+    """Judge every model under every split, subset and setting. Finished work is reused; a failed run stops no other.
 
     Args:
         config: The sweep.
@@ -47,7 +47,7 @@ def sweep(config: SweepConfig = STARTER_SWEEP) -> list[MemberResult]:
 
 @reporting_flow("sweep", flow_run_name=by_parameters(lambda file: f"sweep {Path(file).stem}", str))
 def sweep_file(file: str = "starter") -> list[MemberResult]:
-    """Judge every model of a sweep file, which is read when the run begins. What is finished is reused.
+    """Judge every model of a sweep file, which is read when the run begins. Finished work is reused.
 
     Args:
         file: A YAML file with the sweep, or the name of a shipped one: starter or nightly.

@@ -27,7 +27,7 @@ def _name(config: EnvironmentCheckConfig) -> str:
 
 @reporting_flow("check-environment", flow_run_name=by_config(EnvironmentCheckConfig, _name))
 def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> None:
-    """Say what an environment can judge, and whether its verdicts can be trusted. What was executed is reused.
+    """Check which tasks an environment can judge, and whether to trust its verdicts. Earlier executions are reused.
 
     Args:
         config: which environment, and how thoroughly.
@@ -46,7 +46,7 @@ def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> N
 
 @reporting_flow("leaderboard")
 def leaderboard(config: LeaderboardConfig = OWN_RUNS) -> str:
-    """Bring the leaderboard up to date and return the name of its snapshot; name every regression.
+    """Update the leaderboard and return the name of its snapshot; list every regression.
 
     Args:
         config: which runs are shown, and where.
@@ -60,7 +60,7 @@ def leaderboard(config: LeaderboardConfig = OWN_RUNS) -> str:
 
 @reporting_flow("retention")
 def retention(config: RetentionConfig = DRY_RUN) -> int:
-    """Say what may go from a store, or remove it; returns the bytes of it.
+    """List what can be deleted from a store, or delete it; return the number of bytes.
 
     Args:
         config: what is kept.

@@ -24,7 +24,7 @@ def test_a_result_comes_back_as_it_is(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_larger_programs_are_parsed_there() -> None:
     """Here they are refused, since they would take memory of this process."""
     program = "x = 1\n" * (MOST_TEST_CHARACTERS // 6 + 1)
-    assert syntax_error(program).startswith("too large to be read: 200,004 characters")
+    assert syntax_error(program).startswith("too long to parse: 200,004 characters")
     assert not call_in_child(syntax_error, program)
 
 

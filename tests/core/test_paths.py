@@ -18,13 +18,13 @@ IMPOSSIBLE = ["~no-such-user/x", "x" * 300, "a\0b"]
 def test_a_path_that_no_file_can_have_is_named(text: str, tmp_path: Path) -> None:
     """In a line, whichever setting has it; before a run starts, too."""
     for read in (user_path, located):
-        with pytest.raises(ConfigError, match="is no path") as raised:
+        with pytest.raises(ConfigError, match="is not a valid path") as raised:
             read(text)
         assert len(str(raised.value)) < 250
     for name in ("store", "out"):
         run = judged_run(samples="stub", preset="starter", settings={"store": str(tmp_path)})
         [problem] = problems_of([run.model_copy(update={name: text})])
-        assert "is no path" in problem
+        assert "is not a valid path" in problem
 
 
 def test_parquet_is_opened_in_one_module_only() -> None:

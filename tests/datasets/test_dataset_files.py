@@ -156,7 +156,7 @@ def test_a_text_that_is_too_large_is_named(make_task, tmp_path: Path, write_parq
     for path, place in ((_write_jsonl(tmp_path / "t.jsonl", rows), "line 2"), (write_parquet(rows), "row 2")):
         with pytest.raises(DatasetError) as caught:
             load(path)
-        problem = f"{column} has 3,300,000 characters, and a text of a task may have 200,000: shorten it"
+        problem = f"{column} has 3,300,000 characters; the limit is 200,000 characters: shorten it"
         assert str(caught.value) == f"{path}, {place}: {problem}"
 
 
@@ -165,5 +165,5 @@ def test_a_text_that_is_too_large_is_named(make_task, tmp_path: Path, write_parq
 def test_a_line_that_is_too_long_is_named(make_task, tmp_path: Path, name: str) -> None:
     """It is refused before it is read to its end."""
     path = _write_jsonl(tmp_path / name, [make_task(0), make_task(1, doc_struct="#" * (17 << 20))])
-    with pytest.raises(DatasetError, match="line 2 has more than the 16 MiB that a line may have: shorten or remove"):
+    with pytest.raises(DatasetError, match="line 2 is longer than 16 MiB, the limit of a line: shorten or remove"):
         read_rows(path)

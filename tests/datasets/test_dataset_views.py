@@ -59,8 +59,8 @@ def test_positions_are_those_before_the_view(source: Path) -> None:
         ({"ids": "5000,13,x"}, r"dataset\.ids: 5000, x is not in the dataset; valid are numbers 0 to 1139"),
         ({"libraries": ("numpy", "nope")}, r"unknown: nope; known here: json, Levenshtein, numpy, requests"),
         ({"domains": ("Nope",)}, r"unknown: Nope; known here: Computation, Cryptography, General, Network, System"),
-        ({"domains": ("Cryptography",)}, "no task is left by domains Cryptography"),
-        ({"subset": "hard", "ids": "1-2"}, "no task is left by subset hard and ids 1-2"),
+        ({"domains": ("Cryptography",)}, "no task matches domains Cryptography"),
+        ({"subset": "hard", "ids": "1-2"}, "no task matches subset hard and ids 1-2"),
     ],
 )
 def test_views_that_cannot_be_are_refused(source: Path, view: dict, message: str) -> None:

@@ -114,11 +114,11 @@ def test_rates_that_are_none_are_named(tasks: Path, tmp_path: Path, line: str, m
 
 def test_what_cannot_be_chosen_says_why(tasks: Path, rates: Path) -> None:
     """No known rate, no such source, no task left, no such level."""
-    with pytest.raises(DatasetError, match=r"of no task of .* the solve rate is known.*dataset\.solve_rates"):
+    with pytest.raises(DatasetError, match=r"no task of .* has a known solve rate.*dataset\.solve_rates"):
         load(tasks, difficulty="hard")
     with pytest.raises(DatasetError, match=r"dataset\.solve_rates 'nowhere' is neither"):
         load(tasks, difficulty="hard", solve_rates="nowhere")
-    with pytest.raises(DatasetError, match=r"no task is left by difficulty 0\.9-0\.95"):
+    with pytest.raises(DatasetError, match=r"no task matches difficulty 0\.9-0\.95"):
         load(tasks, difficulty="0.9-0.95", solve_rates=str(rates))
     with pytest.raises(ConfigError, match=r"dataset\.difficulty: 'harder' is neither hard, medium, easy"):
         load_settings({"dataset": {"difficulty": "harder"}}, "test")

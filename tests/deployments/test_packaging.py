@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import site
 import subprocess
 import sys
@@ -48,6 +49,15 @@ def _imported(path: Path) -> set[str]:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def test_every_file_names_the_version_of_the_package() -> None:
+    """The changelog, the citation, and tags of images in deployments and docs."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    paths = [ROOT / "CITATION.cff", *(ROOT / "deployments").rglob("*"), *(ROOT / "docs").glob("*.md")]
+    text = "\n".join(path.read_text() for path in paths if path.is_file())
+    named = re.findall(r"(?m)(?:^version: |bigcodeflow[a-z-]*:|BIGCODEFLOW_TAG(?:=|:-))(\d+\.\d+\.\d+)", text)
+    assert {*named, re.findall(r"(?m)^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text())[0]} == {version}
 
 
 @pytest.mark.slow

@@ -260,7 +260,7 @@ def test_a_catalog_of_an_earlier_version_says_what_to_do(explore):
         ("/runs/no-such-record", 404, "no run of the record"),
         ("/runs/..%2F..%2Fetc", 404, "no"),
         ("/sample?run=nothing&task=Demo/1", 404, "no run of the record"),
-        ("/samples?page=x", 422, "is no whole number"),
+        ("/samples?page=x", 422, "is not a whole number"),
         ("/?since=yesterday", 422, "is no day"),
         ("/nothing", 404, "no such page"),
         ("/assets/../app.py", 404, ""),

@@ -70,7 +70,7 @@ def test_the_altered_tests_of_a_task_are_validated_once(judge: Judge, monkeypatc
 
 @pytest.mark.parametrize(
     ("test", "words"),
-    [("class TestCases(", "is no Python"), ("x = 1\n", "no class TestCases"), ("", "no class TestCases")],
+    [("class TestCases(", "is not valid Python"), ("x = 1\n", "no class TestCases"), ("", "no class TestCases")],
 )
 def test_a_test_that_cannot_be_used_is_one_error(judge: Judge, test: str, words: str) -> None:
     with pytest.raises(SamplesError, match=words):

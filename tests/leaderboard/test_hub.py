@@ -80,7 +80,7 @@ def test_a_busy_repository_is_given_up_at_last(hub, snapshot, monkeypatch):
     numbers = iter(range(9))
     others = [lambda: hub.commit(REPOSITORY, hub.files(REPOSITORY) | {f"{next(numbers)}": b""})] * 9
     hub.before_commit.extend(others)
-    with pytest.raises(PublishingError, match="others committed 5 times meanwhile: publish again"):
+    with pytest.raises(PublishingError, match="others changed it during each of 5 attempts: publish again"):
         publish(snapshot, REPOSITORY)
     assert hub.summaries == []
 

@@ -94,7 +94,7 @@ def test_a_sqlite_file_in_no_folder_is_refused(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("deployments: {", "parsing"),
-        ("name: x", "expected a list"),
+        ("name: x", "must be a list"),
         ("deployments: [{entrypoint: a.b}]", "`name`"),
         ("deployments: [{name: a, work_pool: {name: other}}]", "work pool 'other'"),
     ],

@@ -21,7 +21,7 @@ class ProcessTransport:
             self.process.stdin.write(data)
             self.process.stdin.flush()
         except OSError as error:
-            raise HostLostError(f"{self.label} is gone ({error})") from error
+            raise HostLostError(f"nothing can be sent to {self.label} ({error})") from error
 
     def lines(self) -> Iterator[bytes]:
         yield from self.process.stdout

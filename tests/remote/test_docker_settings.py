@@ -65,7 +65,7 @@ def test_containers_share_cores_and_nine_tenths_of_the_memory() -> None:
 def test_a_container_with_less_memory_than_a_sample_may_use_is_refused() -> None:
     """It would end what the limits allow; one container that has all of a small machine is as the machine itself."""
     for options in ({"containers": 4}, {"memory_mib": 4000}):
-        with pytest.raises(HostRefusedError, match=r"one sample may use 4096: raise execution\.docker\.memory"):
+        with pytest.raises(HostRefusedError, match=r"one sample may use 4096 MiB: raise execution\.docker\.memory"):
             ours.share_of(_config(**options), 2, _MACHINE)
     assert ours.share_of(_config(), 2, _MACHINE | {"MemTotal": 2 << 30})[1] == 1843
 

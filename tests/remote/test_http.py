@@ -162,7 +162,7 @@ def test_an_answer_that_never_makes_sense_is_given_up(
     proxy.faults.extend(["garbage"] * 20)
     outcome = connect(proxy.url).execute(program("nonsense"))
     assert outcome.exit == (
-        f"not started: backend http: the service at {proxy.url}: it answers b'<html>hello</html>', which is no JSON: "
+        f"not started: backend http: the service at {proxy.url}: it answers b'<html>hello</html>', which is not JSON: "
         "look at the service's log, and run the same again"
     )
     assert proxy.batches == 8
@@ -231,7 +231,7 @@ def test_a_service_that_is_down_is_asked_for_a_while_only(connect: Connect, monk
     [
         # The address has become another's between plan and execution: its verdicts would be filed under a wrong name.
         ("a" * 64, "x", KEY, "409 Conflict: the service has bigcodeflow"),
-        ("", "x" * (1 << 20), KEY, "413 (Request Entity Too Large: a request may have 1 MiB|Content Too Large)"),
+        ("", "x" * (1 << 20), KEY, "413 (Request Entity Too Large: a request may have|Content Too Large)"),
         ("", "x", "an-old-key", "set BIGCODEFLOW_SERVICE_KEY to its key"),
     ],
 )
@@ -279,8 +279,8 @@ _NO_SERVICE = r"names a service of bigcodeflow 0\.2\.0 or newer"
 @pytest.mark.parametrize(
     ("url", "error", "message"),
     [
-        *((url, ConfigError, "is no address of a service") for url in ("127.0.0.1:8017", "ftp://127.0.0.1", "http://")),
-        ("http://user@127.0.0.1:8017", ConfigError, "is no address of a service"),
+        *((url, ConfigError, "is not a URL") for url in ("127.0.0.1:8017", "ftp://127.0.0.1", "http://")),
+        ("http://user@127.0.0.1:8017", ConfigError, "is not a URL"),
         ("http://127.0.0.1:9", SandboxUnavailableError, _DOWN),
         ("{url}/elsewhere", SandboxUnavailableError, _NO_SERVICE),
     ],
@@ -307,7 +307,7 @@ _OTHER = {"name": "other", "environment_sha": "1", "missing_data": [], "lock_sha
             "allows memory_mib 100, and the run wants 700: .* --memory-mib 700",
         ),
         ({"capabilities": {"isolated": False, "layers": [], "warm": False}}, SandboxUnavailableError, "not isolate"),
-        ({"capabilities": 1}, SandboxUnavailableError, "what answers there is another program"),
+        ({"capabilities": 1}, SandboxUnavailableError, "the program at this address is not a service"),
     ],
 )
 def test_a_service_that_is_other_than_the_run_wants_is_refused(

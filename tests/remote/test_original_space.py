@@ -125,7 +125,7 @@ def test_a_space_that_is_lost_or_busy_is_asked_again(space: Space, tasks: list[d
         ({"errors": [AuthenticationError("no")]}, 1, ExecutionError, "put it into BIGCODEFLOW_SERVICE_KEY"),
         ({"settings": []}, 0, ExecutionError, "no endpoint /predict"),
         ({"settings": ["samples"]}, 0, ConfigError, "does not accept calibrated"),
-        ({"answer": {"hello": [1, 2]}}, 1, ExecutionError, "something else than results"),
+        ({"answer": {"hello": [1, 2]}}, 1, ExecutionError, "returned no results and scores"),
         ({"answer": ({"date": "", "eval": {"Starter/0": []}}, SCORES)}, 1, ExecutionError, "no results that can be"),
     ],
 )

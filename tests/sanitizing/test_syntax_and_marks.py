@@ -28,7 +28,7 @@ def test_program_that_compiles_has_no_error(program: str) -> None:
         ("x = 1\ny = '\0'", "line 2: NUL byte"),
         ("x = '\ud800'", "line 1: lone surrogate"),
         ("-" * 100_000 + "1", "nested too deeply"),
-        ("x" + ".a" * 90_000, "too large to be read: a name"),
+        ("x" + ".a" * 90_000, "too complex to parse: a dotted name"),
     ],
 )
 def test_error_says_what_and_where(program: str, where: str) -> None:

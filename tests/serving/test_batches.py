@@ -101,7 +101,7 @@ def test_texts_that_break_a_parser_harm_nobody(shared_service: Served) -> None:
     assert found["fine"]["verdict"]["status"] == "pass"
     refused = shared_service.client.post("/v1/batches", json={"items": [item("a", test=deep)]})
     assert refused.status_code == 422
-    assert refused.json()["detail"] == ["items.0.test: is no Python (MemoryError)"]
+    assert refused.json()["detail"] == ["items.0.test: is not valid Python (MemoryError)"]
 
 
 @pytest.mark.slow

@@ -133,8 +133,8 @@ def test_what_cannot_be_judged_has_a_line(shared_service: Served) -> None:
     items = [item("a", test="x = 1"), item("b", test="def"), item("b", time_seconds=4000)]
     assert refused(shared_service, 422, items=items) == [
         "items.0.test: has no class TestCases with a test method: write one, or name expected_tests",
-        "items.1.test: is no Python (invalid syntax, line 1)",
-        "items.2.time_seconds: 4000 is more than the service's 3600: ask for less",
+        "items.1.test: is not valid Python (invalid syntax, line 1)",
+        "items.2.time_seconds: 4000 is more than the service's limit, 3600 s",
         "items: the id 'b' occurs more than once",
     ]
     assert refused(shared_service, 422, items=[item("a")], limits={"memory_mib": 8192}) == [
@@ -163,7 +163,7 @@ def test_a_plan_needs_the_tests_that_it_names(shared_service: Served) -> None:
 def test_a_batch_of_too_many_items_is_refused(shared_service: Served) -> None:
     """With the number that may be."""
     lines = refused(shared_service, 413, items=[item(str(number)) for number in range(51)])
-    assert lines == ["items: 51 in a batch, and 50 may be: send several batches"]
+    assert lines == ["items: the batch has 51 items, and the limit is 50: send several batches"]
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -171,7 +171,7 @@ def test_a_body_that_is_too_large_is_refused(shared_service: Served, *, chunked:
     """Whether its size was stated before or not."""
     body = json.dumps({"items": [item("a", "#" * (1 << 20))]}).encode()
     content = iter([body[: 1 << 19], body[1 << 19 :]]) if chunked else body
-    assert refused(shared_service, 413, content=content) == ["a request may have 1 MiB: send several"]
+    assert refused(shared_service, 413, content=content) == ["a request may have at most 1 MiB: send several"]
 
 
 @pytest.mark.parametrize("detail", ["verdict", "outcome"])
@@ -179,7 +179,7 @@ def test_a_test_that_is_too_large_is_refused(shared_service: Served, detail: str
     """With its place, its size and the limit: to read it would take the service seconds, or minutes, and gigabytes."""
     large = "a\n" * 100_001
     lines = refused(shared_service, 413, items=[item("a"), item("b", test=large)], detail=detail)
-    assert lines == ["items.1.test: 200,002 characters, and a test may have 200,000: shorten it"]
+    assert lines == ["items.1.test: has 200,002 characters; the limit is 200,000 characters: shorten it"]
     plan = refused(shared_service, 413, "/v1/prepare", tests=[large], programs=[{"program": RIGHT, "test": 0}])
     assert plan == [lines[0].replace("items.1.test", "tests.0")]
 
@@ -203,7 +203,7 @@ def test_a_program_that_is_too_large_to_be_read_is_judged(shared_service: Served
 def test_a_request_of_too_many_values_is_refused(shared_service: Served, path: str, body: bytes) -> None:
     """Each of them may be wrong, and to say so takes a kilobyte: a body of one MiB would take ten seconds and a GB."""
     lines = refused(shared_service, 413, path, body % (b"0," * 300_000))
-    assert lines == ["the body holds more than 300,000 values: send several"]
+    assert lines == ["the body holds more than 300,000 values: send several smaller requests"]
 
 
 def half_sent(served: Served, size_bytes: int, **more: str) -> http.client.HTTPConnection:

@@ -98,12 +98,12 @@ def test_what_is_not_known_is_no_number() -> None:
 
 def test_a_mistake_of_the_user_ends_the_training() -> None:
     """A wrong key, a wrong test, a missing column, a share that cannot be: no reward hides it."""
-    with answering((422, {"detail": ["the test is no Python"]})) as (url, _):
-        with pytest.raises(ExecutionError, match="the test is no Python"):
+    with answering((422, {"detail": ["the test is not valid Python"]})) as (url, _):
+        with pytest.raises(ExecutionError, match="the test is not valid Python"):
             ServiceReward(RewardService(url))(["?"], [RIGHT], test=["("])
         with pytest.raises(ExecutionError, match="no column test"):
             ServiceReward(RewardService(url))(["?"], [RIGHT])
-    with pytest.raises(ConfigError, match="no share of tests"):
+    with pytest.raises(ConfigError, match="without fail_fast"):
         ServiceReward(RewardService(url, fail_fast=True), "pass_share")
 
 

@@ -136,7 +136,7 @@ def test_a_missing_package_is_named() -> None:
     open_store("s3://some-bucket").find("execution", "key")
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "what speaks s3:// is not installed: pip install 'bigcodeflow[s3]'" in done.stderr
+    assert "the package for s3:// is not installed: pip install 'bigcodeflow[s3]'" in done.stderr
 
 
 def test_a_file_url_is_a_folder(tmp_path: Path) -> None:

@@ -144,15 +144,15 @@ def plan(
     sanitizer: RecordedSanitizer = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
-    """Tell how many tasks and samples a difference of two models in pass@1 needs, or which one they can find.
+    """Compute the tasks and samples needed to find a difference of two models in pass@1, or what given ones can find.
 
     Both models answer the same tasks, and `compare` tests the difference. docs/statistics.md says how it is computed.
     """
     share = None if difference is None else difference / 100
     if share is not None and not _LEAST <= share < 1:
-        raise ConfigError(f"--difference {difference}: needs 0.0001 to 99.9")
+        raise ConfigError(f"--difference {difference}: must be 0.0001 to 99.9 percentage points")
     if not _LEAST <= alpha < power <= 1 - _LEAST:
-        raise ConfigError(f"--power {power}, --alpha {alpha}: needs {_LEAST:g} <= alpha < power <= {1 - _LEAST:g}")
+        raise ConfigError(f"--power {power}, --alpha {alpha}: need {_LEAST:g} <= alpha < power <= {1 - _LEAST:g}")
     numbers = sorted(set(whole_numbers("--samples", samples, positive=True, most=planning.MOST_SAMPLES)))
     compared = open_runs(store, runs, variant=variant, sanitizer=sanitizer or "", fewest=1) if runs else []
     basis = planning.basis_of(compared)

@@ -109,7 +109,7 @@ def _secret_files(secrets: Sequence[str]) -> dict[str, Path]:
 
 @app.command("list")
 def list_environments() -> None:
-    """List what is defined and what is built."""
+    """List the defined environments, and which of them are built here."""
     built = environments.installed_environments()
     rows: list[tuple[str, ...]] = []
     for name in environments.definition_names(None):
@@ -136,7 +136,7 @@ def list_environments() -> None:
     model=EnvironmentCheckConfig,
 )
 def check(name: _Name, given: dict[str, Any], settings: options.Overrides = None) -> None:
-    """Say what an environment can judge, and whether its verdicts can be trusted.
+    """Check which tasks an environment can judge, and whether its verdicts can be trusted.
 
     Imports the libraries; executes the ground truths and says which tasks cannot be judged, and why; judges the
     controls: canonical solutions must pass, stubs and cheats must not, and exactly the expected tests must run; says of

@@ -114,6 +114,6 @@ def task_numbers(ids: str) -> str:
     for part in filter(None, (part.strip() for part in ids.split(","))):
         first, _, last = part.rpartition("/")[2].partition("-")
         if not first.isdigit() or (last and not last.isdigit()):
-            raise ConfigError(f"--ids {part!r} is no task number and no range such as 5-9")
+            raise ConfigError(f"--ids {part!r} is neither a task number nor a range such as 5-9")
         numbers += range(int(first), int(last or first) + 1)
     return ",".join(map(str, numbers))

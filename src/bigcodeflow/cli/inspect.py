@@ -50,7 +50,7 @@ def inspect(
         bool, typer.Option("--allow-unisolated", help="With --rerun: do without bubblewrap. Risks this machine.")
     ] = False,
 ) -> None:
-    """List the samples of a recorded run that failed, or tell the whole story of a task's samples.
+    """List the samples of a recorded run that failed, or show everything about a task's samples.
 
     A story goes from prompt and raw answer over what the sanitizer changed and the executed program to failing tests,
     output and ground truth. With --rerun, exit code 1 when the status is another one than recorded; nothing is stored.
@@ -123,7 +123,9 @@ def _rerun(
     if output not in {"json", "table"}:
         raise ConfigError("--rerun prints a table or JSON: choose one of these with --format")
     if len(rows) != 1:
-        raise ConfigError(f"--rerun executes one sample, and {len(rows):,} fit: choose it with --sample and --variant")
+        raise ConfigError(
+            f"--rerun executes one sample, but {len(rows):,} match: choose one with --sample and --variant"
+        )
     place = {name: rows[0][name] for name in ("task_id", "sample_index", "variant", "sanitizer")}
     done = rerun_sample(found.run, **place, environment=environment, allow_unisolated=allow_unisolated)
     [detail] = found.details(rows)

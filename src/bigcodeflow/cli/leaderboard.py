@@ -107,7 +107,7 @@ def diff(
     ] = "latest",
     after: Annotated[str, typer.Argument(help="Another one; 'now' takes what the store's runs say now.")] = "now",
 ) -> None:
-    """Say what is new, gone and changed between two snapshots, and which drops chance does not explain."""
+    """List new, missing and changed entries between two snapshots, and the drops that chance does not explain."""
     config = _config(given)
 
     def entries(name: str) -> Sequence[LeaderboardEntry]:
@@ -170,7 +170,7 @@ def card(
         typer.Option("--format", help="'eval-results' for .eval_results/*.yaml, 'model-index' for README.md."),
     ] = "eval-results",
 ) -> None:
-    """Print what the model's own repository on the hub can show of a run, as YAML."""
+    """Print a run's score as YAML for the model's own repository on the hub."""
     config = _config(given)
     entry = entry_of(find_run(config.store, run), allow=config.allow)
     typer.echo(outputs.card(entry, form), nl=False)

@@ -52,7 +52,7 @@ _COMMANDS = {
 #: Help of the shipped studies' commands; reading it from the studies would require imports that take seconds.
 _STUDIES = {
     "audit": "Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.",
-    "contamination": "Say which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.",
+    "contamination": "List the tasks whose prompt, solution or test a corpus contains, exactly or almost.",
     "evolution": "Label tasks in an environment of newer libraries, and score recorded runs there.",
 }
 

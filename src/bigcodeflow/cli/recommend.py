@@ -45,7 +45,7 @@ def recommend(
 ) -> None:
     """Rank recorded and imported models on the tasks that use a project's libraries, with intervals, cost and time.
 
-    Few tasks of a library say little: they move a model from where it stands on all tasks as far as they are evidence.
+    A model's rate on few tasks is uncertain, so it is pulled towards its rate on all tasks: the fewer, the more.
     Nothing is executed. docs/recommend.md says how it is computed.
     """
     names = names_in(libraries)

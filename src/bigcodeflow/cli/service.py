@@ -94,7 +94,7 @@ def down(
 
 
 def status(state: _State = _STATE) -> None:
-    """Say what of the service runs, where, and what it has registered. Exit code 1 unless runs would be taken up."""
+    """Show which parts of the service run, where, and its deployments. Exit code 1 if no new run could start."""
     from bigcodeflow.prefect_service.options import without_password
 
     folder = ServiceFolder(state)
@@ -149,7 +149,7 @@ def serve(
     max_queue: Annotated[int, typer.Option(min=1, help="Items that wait or run at once, of all clients.")] = 4000,
     most_seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Time that an item may ask for.")] = 3600.0,
 ) -> None:
-    """Execute programs for others: batches in over HTTP, one verdict a line out. Stop it with Ctrl-C or SIGTERM.
+    """Execute programs that clients send in batches over HTTP; return one line per verdict. Ctrl-C or SIGTERM ends it.
 
     Limits bound what a batch may ask for; --time-seconds is the time of an item that asks for none.
     `bigcodeflow evaluate --backend http` is one client; any other may be. See docs/service.md.

@@ -24,7 +24,7 @@ def catalog(
     view: Annotated[str, typer.Argument(help="Explain the columns of this view, such as pass_at_k.")] = "",
     store: RecordedStore = "results/store",
 ) -> None:
-    """Build the catalog of a store anew, and say where it is and what it shows.
+    """Rebuild the catalog of a store, and show its path and its views.
 
     Every run does so at its end; this is for a store that was moved, copied or thinned out. Open the file with any
     DuckDB client (duckdb -readonly FILE) or the DuckDB UI. Runs with artifacts that are gone or damaged are named.
@@ -82,7 +82,7 @@ def clean(
     given: dict[str, Any],
     delete: Annotated[bool, typer.Option("--delete", help="Really remove it. Else it is only listed.")] = False,
 ) -> None:
-    """List what may go from a store, and with --delete remove it.
+    """List what can be deleted from a store; with --delete, delete it.
 
     That is: artifacts that no recorded run needs, unfinished work that nobody has gone on with, and, if asked for, old
     run records and answers. Runs in progress keep what they use. See docs/sweeps.md.

@@ -35,7 +35,7 @@ class LimitsConfig(SettingsModel):
 
 
 class ClusterConfig(SettingsModel):
-    """Where Dask's workers come from, if not from this machine. Nothing of this changes a verdict."""
+    """Where Dask's workers come from, if not from this machine. None of these settings changes a verdict."""
 
     type: str = Field(default="", pattern=r"^([A-Za-z_]\w*(\.[A-Za-z_]\w*)+)?$")
     """Import path of a Dask cluster class, such as dask_jobqueue.SLURMCluster or dask_kubernetes.operator.KubeCluster;
@@ -59,7 +59,7 @@ class ClusterConfig(SettingsModel):
 
 
 class DockerConfig(SettingsModel):
-    """Containers that hold the sandboxes, for the backend docker. Nothing of this but the image changes a verdict."""
+    """Containers that hold the sandboxes, for the backend docker. Only the image can change a verdict."""
 
     image: str = ""
     """Image with a sandbox environment, as `bigcodeflow env build --backend docker` makes it; empty takes that of the

@@ -75,7 +75,7 @@ class PromptConfig(SettingsModel):
 
 
 class RequestsConfig(SettingsModel):
-    """How fast a provider is asked. Nothing of this changes an answer."""
+    """How fast a provider is asked. None of these settings changes an answer."""
 
     concurrency: int = Field(default=64, ge=1, le=4096)
     """Requests under way at once; fewer while the provider says that it is too much."""
@@ -130,7 +130,7 @@ class OfflineConfig(SettingsModel):
 
 
 class GenerationConfig(SettingsModel):
-    """Which model answers, and how it is asked; one that is named is asked, unless samples.source says otherwise."""
+    """Which model answers, and how. Naming a model is enough to ask it, unless samples.source names other samples."""
 
     model: str = ""
     """PROVIDER:NAME, such as openai:gpt-4o. Providers: openai (and every server that speaks its protocol),
@@ -211,5 +211,5 @@ def template_sha256(split: str, form: str, config: PromptConfig) -> str:
 
 
 def answer_beginning(config: PromptConfig) -> str:
-    """Return the beginning of an answer for prompts of the form prefill."""
+    """Return the text with which the answer starts, for prompts of the form `prefill`."""
     return f"{config.response_prefix or RESPONSE_PREFIX}\n{FENCE}python\n"

@@ -53,7 +53,7 @@ def errata() -> tuple[Erratum, ...]:
     try:
         return tuple(Erratum(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8")))
     except (TypeError, yaml.YAMLError) as error:
-        raise ArtifactError(f"{path}: is no list of errata ({error}): reinstall bigcodeflow") from None
+        raise ArtifactError(f"{path}: is not a valid list of errata ({error}): reinstall bigcodeflow") from None
 
 
 def errata_of(task: Mapping[str, Any]) -> list[Erratum]:

@@ -34,10 +34,10 @@ def user_path(text: str | Path) -> Path:
         path = Path(text).expanduser()
         os.lstat(path)
     except (RuntimeError, ValueError) as error:  # no such user; a zero byte
-        raise ConfigError(f"{_shown(text)} is no path: {error}") from None
+        raise ConfigError(f"{_shown(text)} is not a valid path: {error}") from None
     except OSError as error:
         if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
-            raise ConfigError(f"{_shown(text)} is no path: {error.strerror}") from None
+            raise ConfigError(f"{_shown(text)} is not a valid path: {error.strerror}") from None
     return path
 
 

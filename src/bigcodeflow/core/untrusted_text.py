@@ -63,13 +63,13 @@ _STRING = re.compile(
 
 
 class TooLargeError(ValueError):
-    """A text that is not read, since reading it would take minutes or gigabytes."""
+    """Refusal to parse a text, since parsing it would take minutes or gigabytes."""
 
 
 def require_size(text: str, most: int, what: str) -> None:
     """Raise TooLargeError for a text of more than `most` characters; ``what`` names it in messages ('a program')."""
     if len(text) > most:
-        raise TooLargeError(f"too large to be read: {len(text):,} characters, and {what} may have {most:,}")
+        raise TooLargeError(f"too long to parse: {len(text):,} characters; the limit of {what} is {most:,} characters")
 
 
 def lines_of(file: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
@@ -79,7 +79,7 @@ def lines_of(file: BufferedIOBase) -> Iterator[tuple[int, bytes]]:
     """
     for number, line in enumerate(iter(partial(file.readline, MOST_LINE_BYTES + 1), b""), start=1):
         if len(line) > MOST_LINE_BYTES:
-            raise TooLargeError(f"line {number} has more than the {MOST_LINE_BYTES >> 20} MiB that a line may have")
+            raise TooLargeError(f"line {number} is longer than {MOST_LINE_BYTES >> 20} MiB, the limit of a line")
         yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
@@ -113,11 +113,11 @@ def parse(text: str, *, feature_version: tuple[int, int] | None = None) -> ast.M
     if text.count(".") > _MOST_PARTS:
         for name in _DOTTED.finditer(text):
             if name.end() - name.start() > 2 * _MOST_PARTS and name[0].count(".") > _MOST_PARTS:
-                raise TooLargeError(f"too large to be read: a name of more than {_MOST_PARTS:,} parts")
+                raise TooLargeError(f"too complex to parse: a dotted name of more than {_MOST_PARTS:,} parts")
     if text.count("{") * len(text) > _MOST_FIELD_CHARACTERS:
         for string in _STRING.finditer(text):
             if string[0].count("{") * len(string[0]) > _MOST_FIELD_CHARACTERS:
-                raise TooLargeError("too large to be read: a string of too many fields")
+                raise TooLargeError("too complex to parse: a long string with too many braces")
     with parser():
         return ast.parse(text, feature_version=feature_version)
 
@@ -169,8 +169,8 @@ def call_in_child(function: Callable[_Given, _Result], *args: _Given.args, **kwa
     command = [sys.executable, "-P", "-c", f"from {__name__} import serve_one_call; serve_one_call()"]
     done = subprocess.run(command, input=given, stdout=subprocess.PIPE, check=False)
     if done.returncode < 0 or done.returncode == _NO_MEMORY:
-        bounds = f"{CPU_SECONDS} s of CPU time and {MEMORY_MIB:,} MiB of memory"
-        raise TooLargeError(f"too large to be read within {bounds}")
+        bounds = f"{CPU_SECONDS} s of CPU time or {MEMORY_MIB:,} MiB of memory"
+        raise TooLargeError(f"too complex to parse: took more than {bounds}")
     done.check_returncode()
     return cast("_Result", pickle.loads(done.stdout))  # noqa: S301 - written by the function below
 

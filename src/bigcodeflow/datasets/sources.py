@@ -71,9 +71,9 @@ def read_rows(path: Path) -> list[SourceRow]:
     texts = (
         (row.place, name, text) for row in rows for name in _PARSED if isinstance(text := row.values.get(name), str)
     )
-    limit = f"a text of a task may have {MOST_TEST_CHARACTERS:,}: shorten it"
+    limit = f"the limit is {MOST_TEST_CHARACTERS:,} characters: shorten it"
     too_large = [one for one in texts if len(one[2]) > MOST_TEST_CHARACTERS]
-    raise_problems([f"{place}: {name} has {len(text):,} characters, and {limit}" for place, name, text in too_large])
+    raise_problems([f"{place}: {name} has {len(text):,} characters; {limit}" for place, name, text in too_large])
     if not rows:
         raise DatasetError(f"{path}: holds no tasks: give one row a task, see docs/datasets.md")
     return rows

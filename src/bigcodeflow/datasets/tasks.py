@@ -215,7 +215,7 @@ def select(
         view |= {"libraries": ",".join(config.libraries), "domains": ",".join(config.domains)}
         view |= {"difficulty": config.difficulty}
         parts = " and ".join(f"{name} {text}" for name, text in view.items() if text) or "the source"
-        raise DatasetError(f"{config.source}: no task is left by {parts}: widen the selection")
+        raise DatasetError(f"{config.source}: no task matches {parts}: widen the selection")
     return kept
 
 
@@ -226,7 +226,7 @@ def _of_difficulty(
     known = [row for row in rows if row["task_id"] in solve_rates]
     if rows and not known:
         raise DatasetError(
-            f"dataset.difficulty: of no task of {config.source} the solve rate is known: "
+            f"dataset.difficulty: no task of {config.source} has a known solve rate: "
             "name a file that has it in dataset.solve_rates, or choose tasks with dataset.ids"
         )
     return [row for row in known if wanted.holds(solve_rates[row["task_id"]])]

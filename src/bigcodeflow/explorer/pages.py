@@ -50,7 +50,7 @@ class Visit:
         if not text:
             return default
         if not text.isascii() or not text.isdecimal() or len(text) > 9:  # noqa: PLR2004 - of an INTEGER
-            raise AddressError(f"{name}={text[:40]!r} is no whole number: correct the address")
+            raise AddressError(f"{name}={text[:40]!r} is not a whole number: correct the address")
         return int(text)
 
     def day(self, name: str) -> date | None:
@@ -59,7 +59,7 @@ class Visit:
         try:
             return date.fromisoformat(text) if text else None
         except ValueError:
-            raise AddressError(f"{name}={text[:40]!r} is no day such as 2026-11-24: correct the address") from None
+            raise AddressError(f"{name}={text[:40]!r} is not a date such as 2026-11-24: correct the address") from None
 
     def run(self, record: str) -> ListedRun:
         """Return the run with this record name; raise NotThereError if there is none."""

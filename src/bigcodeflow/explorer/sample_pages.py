@@ -109,7 +109,9 @@ def sample(visit: Visit) -> Page:
         if one.sample_index == index and variant in ("", one.variant) and sanitizer in ("", one.sanitizer)
     ]
     if not fitting:
-        raise NotThereError(f"run {run.record} has no sample {index} of task {task_id[:200]!r} so judged")
+        raise NotThereError(
+            f"run {run.record} has no sample {index} of task {task_id[:200]!r} with this variant and sanitizer"
+        )
     detail = fitting[0]
     return Page(
         "sample.html",

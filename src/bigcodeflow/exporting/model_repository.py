@@ -45,7 +45,7 @@ def propose_eval_results(
     """
     entry = entry_of(run, allow=allow)
     if not repository and entry.model.count("/") != 1:
-        raise ConfigError(f"{entry.model!r} is no repository on the hub: name the model's with --repository OWNER/NAME")
+        raise ConfigError(f"{entry.model!r} is not a repository's name: give the model's with --repository OWNER/NAME")
     repository = repository or entry.model
     # One file for each subset and split, so that proposals of other scores change other files.
     path = f"{_FOLDER}/bigcodebench-{entry.subset}-{entry.split}.yaml"

@@ -170,11 +170,11 @@ class _Driver:
             await self._search(batch)
 
     def _check_patience(self, batch: Batch, error: RequestError) -> None:
-        """Raise GenerationError if waiting does not help, or has not helped for a long time."""
+        """Raise GenerationError for an error that waiting cannot solve, or that lasts longer than the patience."""
         if error.kind == "not_found" and batch.batch_id:
             raise GenerationError(
-                f"batch {batch.batch_id} is not known to the provider: {error}: use a key of the account "
-                f"that submitted it, or remove {self.log.path} to ask again for all that it holds"
+                f"the provider does not know batch {batch.batch_id} ({error}): use a key of the account that submitted "
+                f"it, or remove {self.log.path}; all requests in that file are then sent, and paid, again"
             ) from None
         if not error.worth_another_try:
             no_api = error.kind == "not_found"

@@ -57,7 +57,7 @@ class SampleLine(NamedTuple):
 
 
 class ReadSamples(NamedTuple):
-    """Readable answers of a source in its order, and the defects of the others."""
+    """Samples of a file or folder in its order, and a message for each entry that is not a valid sample."""
 
     samples: list[SampleLine]
     defects: list[str]
@@ -186,7 +186,7 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
             location = f"{folder.name}/{file.name}"
             try:
                 if file.stat().st_size > MOST_LINE_BYTES:
-                    limit = f"has more than the {MOST_LINE_BYTES >> 20} MiB that a program's file may have"
+                    limit = f"is larger than {MOST_LINE_BYTES >> 20} MiB, the limit of a program's file"
                     read.defects.append(f"{name}, {location}: {limit}: shorten or remove it")
                     continue
                 program = file.read_text(encoding="utf-8")

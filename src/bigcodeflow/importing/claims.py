@@ -213,7 +213,7 @@ def _claims_of_scores(path: Path, content: Mapping[str, Any]) -> Iterator[Claim]
     """Yield the claims of a scores file; skip nulls; raise SamplesError for unknown values, which may be misspelt."""
     model = content.get("model")
     if not isinstance(model, str | None):
-        raise SamplesError(f"{path}: model {model!r} is no name: correct it, or remove it")
+        raise SamplesError(f"{path}: model {model!r} is not a model name: correct it, or remove it")
     if model and not _NO_MODEL.search(model):
         yield Claim("model", model, path.name)
     for field, allowed in _VALUES.items():

@@ -85,7 +85,7 @@ class Judge:
         'checked', 'tampered', 'no contradiction', 'not checked', or None if there was nothing to check.
 
         Raises:
-            SamplesError: a test is no Python or has no class ``TestCases``.
+            SamplesError: a test is not valid Python or has no class ``TestCases``.
             SandboxUnavailableError: no sandbox can be started here.
         """
         if not self._is_usable:
@@ -168,7 +168,7 @@ def _row(task: Task) -> dict[str, Any]:
     try:
         tests = expected_test_ids(task.test)
     except untrusted_text.REFUSALS as error:
-        raise SamplesError(f"the test is no Python: {error}") from None
+        raise SamplesError(f"the test is not valid Python: {error}") from None
     if not tests:
         raise SamplesError("the test defines no class TestCases with test methods: define one, derived from TestCase")
     return {

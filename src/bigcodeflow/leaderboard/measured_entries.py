@@ -120,7 +120,7 @@ def run_link(run: RecordedRun) -> RunLink:
         content = json.loads(path.read_bytes())["settings"].get("content", {})
         content = content.get("dataset", content)  # artifacts of version 0.1.0 hold the dataset's content alone
     except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise ArtifactError(f"{path}: cannot be read ({error}): run the same again, which makes it anew") from None
+        raise ArtifactError(f"{path}: cannot be read ({error}): start that run again to restore it") from None
     if not isinstance(content, dict):
         content = {}
     if "hub" in content:

@@ -144,7 +144,7 @@ def hub_errors(repository: str, kind: Literal["dataset", "model"]) -> Iterator[N
         validate_repo_id(repository)
         yield
     except errors.HFValidationError:
-        raise PublishingError(f"{repository!r} is no name of a repository: write it as OWNER/NAME") from None
+        raise PublishingError(f"{repository!r} is not a repository's name: write it as OWNER/NAME") from None
     except errors.HfHubHTTPError as error:
         status = error.response.status_code
         no_access = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
@@ -183,7 +183,7 @@ def _publish(api: "HfApi", repository: str, wanted: Mapping[str, bytes], message
             time.sleep(_WAIT_SECONDS * number)
         else:
             return Published(done.oid, tuple(pending))
-    raise PublishingError(f"{repository}: others committed {_TRIES} times meanwhile: publish again")
+    raise PublishingError(f"{repository}: others changed it during each of {_TRIES} attempts: publish again")
 
 
 def missing_files(
@@ -216,6 +216,6 @@ def hub_api() -> "HfApi":
         raise PublishingError("publishing needs a token with write access: set HF_TOKEN, or run `hf auth login`")
     # The transport would refuse such a token with a message that shows it.
     if not (token.isascii() and token.isprintable()) or " " in token:
-        raise PublishingError("HF_TOKEN holds a blank, a line break or another character that no token has")
+        raise PublishingError("HF_TOKEN holds a blank, a line break or another character that a token cannot contain")
     # The client reads HF_ENDPOINT only at import; a long-running process may set the variable later.
     return HfApi(endpoint=os.environ.get("HF_ENDPOINT", "").rstrip("/") or None, token=token)

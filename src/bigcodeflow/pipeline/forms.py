@@ -174,7 +174,7 @@ def runs_of(flow: str, parameters: Mapping[str, Any]) -> list[RunConfig]:
         return []
     fields = inspect.signature(make).parameters
     if unknown := parameters.keys() - fields.keys():
-        raise ConfigError(f"{', '.join(sorted(unknown))}: is no field of this form; known: {', '.join(fields)}")
+        raise ConfigError(f"{', '.join(sorted(unknown))}: is not a field of this form; its fields: {', '.join(fields)}")
     if {field.name for field in fields.values() if field.default is field.empty} - parameters.keys():
         return []
     made = make(**parameters)

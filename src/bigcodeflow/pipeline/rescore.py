@@ -62,8 +62,8 @@ def rescored(config: RescoreConfig) -> RunConfig:
     run = find_run(config.store, config.run)
     if run.imported:
         raise ConfigError(
-            f"run {run.record}: was imported, so its settings are not known: judge the sample file that it was made of "
-            "(--samples)"
+            f"run {run.record} was imported, so its settings are not known: name the sample file that it was made from "
+            "in `samples`"
         )
     changed = _changed(run.config, config.model_copy(update={"samples": ""}), f"{run.run}-rescored")
     again = load_settings(changed, f"run {run.record}")
@@ -74,8 +74,8 @@ def rescored(config: RescoreConfig) -> RunConfig:
     store, dataset = resolved.store, finished_artifact(stage_of("dataset", resolved, {}), resolved.store)
     if dataset is None or finished_artifact(stage_of("generation", resolved, {"dataset": dataset}), store) is None:
         raise ConfigError(
-            f"run {run.record}: its answers under these settings are not in {store.location} (other tasks, another "
-            "split or way of asking, or the artifact is gone): use `bigcodeflow run`, which asks for what is not there"
+            f"run {run.record}: its answers under these settings are not in {store.location} (tasks, split or "
+            "request settings differ, or the artifact was deleted): `bigcodeflow run` asks for missing answers"
         )
     return again
 

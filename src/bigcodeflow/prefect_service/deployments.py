@@ -23,22 +23,23 @@ def read_deployments(file: Path) -> list[str]:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"deployments {file}: {error_message(error)}") from None
+        raise ConfigError(f"{file} cannot be read as a prefect.yaml: {error_message(error)}") from None
     entries = content.get("deployments") if isinstance(content, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) and entry.get("name") for entry in entries):
-        raise ConfigError(f"deployments {file}: expected a list `deployments` whose entries have a `name`")
+        raise ConfigError(f"{file}: `deployments` must be a list of entries with a `name`")
     for entry in entries:
         pool = entry.get("work_pool")
         pool = pool.get("name") if isinstance(pool, dict) else pool
         if pool != POOL:
             raise ConfigError(
-                f"deployments {file}: {entry['name']} names the work pool {pool!r}; the worker here serves {POOL!r}"
+                f"{file}: the deployment {entry['name']} has the work pool {pool!r}, but `bigcodeflow up` has "
+                f"a worker for {POOL!r} only: write `work_pool: {{name: {POOL}}}`"
             )
     return [str(entry["name"]) for entry in entries]
 
 
 def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
-    """Return a hash of all that decides the deployments: file, project folder, database, versions, and Python code."""
+    """Return a hash that changes when deployments must be registered again: file, folder, database, versions, code."""
     digest = hashlib.sha256()
     for part in (str(project), database, metadata.version("prefect"), bigcodeflow.__version__):
         digest.update(part.encode() + b"\0")
@@ -65,9 +66,10 @@ def register_deployments(file: Path, server: PrefectServer, *, project: Path, en
     try:
         done = run(command, cwd=project, env=environment, timeout=_DEPLOY_SECONDS, check=False, **piped)
     except TimeoutExpired:
-        raise ServiceError(f"deploying {file} took over {_DEPLOY_SECONDS} s: run `bigcodeflow up` again") from None
+        raise ServiceError(f"registering {file} took over {_DEPLOY_SECONDS} s: run `bigcodeflow up` again") from None
     if done.returncode:
         lines = [line for line in done.stdout.splitlines() if line.strip()]
-        raise ServiceError(f"{file} cannot be deployed:\n" + "\n".join(f"  {line}" for line in lines[-6:]))
+        end = "\n".join(f"  {line}" for line in lines[-6:])
+        raise ServiceError(f"`prefect deploy` failed for {file}. Its last lines:\n{end}")
     for schedule in server.schedules():
         server.set_schedule(schedule, active=before.get((schedule.deployment, schedule.slug), schedule.active))

@@ -86,7 +86,7 @@ def check_database(url: str) -> None:
     parsed, shown = make_url(url), without_password(url)
     if parsed.drivername.startswith("sqlite"):
         if parsed.database and not Path(parsed.database).parent.is_dir():
-            raise ServiceError(f"database {shown}: the folder {Path(parsed.database).parent} does not exist")
+            raise ServiceError(f"database {shown}: the folder {Path(parsed.database).parent} does not exist: create it")
         return
     import asyncpg  # type: ignore[import-untyped]
     from sqlalchemy.ext.asyncio import create_async_engine
@@ -118,5 +118,5 @@ def free_port(host: str, port: int, *, asked: bool) -> int:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise ConfigError(f"--host {host} --port {one}: {error.strerror or error}") from None
-    taken = f"--port {port} is taken by another program: name another, or none to get a free one"
-    raise ConfigError(taken if asked else f"no port is free from {port} on: name one with --port")
+    taken = f"--port {port} is taken by another program: choose another, or leave out --port to get a free one"
+    raise ConfigError(taken if asked else f"no port from {port} to {port + _PORTS_TRIED} is free: name one with --port")

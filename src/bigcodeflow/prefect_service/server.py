@@ -45,7 +45,7 @@ class PrefectServer(httpx2.Client):
             if found.status_code == HTTPStatus.UNAUTHORIZED:
                 raise ServiceError(
                     f"the Prefect server at {self.api_url} asks for a password: "
-                    "export PREFECT_SERVER_API_AUTH_STRING=USER:PASSWORD as for its start"
+                    "export PREFECT_SERVER_API_AUTH_STRING=USER:PASSWORD with the value that it was started with"
                 )
             return str(found.raise_for_status().json()["home"]) if healthy.json() is True else None
         except (httpx2.HTTPError, ValueError, KeyError, TypeError):  # not yet, or another program's server

@@ -292,7 +292,7 @@ class Start:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
         end = "\n".join([f"  {line}" for line in lines if line.strip()][-8:])
         whose = "" if name == "explorer" else "Prefect "
-        return ServiceError(f"the {whose}{name} {what}; the end of {log}:\n{end}")
+        return ServiceError(f"the {whose}{name} {what}; last lines of {log}:\n{end}")
 
 
 def place_database(file: Path) -> None:

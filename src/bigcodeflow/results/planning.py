@@ -158,7 +158,7 @@ def _of_two_alike(between: float, within: float) -> Variances:
 
 
 def _noise(tasks: Sequence[TaskCounts]) -> float:
-    """Return the variance that the recorded numbers of samples add to a model's shares."""
+    """Return the part of the variance of a model's shares that comes from its limited samples per task."""
     return _within(tasks) * fmean(1 / task.n_judged for task in tasks)
 
 

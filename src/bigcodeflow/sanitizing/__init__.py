@@ -12,7 +12,7 @@ from bigcodeflow.sanitizing.statements import missing_program
 __all__ = ["VERSION", "find_risks", "missing_program", "sanitize", "syntax_error"]
 
 #: Part of every sanitizing artifact's key; increase it whenever a solution, a finding or a flag can change.
-VERSION: int = 6
+VERSION: int = 7
 
 
 @untrusted_text.with_fallback(lambda text, **_: untrusted_text.storable(text))

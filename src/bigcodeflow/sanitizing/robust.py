@@ -107,7 +107,7 @@ def _split(text: str, entry_point: str) -> list[list[_Passage]]:
 
 
 def _torn(texts: list[tuple[str, str]], entry_point: str) -> Iterator[list[_Passage]]:
-    """Yield ways to split answers of which no passage is whole, best first.
+    """Yield ways to split answers that have no complete passage, the best first.
 
     A fence line within a docstring tears a program apart, and so does the token limit. The unsplit text, or a draft
     among the thoughts, may then hold more of the program.

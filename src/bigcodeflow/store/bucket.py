@@ -134,7 +134,7 @@ def open_bucket(url: str) -> Bucket:
         system, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
     except ImportError as error:
         remedy = "pip install 'bigcodeflow[s3]'" if protocol in ("s3", "s3a") else error_message(error)
-        raise ArtifactError(f"store {url}: what speaks {protocol}:// is not installed: {remedy}") from None
+        raise ArtifactError(f"store {url}: the package for {protocol}:// is not installed: {remedy}") from None
     except ValueError as error:
         raise ArtifactError(
             f"store {url}: {error_message(error)}: use a folder or a URL such as s3://bucket/prefix"

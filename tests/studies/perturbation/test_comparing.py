@@ -78,7 +78,7 @@ def test_a_run_without_variants_is_refused(store: Store) -> None:
     """Two runs on the same tasks have nothing to compare."""
     first, second = (run_of(store, key, [("Own/1", "pass")]) for key in "ab")
     with pytest.raises(
-        ArtifactError, match=r"b-model.*: has no judged variant of a task of a-model.*: judge a dataset"
+        ArtifactError, match=r"b-model.* has no judged variants of the tasks of a-model.*: run the model on a"
     ):
         compare_runs(store, first, second)
 

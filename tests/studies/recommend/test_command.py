@@ -93,7 +93,7 @@ def test_mistakes_are_one_line(command, tmp_path):
 
 def test_a_name_that_is_no_path_is_one_line(command):
     """As for every other option that takes a path."""
-    with pytest.raises(ConfigError, match="is no path"):
+    with pytest.raises(ConfigError, match="is not a valid path"):
         command("--requirements", "x" * 300)
 
 

@@ -195,5 +195,5 @@ def test_files_of_other_formats_are_refused(tmp_path, name):
     (tmp_path / name).write_text("dependencies:\n  - numpy=1.26\n")
     (tmp_path / "all.txt").write_text(f"-r {name}\npandas\n")
     for path in (tmp_path / "all.txt", tmp_path / name)[: 1 if name.endswith(".toml") else 2]:
-        with pytest.raises(ConfigError, match=f"{name}: is no list of requirements"):
+        with pytest.raises(ConfigError, match=f"{name}: is not a requirements file"):
             read_requirements(path)

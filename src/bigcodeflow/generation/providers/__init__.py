@@ -232,7 +232,7 @@ def _class(factory: str) -> Any:
 def check_key(key: str, where: str) -> None:
     """Refuse a key with invalid characters: it would fail in the HTTP client, whose message would show the key."""
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise ConfigError(f"{where}: holds a blank, a line break or another character that no key has")
+        raise ConfigError(f"{where}: holds a blank, a line break or another character that a key cannot contain")
 
 
 def _check_address(address: str) -> None:
@@ -245,7 +245,7 @@ def _check_address(address: str) -> None:
     except (ValueError, httpx2.InvalidURL):
         valid = False
     if not valid:
-        raise ConfigError(f"generation.base_url: {address!r} is no address, such as http://127.0.0.1:8000/v1")
+        raise ConfigError(f"generation.base_url: {address!r} is not a URL. Example: http://127.0.0.1:8000/v1")
     if parts.username or parts.password:
         raise ConfigError("generation.base_url: holds a user or password; give the key in an environment variable")
 

@@ -84,7 +84,7 @@ class BatchApi(ABC):
 
     @abstractmethod
     def entry(self, custom_id: str, request: Request) -> dict[str, Any]:
-        """Return a request as it stands in a batch."""
+        """Return a request in the form in which a batch holds it."""
 
     @abstractmethod
     async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:

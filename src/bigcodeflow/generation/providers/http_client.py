@@ -252,7 +252,7 @@ def decoded(text: str, address: str = "") -> dict[str, Any]:
     try:
         data = json.loads(text)
     except ValueError:
-        message = _web_page(text, address) or f"the answer is no JSON: {text[:80]!r}"
+        message = _web_page(text, address) or f"the answer is not JSON: {text[:80]!r}"
         raise RequestError("malformed", message, reached=False) from None
     if not isinstance(data, dict):
         raise RequestError("malformed", f"the answer is a JSON {type(data).__name__}, not an object")

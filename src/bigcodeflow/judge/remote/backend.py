@@ -232,7 +232,7 @@ class RemoteBackend(PlannedBackend):
             down = self._outage.given_up
             hosts = [one for one in self._hosts if not down or (one.connection and one.connection.alive)]
             if self._closed or not hosts:  # the item would only wait for a host that cannot start
-                raise HostRefusedError("it was closed" if self._closed else self._outage.reason)
+                raise HostRefusedError("the run is ending" if self._closed else self._outage.reason)
             host = min(hosts, key=lambda one: (one.promised, one.connection is None))
             host.promised += 1
         try:
@@ -244,7 +244,7 @@ class RemoteBackend(PlannedBackend):
     def _connected(self, host: "_HostSlot") -> Connection:
         with host.opening:
             if self._closed:
-                raise HostRefusedError("it was closed")
+                raise HostRefusedError("the run is ending")
             if host.connection and host.connection.alive:
                 return host.connection
             host.drop()

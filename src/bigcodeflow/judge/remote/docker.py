@@ -153,7 +153,7 @@ def share_of(config: ExecutionConfig, cores: float, info: Mapping[str, Any]) -> 
     divided = config.docker.memory_mib or containers > 1  # else the machine itself is small
     if divided and memory_mib < config.limits.memory_mib:  # the container would kill samples within their limits
         raise HostRefusedError(
-            f"a container would have {memory_mib} MiB, and one sample may use {config.limits.memory_mib}: raise "
+            f"a container would have {memory_mib} MiB, and one sample may use {config.limits.memory_mib} MiB: raise "
             "execution.docker.memory_mib, or lower execution.docker.containers or execution.limits.memory_mib"
         )
     return max(1.0, min(cores, info["NCPU"]) / containers), memory_mib
@@ -248,7 +248,7 @@ class ContainerTransport:
             with self._sending:
                 self._socket.sendall(data)
         except OSError as error:
-            raise HostLostError(f"{self.label} is gone ({error})") from error
+            raise HostLostError(f"nothing can be sent to {self.label} ({error})") from error
 
     def lines(self) -> Iterator[bytes]:
         """Yield the host's lines until the container ends; then raise HostLostError with the reason."""

@@ -104,7 +104,7 @@ def _meaning_of(error: Exception, template: str) -> ExecutionError:
 
 @contextmanager
 def _sdk_errors(*, template: str = "") -> Iterator[None]:
-    """Raise errors of the SDK as HostLostError or HostRefusedError."""
+    """Convert errors of E2B's SDK in the block to HostLostError or HostRefusedError."""
     try:
         yield
     except SDK_ERRORS as error:
@@ -154,16 +154,16 @@ class E2BTransport:
                 for start in range(0, len(batch), _BYTES_PER_CALL):
                     _repeat_rate_limited(self._host.send_stdin, batch[start : start + _BYTES_PER_CALL])
             except SDK_ERRORS as error:
-                raise HostLostError(f"{self.label} takes no input ({_one_line(error)})") from error
+                raise HostLostError(f"nothing can be sent to {self.label} ({_one_line(error)})") from error
 
     def lines(self) -> Iterator[bytes]:
         """Yield the host's lines until it ends; then raise HostLostError with the reason."""
         try:
             yield from whole_lines(self._output())
         except SDK_ERRORS as error:
-            raise HostLostError(f"its stream broke off ({_one_line(error)})") from error
+            raise HostLostError(f"E2B ended the connection to the sandbox ({_one_line(error)})") from error
         stderr = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
-        raise HostLostError(f"its host ended{stderr}")
+        raise HostLostError(f"the host process in the sandbox ended{stderr}")
 
     def close(self) -> None:
         """Kill the sandbox; if E2B cannot be reached, the sandbox ends by its time-out."""

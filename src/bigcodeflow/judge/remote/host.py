@@ -65,10 +65,10 @@ class Host:
                 future = self._pool.submit(work, self._mode, lambda: self._send({"type": "long", "number": number}))
                 future.add_done_callback(lambda done: self._send_outcome(number, done))
             else:
-                raise protocol.ProtocolError(f"a host takes no message of type {kind!r}")
+                raise protocol.ProtocolError(f"a host knows no message of type {kind!r}")
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
-            raise protocol.ProtocolError(f"{kind}: {first['loc']}: {first['msg']}") from None
+            raise protocol.ProtocolError(f"invalid {kind!r} message: {first['loc']}: {first['msg']}") from None
 
     def _begin(self, message: dict[str, Any]) -> None:
         if message.get("protocol") != protocol.PROTOCOL:

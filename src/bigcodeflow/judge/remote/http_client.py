@@ -55,7 +55,7 @@ class NotJudgedError(ServiceUnreachableError):
 
 
 class BrokenResponseError(HostLostError):
-    """The response broke off, or makes no sense."""
+    """The response is incomplete or invalid."""
 
 
 class NotAServiceError(HostRefusedError):
@@ -77,7 +77,7 @@ _REMEDIES: dict[type[ExecutionError], str] = {
     DeadlinePassedError: _RAISE_TIMEOUT,
     ServiceUnreachableError: "start it with `{command}`, or correct execution.service.url",
     BrokenResponseError: "look at the service's log, and run the same again",
-    NotAServiceError: "see that execution.service.url names a service of bigcodeflow 0.2.0 or newer",
+    NotAServiceError: "execution.service.url must be the address of `{command}`",
     KeyRejectedError: "set {key_variable} to its key",
 }
 
@@ -95,12 +95,14 @@ class ServiceClient:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise ConfigError(
-                f"execution.service.url {url!r} is no address of a service: write one such as http://127.0.0.1:8017, "
-                "and leave keys to the environment"
+                f"execution.service.url {url!r} is not a URL such as http://127.0.0.1:8017, without user and key "
+                f"(the key belongs in {config.service.key_variable})"
             )
         key = os.environ.get(config.service.key_variable, "").strip()
         if not (key.isascii() and key.isprintable()):
-            raise ConfigError("the service's key holds characters that no header can carry: copy it again")
+            raise ConfigError(
+                f"{config.service.key_variable} holds characters that an HTTP header cannot hold: copy the key again"
+            )
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
         connections = config.service.concurrency + 1
         self.url = url.rstrip("/")
@@ -129,7 +131,7 @@ class ServiceClient:
         except (HostLostError, HostRefusedError) as error:
             raise SandboxUnavailableError(self.explained(error)) from None
         except ValidationError:
-            other_program = NotAServiceError("what answers there is another program")
+            other_program = NotAServiceError("the program at this address is not a service of bigcodeflow")
             raise SandboxUnavailableError(self.explained(other_program)) from None
 
     def explained(self, error: ExecutionError) -> str:
@@ -161,7 +163,7 @@ class ServiceClient:
             if outcome is None:
                 raise
         if outcome is None:
-            raise BrokenResponseError("the answer ended without the item")
+            raise BrokenResponseError("the response ended without the item's result")
         return outcome
 
     def close(self) -> None:
@@ -185,7 +187,7 @@ class ServiceClient:
         headers = {"Content-Type": "application/json"} if content else {}
         with self._lock:
             if self._closing:
-                raise HostRefusedError("it is not asked any more, as the run ends")
+                raise HostRefusedError("the run is ending, so it sends no further requests")
             self._open_calls += 1
         try:
             with self._client.stream(method, path, content=content, headers=headers, timeout=timeout) as response:
@@ -195,7 +197,7 @@ class ServiceClient:
         except (httpx2.ConnectError, httpx2.TimeoutException) as error:
             raise ServiceUnreachableError(f"it does not answer ({error_message(error)})") from None
         except httpx2.HTTPError as error:
-            raise BrokenResponseError(f"the connection broke ({error_message(error)})") from None
+            raise BrokenResponseError(f"connection lost during the response ({error_message(error)})") from None
         finally:
             with self._lock:
                 self._open_calls -= 1
@@ -207,12 +209,12 @@ class ServiceClient:
         for chunk in response.iter_raw():
             size_bytes += len(chunk)
             if size_bytes > _MAX_RESPONSE_BYTES:
-                raise BrokenResponseError("its answer does not end")
+                raise BrokenResponseError(f"its response is larger than {_MAX_RESPONSE_BYTES >> 20} MiB")
             yield chunk
             if time.monotonic() > deadline:
-                raise DeadlinePassedError("it did not end the item in time")
+                raise DeadlinePassedError("it has not judged the item within execution.service.timeout_seconds")
             if self._closing:
-                raise HostRefusedError("it is not asked any more, as the run ends")
+                raise HostRefusedError("the run is ending, so it sends no further requests")
 
     def _status_error(self, response: httpx2.Response) -> ExecutionError:
         """Return the error that a status other than 200 means."""
@@ -247,7 +249,7 @@ def _space_of_hub(name: str, address: str) -> tuple[str, str]:
         address = address or str(HfApi().space_info(name).host or "")
     except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, OSError) as error:
         reason = error_message(error)
-        raise SandboxUnavailableError(f"space {name}: the hub does not say where it is ({reason})") from None
+        raise SandboxUnavailableError(f"space {name}: the hub does not return its address ({reason})") from None
     if not address:
         raise SandboxUnavailableError(f"space {name} has no address: start it on the hub")
     return address, get_token() or ""
@@ -266,7 +268,7 @@ def _retry_after(header: str) -> float | None:
 def _outcome_of(line: bytes) -> Outcome:
     value = _object_of(line)
     if value.get("id") != _ITEM:
-        raise BrokenResponseError("it answers something else than it was asked")
+        raise BrokenResponseError("its response is for another item than the one sent")
     try:
         return protocol.parse_outcome(value.get("outcome"))
     except protocol.ProtocolError as error:
@@ -277,7 +279,7 @@ def _object_of(text: bytes) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise BrokenResponseError(f"it answers {text[:80]!r}, which is no JSON") from None
+        raise BrokenResponseError(f"it answers {text[:80]!r}, which is not JSON") from None
     if not isinstance(value, dict):
-        raise BrokenResponseError("it does not answer as a service of bigcodeflow does")
+        raise BrokenResponseError("its response is not a JSON object, so it is not a service of bigcodeflow")
     return value

@@ -34,6 +34,7 @@ from gradio_client.utils import QueueError, TooManyRequestsError  # type: ignore
 from huggingface_hub.errors import HfHubHTTPError
 
 _ENDPOINT = "/predict"
+_CHECK_URL = "check that execution.service.url is the original evaluator's space"
 _MAX_LOSSES = 3
 _SECONDS_BETWEEN_ATTEMPTS = 4.0
 #: A space that sends nothing for this long counts as dead.
@@ -97,7 +98,7 @@ def results_of_space(
         _Results.model_validate(results)
     except ValidationError:
         raise ExecutionError(
-            f"space {service.url} gave no results that can be used: its log says why; try again, or evaluate here"
+            f"space {service.url} returned invalid results: see its log; try again, or use `bigcodeflow evaluate`"
         ) from None
     stem = samples.name.removesuffix(".gz").removesuffix(".jsonl")
     # Fields that the original adds to the scores when it writes them.
@@ -147,14 +148,16 @@ def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadlin
         call = client.submit(api_name=_ENDPOINT, samples=handle_file(str(samples)), **known)
         answer = call.result(timeout=deadline - time.monotonic())
     except TimeoutError:
-        raise HostLostError(f"{label} gave no answer within {service.timeout_seconds:g} s") from None
+        raise HostLostError(
+            f"{label} gave no answer within execution.service.timeout_seconds ({service.timeout_seconds:g} s)"
+        ) from None
     except (*_ERRORS, CancelledError) as error:
         raise _meaning_of(error, label, service.key_variable) from error
     finally:
         if client:
             client.close()
     if not isinstance(answer, tuple | list) or len(answer) != len(("results", "scores")):
-        raise ExecutionError(f"{label} answers something else than results and scores: is it the evaluator?")
+        raise ExecutionError(f"{label} returned no results and scores: {_CHECK_URL}")
     return answer[0], answer[1]
 
 
@@ -163,15 +166,13 @@ def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict
     described = client.view_api(return_format="dict", print_info=False)
     endpoint = described["named_endpoints"].get(_ENDPOINT) if isinstance(described, dict) else None
     if endpoint is None:
-        raise HostRefusedError(f"{label} has no endpoint {_ENDPOINT}: is this the right space?")
+        raise HostRefusedError(f"{label} has no endpoint {_ENDPOINT}: {_CHECK_URL}")
     taken = {parameter["parameter_name"] for parameter in endpoint["parameters"]}
     asked = asdict(question)
     # Older spaces know fewer settings; they would ignore an unknown setting without an error.
     lost = [name for name, value in asked.items() if name not in taken and value != getattr(SpaceQuestion(), name)]
     if lost or "samples" not in taken:
-        raise ConfigError(
-            f"{label} does not accept {', '.join(lost) or 'samples'}: name another space, or leave out its name"
-        )
+        raise ConfigError(f"{label} does not accept {', '.join(lost) or 'samples'}: choose another space")
     return {name: value for name, value in asked.items() if name in taken}
 
 
@@ -184,9 +185,9 @@ def _meaning_of(error: BaseException, label: str, key_variable: str) -> HostLost
     if isinstance(error, QueueError | TooManyRequestsError) or code == HTTPStatus.TOO_MANY_REQUESTS:
         return SpaceBusyError(f"{label} is busy: its queue is full")
     if isinstance(error, CancelledError):
-        return HostLostError(f"{label} was lost while it answered")
+        return HostLostError(f"the connection to {label} was lost before it answered")
     if isinstance(error, AppError):
-        return HostLostError(f"{label} failed ({reason}): its log says why")
+        return HostLostError(f"{label} failed ({reason}): see its log")
     if HTTPStatus.BAD_REQUEST <= code < HTTPStatus.INTERNAL_SERVER_ERROR:
         return HostRefusedError(f"{label} refuses the call ({reason})")
     return HostLostError(f"{label} does not answer ({reason}): start it, or correct execution.service.url")

@@ -48,7 +48,7 @@ _SENT = ("program", "test", "time_seconds", *_PLANNED, "stop_after", "separate",
 
 
 class ProtocolError(BigCodeFlowError):
-    """A message that has no meaning here."""
+    """A message that is not part of the protocol, or has invalid fields."""
 
 
 #: Module name as in an import statement; clients name the modules that a warm start imports.
@@ -156,7 +156,7 @@ class TestOutcome(ApiModel):
 
 
 class Verdict(ApiModel):
-    """What an execution means."""
+    """Verdict on one execution."""
 
     status: Literal["pass", "fail", "timeout", "out_of_memory", "syntax_error", "crash", "tampered", "infra_error"]
     """'infra_error' says nothing about the program: send the item again, under a fresh key."""
@@ -291,9 +291,9 @@ def message_of(text: bytes) -> dict[str, Any]:
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
-        raise ProtocolError(f"a line of {len(text):,} bytes is no JSON") from None
+        raise ProtocolError(f"received a line of {len(text):,} bytes that is not JSON") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
-        raise ProtocolError(f"a line of {len(text):,} bytes is JSON, but no message with a type")
+        raise ProtocolError(f"received a JSON line of {len(text):,} bytes that is not an object with a `type`")
     return message
 
 
@@ -324,15 +324,15 @@ def work_item_of(item: Item, default_seconds: float) -> WorkItem:
 def parse_outcome(value: object) -> Outcome:
     """Parse an outcome; raise ProtocolError unless its frames have all fields that a verdict needs."""
     if not isinstance(value, dict) or value.keys() - _OUTCOME_FIELDS:
-        raise ProtocolError("an outcome is no object, or has fields that are unknown here")
+        raise ProtocolError("received an outcome that is not an object, or has unknown fields")
     try:
         outcome = _OUTCOME.validate_python(value)
     except ValidationError as error:
-        raise ProtocolError(f"an outcome has another form: {error.errors()[0]['loc']}") from None
+        raise ProtocolError(f"received an outcome whose field {error.errors()[0]['loc']} is invalid") from None
     for frame in outcome.frames:
         required = _FRAMES.get(str(frame.get("event")))
         if required is None or not all(name in frame for name in required):
-            raise ProtocolError("a frame of an outcome lacks what every such frame has")
+            raise ProtocolError("received an outcome with a frame that is unknown or lacks required fields")
     return outcome
 
 
@@ -366,7 +366,7 @@ def with_starts(
     except (KeyError, ValidationError):
         starts = []
     if len(starts) != len(items):
-        raise ProtocolError("it plans something else than it was asked to")
+        raise ProtocolError("received plans that do not match the programs that were sent")
     return [
         replace(item, preload=tuple(start.preload), zygote=tuple(start.zygote))
         for item, start in zip(items, starts, strict=True)
@@ -377,5 +377,5 @@ def programs_of(request: PrepareRequest) -> list[tuple[str, str]]:
     """Return each program with the text of its test; raise ProtocolError if the request lacks that test."""
     for number, one in enumerate(request.programs):
         if one.test >= len(request.tests):
-            raise ProtocolError(f"programs.{number}.test: there is no test {one.test}")
+            raise ProtocolError(f"programs.{number}.test is {one.test}, but there are only {len(request.tests)} tests")
     return [(one.program, request.tests[one.test]) for one in request.programs]

@@ -74,7 +74,7 @@ class Connection:
             self.info = protocol.HostInfo.model_validate(ready)
         except ValidationError:
             self.close()
-            raise HostLostError(f"{transport.label}: it does not describe itself as a host does") from None
+            raise HostLostError(f"{transport.label}: its first message is not the description of a host") from None
         except ExecutionError:
             self.close()
             raise

@@ -108,7 +108,7 @@ async def _require_own_name(request: Request) -> None:
     """Refuse requests for another host name: without a key, other sites' pages could send them through a browser."""
     if not is_own_name(request.headers.get("host", "")):
         raise RequestRefusedError(
-            HTTPStatus.FORBIDDEN, "a service without a key answers to 127.0.0.1 and localhost only"
+            HTTPStatus.FORBIDDEN, "a service without a key answers only requests to 127.0.0.1 or localhost"
         )
 
 
@@ -257,7 +257,7 @@ async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
         reason = f"the body did not arrive within {_BODY_SECONDS:.0f} s: send smaller batches"
         raise RequestRefusedError(HTTPStatus.REQUEST_TIMEOUT, reason, headers=_CLOSE) from None
     if size_bytes > most_bytes:
-        reason = f"a request may have {most_bytes >> 20} MiB: send several"
+        reason = f"a request may have at most {most_bytes >> 20} MiB: send several"
         raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason, headers=_CLOSE)
     return b"".join(chunks)
 

@@ -83,7 +83,7 @@ def validated(body: bytes, model: type[_Request], *, max_batch: int = 0) -> _Req
         value = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_counting(max_batch))
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is no JSON: {reason}") from None
+        raise RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, f"the body is not JSON: {reason}") from None
     try:
         return model.model_validate(value, strict=True)
     except ValidationError as error:
@@ -115,7 +115,7 @@ def parsed_batch(request: BatchRequest, settings: ServingSettings, environment: 
         raise RequestRefusedError(
             HTTPStatus.CONFLICT,
             f"the service has bigcodeflow {own[0]} and environment {own[1][:12]}, and the batch wants {wanted[0]} "
-            f"and {wanted[1][:12]}: start it with the same, or run again to use what it has",
+            f"and {wanted[1][:12]}: start the service with the same versions, or start the run again",
         )
     context = [mode.limits.model_dump(), mode.start, request.detail, environment.environment_sha]
     works = [_work_of(item, request, settings, context) for item in request.items]
@@ -152,11 +152,11 @@ def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any
         found = dict(pairs)
         items = found.get("items")
         if max_batch and isinstance(items, list) and len(items) > max_batch:
-            reason = f"items: {len(items)} in a batch, and {max_batch} may be: send several batches"
+            reason = f"items: the batch has {len(items)} items, and the limit is {max_batch}: send several batches"
             raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
         left -= len(pairs) + sum(len(value) for _, value in pairs if isinstance(value, list))
         if left < 0:
-            reason = f"the body holds more than {_MAX_VALUES:,} values: send several"
+            reason = f"the body holds more than {_MAX_VALUES:,} values: send several smaller requests"
             raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
         return found
 
@@ -166,7 +166,7 @@ def _counting(max_batch: int) -> Callable[[list[tuple[str, Any]]], dict[str, Any
 def _require_small_tests(tests: Iterable[tuple[str, str]]) -> None:
     """Refuse tests, given as pairs of place and text, that are so long that parsing takes seconds and gigabytes."""
     large = [
-        f"{place}: {len(test):,} characters, and a test may have {MOST_TEST_CHARACTERS:,}: shorten it"
+        f"{place}: has {len(test):,} characters; the limit is {MOST_TEST_CHARACTERS:,} characters: shorten it"
         for place, test in tests
         if len(test) > MOST_TEST_CHARACTERS
     ]
@@ -199,17 +199,17 @@ def _wrong(number: int, item: Item, settings: ServingSettings) -> Iterable[str]:
     """Yield a line for each error of an item: too much time, or a test without test ids."""
     most = settings.most_seconds
     if item.time_seconds and item.time_seconds > most:
-        yield f"items.{number}.time_seconds: {item.time_seconds:g} is more than the service's {most:g}: ask for less"
+        yield f"items.{number}.time_seconds: {item.time_seconds:g} is more than the service's limit, {most:g} s"
     if item.expected_tests is not None:
         return
-    reason = "has no class TestCases with a test method: write one, or name expected_tests"
+    reason = "has no class TestCases with a test method: write one, or set expected_tests"
     try:
         if expected_test_ids(item.test):
             return
     except SyntaxError as error:
-        reason = f"is no Python ({error.msg}, line {error.lineno})"
+        reason = f"is not valid Python ({error.msg}, line {error.lineno})"
     except REFUSALS as error:  # the parser's errors for NUL characters and for too deep nesting
-        reason = f"is no Python ({type(error).__name__})"
+        reason = f"is not valid Python ({type(error).__name__})"
     yield f"items.{number}.test: {reason}"
 
 

@@ -51,7 +51,7 @@ class RewardService:
         """Judge each completion for the task at the same position; return None for those that could not be judged.
 
         Raises:
-            ExecutionError: the service refuses a request, for example because a test is no Python or the key is wrong.
+            ExecutionError: the service refuses a request, such as for a test that is not valid Python, or a wrong key.
         """
         service = ServiceConfig(url=self.url, key_variable=self.key_variable, concurrency=self.concurrency)
         with (
@@ -97,7 +97,7 @@ class ServiceReward:
             ConfigError: ``kind`` is 'pass_share', and programs end at their first failing test.
         """
         if kind == "pass_share" and service.fail_fast:
-            raise ConfigError("fail_fast leaves no share of tests to reward: switch it off, or reward passes")
+            raise ConfigError("'pass_share' needs a RewardService without fail_fast, or use 'pass'")
         self._service, self._kind = service, kind
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:

@@ -87,5 +87,5 @@ def usable_key(key: str, host: str, variable: str) -> str:
             "or listen on 127.0.0.1"
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise ConfigError(f"{variable} holds blanks or characters beyond ASCII, which no header can carry")
+        raise ConfigError(f"{variable} holds blanks or characters outside ASCII, which an HTTP header cannot hold")
     return key

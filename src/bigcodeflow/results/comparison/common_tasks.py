@@ -162,7 +162,7 @@ def _differences(runs: Sequence[ComparedRun]) -> Iterator[str]:
 
 
 def _runs_by_value(runs: Sequence[ComparedRun], values: Sequence[str]) -> str:
-    """Return a text of values and their runs; the most frequent value, if it has several runs, is for 'the others'."""
+    """List which runs have which value; if several runs share the most frequent value, call them 'the others'."""
     having: dict[str, list[str]] = {}
     for run, value in zip(runs, values, strict=True):
         having.setdefault(value, []).append(run.label)

@@ -134,14 +134,14 @@ def named_runs(store: str, names: Sequence[str]) -> list[RecordedRun]:
     """
     runs = list({run.record: run for run in (find_run(store, name) for name in names)}.values())
     if runs and len(runs) < _FEWEST_RUNS:
-        raise ConfigError("audit: --run: what one model fails says nothing of the task: name two runs or more")
+        raise ConfigError("audit: --run needs two runs or more: failures of one model alone say nothing about a task")
     return runs
 
 
 def dispute_findings(
     runs: Sequence[RecordedRun], tasks: Sequence[Mapping[str, Any]], command_of: Callable[[str], str]
 ) -> list[Finding]:
-    """Return a finding for each task whose test, unchanged since the runs, all samples of all runs fail alike."""
+    """Return a finding for each task that all samples of all runs fail alike, if its test is still the same."""
     named = "".join(f" --run {shlex.quote(run.record)}" for run in runs)
     tests = {task["task_id"]: task["test"] for task in tasks}
     failures = shared_failures([rows_on_tasks(run, tests, "execution", _COLUMNS) for run in runs]) if runs else {}

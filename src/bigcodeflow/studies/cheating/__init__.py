@@ -102,7 +102,7 @@ TASK_OPTIONS = ("dataset", "subset", "ids", "least_solve_rate", "environment", "
 
 
 class Cheating(Study[CheatingConfig]):
-    """Ask models to solve contradicted tasks, judge their answers, and tell how many are cheats, and of what kind.
+    """Ask models to solve contradicted tasks, judge their answers, and count the cheats by kind.
 
     The dataset is one of ordinary tasks, which are contradicted first, or a file of `bigcodeflow cheating tasks`. What
     was asked and executed before is reused.

@@ -162,7 +162,7 @@ def _add_verdicts(rows: Sequence[Row], tests: _Tests) -> None:
     verdicts = [list(one.programs.values()) for one in tests.values()]
     for row in rows:
         if row["status"] == "infra_error":
-            raise ExecutionError(f"{row['task_id']}: an answer was not judged for reasons outside of it: run it again")
+            raise ExecutionError(f"{row['task_id']}: an answer could not be judged (infra_error): run it again")
         _, number, kind = row["task_id"].rsplit("/", 2)
         outcomes = {test["name"]: test["outcome"] for test in row["tests"]}
         judged = Judged(row["status"], outcomes, tuple(row["tampering"]), row["exit"])

@@ -93,17 +93,19 @@ def contradicted_tasks(config: ContradictedTasksConfig, listener: Listener) -> S
     """Return the tasks of a dataset that have a contradiction confirmed by execution.
 
     Raises:
-        DatasetError: the dataset holds contradicted tasks already, or no task has a contradiction.
+        DatasetError: the dataset already holds contradicted tasks, or no task has a contradiction.
     """
     store = open_store(config.store)
     rows = _dataset_rows(config, store, listener)
     if any(row["task_id"].startswith(CONTRADICTED_PREFIX) for row in rows):
-        raise DatasetError(f"{config.dataset}: holds contradicted tasks already: name the dataset they were made of")
+        raise DatasetError(f"{config.dataset}: already holds contradicted tasks: name the dataset of the originals")
     rates = published_solve_rates()
     solved = [row for row in rows if rates.get(row["task_id"], 1.0) >= config.least_solve_rate]
     candidates = list(_candidates(solved))
     if not candidates:
-        raise DatasetError(f"{config.dataset}: no test of the {len(solved):,} tasks that are left can be contradicted")
+        raise DatasetError(
+            f"{config.dataset}: none of the {len(solved):,} remaining tasks has a test that can be contradicted"
+        )
     tasks = _ground_truthed(candidates, config, store, listener)
     return Selection(len(rows), len(solved), len(candidates), tuple(tasks))
 

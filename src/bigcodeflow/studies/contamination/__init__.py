@@ -29,13 +29,13 @@ class ContaminationConfig(SettingsModel):
 
 
 class Contamination(Study[ContaminationConfig]):
-    """Say which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so.
+    """List the tasks whose prompt, solution or test a corpus contains, exactly or almost.
 
     The corpus is read once, in pieces. See docs/contamination.md.
     """
 
     title = "Contamination"
-    description = "Which tasks' prompts, solutions and tests stand in a corpus, word by word or nearly so."
+    description = "Which tasks' prompts, solutions and tests a corpus contains, exactly or almost."
     schema = CONTAMINATION
     settings = ContaminationConfig
     options = (

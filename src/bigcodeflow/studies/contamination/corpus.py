@@ -68,7 +68,7 @@ def open_corpus(source: str, *, offline: bool = False) -> Corpus:
         DatasetError: the source is empty, is none of these, or has no file that can be read.
     """
     if not source:
-        raise DatasetError("corpus: none is named: name a folder, a file, or a hub dataset as OWNER/NAME@SPLIT")
+        raise DatasetError("corpus: is missing: give a folder, a file, or a hub dataset as OWNER/NAME@SPLIT")
     path = shipped("data/starter/answers.jsonl") if source == "starter" else user_path(source)
     if path.is_dir():
         found = [one for one in sorted(path.rglob("*")) if one.is_file()]
@@ -105,7 +105,7 @@ def _of_files(source: str, files: Mapping[str, Path], left_out: str = "") -> Cor
         found = tuple(CorpusFile(path, name, path.stat().st_size) for name, path in files.items())
         shas = {name: file_sha256(path) for name, path in files.items()}
     except OSError as error:
-        raise DatasetError(f"corpus {source}: cannot be read ({error_message(error)}): make it readable") from None
+        raise DatasetError(f"corpus {source}: cannot be read ({error_message(error)}): check permissions") from None
     read = f"{source} ({len(found):,} files{f'; {left_out}' if left_out else ''})"
     return Corpus(found, {"files": shas}, read, left_out)
 

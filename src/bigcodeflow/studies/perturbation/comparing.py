@@ -73,8 +73,8 @@ def _rows(original: ComparedRun, perturbed: ComparedRun) -> Iterator[dict[str, A
             variants[kind, of_task].append(task)
     if not variants:
         raise ArtifactError(
-            f"{perturbed.label}: has no judged variant of a task of {original.label}: judge a dataset that "
-            "`bigcodeflow perturb write` made of its tasks"
+            f"{perturbed.label} has no judged variants of the tasks of {original.label}: run the model on a "
+            "dataset that `bigcodeflow perturb write` made from these tasks"
         )
     for kind, task_id in sorted(variants, key=lambda one: (kind_order(one[0]), before[one[1]].position)):
         task, changed = before[task_id], variants[kind, task_id]

@@ -99,8 +99,8 @@ def _of_lines(path: Path, read: set[Path], problems: list[str]) -> Iterator[str]
     read.add(path.resolve())
     if path.name.lower().endswith(_OTHER_FORMATS):
         raise ConfigError(
-            f"{path}: is no list of requirements: name a requirements.txt, pyproject.toml or lock file, or what it "
-            "lists by --libraries"
+            f"{path}: is not a requirements file: give a requirements.txt, pyproject.toml or lock file, or the names "
+            "of the libraries with --libraries"
         )
     for number, raw in enumerate(_CONTINUED.sub(" ", _read(path)).splitlines(), start=1):
         line = _COMMENT.sub("", raw).strip()
