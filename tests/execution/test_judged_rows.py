@@ -10,7 +10,6 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.core.schemas import SOLUTIONS, TASKS
 from bigcodeflow.execution.evaluation import judge
-from bigcodeflow.execution.judged_rows import Checking
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import Planned, Planner, plan_ground_truths
 from bigcodeflow.execution.reruns import ONCE
@@ -81,6 +80,7 @@ class _Run:
         self.truths = {one.task_id: judged(backend, one.item) | {"task_id": one.task_id} for one in truths}
         self.planner, self.workers = Planner(self.tasks, **own), _InTurn(environment, backend)
         self.seen: list[tuple[int, int]] = []
+        self.checks = True
 
     def __call__(self, chunks: Iterator[Sequence[Planned] | None], stop_after: int = 9) -> list[dict]:
         def progress(finished: int, total: int, *_: object) -> None:
@@ -88,8 +88,8 @@ class _Run:
             if finished >= stop_after:
                 raise ExecutionError("stopped")
 
-        checking = Checking(self.planner, Contradictions())
-        table, _ = judge(chunks, checking=checking, workers=self.workers, progress=progress, **self._own)
+        own = {"planner": self.planner, "texts": Contradictions() if self.checks else None}
+        table, _ = judge(chunks, **own, workers=self.workers, progress=progress, **self._own)
         return table.to_pylist()
 
     def chunks(self, *names: str) -> Iterator[list[Planned] | None]:
@@ -128,8 +128,10 @@ def test_a_pass_without_a_passing_ground_truth_is_not_checked(run: _Run) -> None
     assert {row["task_id"]: row["integrity"] for row in rows} == {"Own/double": None, "Own/square": "checked"}
 
 
-def test_what_the_environment_lacks_is_learned_after_the_execution(run: _Run) -> None:
+@pytest.mark.parametrize("checks", [True, False])
+def test_what_the_environment_lacks_is_learned_after_the_execution(run: _Run, *, checks: bool) -> None:
     """A sample that fails by a library which the task's own solution lacks as well judges nothing."""
+    run.checks = checks
     lacking = _HEAD + "    import nosuchlibrary\n    return 2 * x\n"
     run.solutions = rows_of(
         SOLUTIONS, row_of(SOLUTIONS, task_id="Own/double", solution=lacking, sanitizer="none"),

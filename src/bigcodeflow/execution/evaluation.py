@@ -15,7 +15,7 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.progress import Status
 from bigcodeflow.core.schemas import VERDICTS, table_of
 from bigcodeflow.execution.engine import Engine, Progress
-from bigcodeflow.execution.judged_rows import Checking, JudgedRows, KnownVerdicts
+from bigcodeflow.execution.judged_rows import JudgedRows, KnownVerdicts
 from bigcodeflow.execution.planning import Planned, Planner
 from bigcodeflow.execution.reruns import ONCE, RerunPolicy
 from bigcodeflow.execution.stored_contradictions import StoredContradictions
@@ -42,7 +42,8 @@ def judge(
     known: Callable[[Collection[str]], list[Verdict]] | None = None,
     other_ledgers: Sequence[Path] = (),
     policy: RerunPolicy = ONCE,
-    checking: Checking | None = None,
+    planner: Planner | None = None,
+    texts: Contradictions | None = None,
     workers: Workers | None = None,
     progress: StatusProgress | None = None,
     on_verdict: Callable[[Verdict], None] | None = None,
@@ -56,7 +57,8 @@ def judge(
         expected_rows: number of rows in the last chunk, for the progress; 0: unknown.
         known: function that returns published VERDICTS rows by key, such as `VerdictIndex.verdicts`; None: no rows.
         other_ledgers: ledgers of other unfinished runs, read only.
-        checking: data for the checks of passing samples; None: they are not checked.
+        planner: planner of samples, with the ground truths; None: the rows are ground truths.
+        texts: known altered texts of tests, for the checks of passing samples; None: passes are not checked.
         workers: workers of the run; None: the stage starts its own workers.
         on_verdict: receives the verdict of each row, with its task_id, as soon as it is known.
     """
@@ -66,11 +68,11 @@ def judge(
             progress(rows.finished, rows.total, "", engine.status())
 
     with ExitStack() as held:
-        if checking:
-            held.callback(checking.known.write)
+        if texts:
+            held.callback(texts.write)
         engine = held.enter_context(Engine(config, environment, ledger_folder, workers=workers, progress=report))
         earlier = KnownVerdicts(known, other_ledgers, policy)
-        rows = JudgedRows(engine, earlier, checking, expected_rows=expected_rows, on_verdict=on_verdict)
+        rows = JudgedRows(engine, earlier, planner, texts, expected_rows=expected_rows, on_verdict=on_verdict)
         arriving = rows.arriving(chunks)
         first = next(arriving)
         while first is None and policy.reruns:  # the verdicts of all rows decide which are executed again

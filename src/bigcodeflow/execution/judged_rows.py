@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from bigcodeflow.execution.costs import work_seconds
 from bigcodeflow.execution.engine import Engine
@@ -18,13 +17,6 @@ from bigcodeflow.judge.verdicts import Verdict, renewed
 
 #: Expected work of a check, as a multiple of its program's work, and the work after which the measured ratio counts.
 _CHECK_RATIO, _RATIO_KNOWN_AFTER_SECONDS = 2.0, 10.0
-
-
-class Checking(NamedTuple):
-    """Data for the checks of passing samples: the planner with the ground truths, and known altered texts of tests."""
-
-    planner: Planner
-    known: Contradictions
 
 
 @dataclass
@@ -64,16 +56,17 @@ class JudgedRows:
         self,
         engine: Engine,
         known: KnownVerdicts,
-        checking: Checking | None,
+        planner: Planner | None,
+        texts: Contradictions | None,
         *,
         expected_rows: int,
         on_verdict: Callable[[Verdict], None] | None,
     ) -> None:
         """Take the results of finished checks from the engine's ledger; for the arguments see `evaluation.judge`."""
-        self._engine, self._known, self._checking = engine, known, checking
+        self._engine, self._known, self._planner = engine, known, planner
         self._expected_rows, self._on_verdict = expected_rows, on_verdict
         known.checked |= checks.findings_of(engine.checks())
-        self._checks = checks.Checks(checking.known, known.checked, on_result=self._end_check) if checking else None
+        self._checks = checks.Checks(texts, known.checked, on_result=self._end_check) if texts else None
         self.planned: Sequence[Planned] = ()
         """The last chunk of rows."""
         self.items: dict[str, WorkItem] = {}
@@ -96,7 +89,7 @@ class JudgedRows:
     def verdict(self, plan: Planned) -> Verdict:
         """Return the final verdict of a planned row."""
         verdict = self._verdicts[plan.item.verdict_key]
-        return self._checking.planner.renewed(verdict, plan) if self._checking else verdict
+        return self._planner.renewed(verdict, plan) if self._planner else verdict
 
     def arriving(self, chunks: Iterable[Sequence[Planned] | None]) -> Iterator[list[WorkItem] | None]:
         """Yield the items to execute: of each chunk, then of checks until all is final; None if none is ready now."""
@@ -154,11 +147,10 @@ class JudgedRows:
 
     def _items_of_checks(self) -> list[WorkItem]:
         """Begin the checks of passes whose ground truth is known; return items that checks ask for."""
-        if not (self._checks and self._checking):
+        if not (self._checks and self._planner):
             return []
-        planner = self._checking.planner
-        for task_id in [one for one in self._passes if self._is_complete or one in planner.truths]:
-            reference = planner.reference(task_id)
+        for task_id in [one for one in self._passes if self._is_complete or one in self._planner.truths]:
+            reference = self._planner.reference(task_id)
             for key in self._passes.pop(task_id):
                 self._sums["waiting"] -= work_seconds(self.items[key])
                 if reference:

@@ -26,7 +26,6 @@ from bigcodeflow.sanitizing.samples import sanitize_samples
 from bigcodeflow.store import ArtifactRef, LogFiles, Store, artifact_key
 
 if TYPE_CHECKING:
-    from bigcodeflow.execution.judged_rows import Checking
     from bigcodeflow.execution.planning import Planned
     from bigcodeflow.execution.reruns import RerunPolicy
     from bigcodeflow.generation.engine import SharedLimit
@@ -195,7 +194,6 @@ def _execute_ground_truths(work: Work) -> Computed:
 
 
 def _execute_samples(work: Work) -> Computed:
-    from bigcodeflow.execution.judged_rows import Checking
     from bigcodeflow.execution.planning import GROUND_TRUTH_COLUMNS, Planner, planned_in_parts
     from bigcodeflow.execution.reruns import RerunPolicy
     from bigcodeflow.execution.stored_contradictions import StoredContradictions
@@ -216,12 +214,13 @@ def _execute_samples(work: Work) -> Computed:
             yield None if config.reruns else chunk
         yield planner.samples(work.table("sanitizing"))
 
-    checking = None
+    texts = None
     if config.integrity != "off":
-        known = StoredContradictions(work.store, environment.environment_sha, planner.task_ids)
-        checking = Checking(planner, known)
+        texts = StoredContradictions(work.store, environment.environment_sha, planner.task_ids)
     count = (concurrent.expected_solutions or work.inputs["sanitizing"].rows) * len(config.variants)
-    table, counts = _judge(work, chunks(), RerunPolicy(reruns=config.reruns), checking, expected_rows=count)
+    table, counts = _judge(
+        work, chunks(), RerunPolicy(reruns=config.reruns), planner=planner, texts=texts, expected_rows=count
+    )
     before = _open_before(work, "sanitizing").get("infra_errors", 0)
     return table, {**counts, "infra_errors": counts["infra_errors"] + before}
 
@@ -259,7 +258,6 @@ def _judge(
     work: Work,
     chunks: "Iterable[list[Planned] | None]",
     policy: "RerunPolicy",
-    checking: "Checking | None" = None,
     **options: Any,
 ) -> Computed:
     from bigcodeflow.execution import evaluation
@@ -276,7 +274,6 @@ def _judge(
             known=VerdictIndex(work.store).verdicts,
             other_ledgers=others,
             policy=policy,
-            checking=checking,
             workers=workers() if workers else None,
             progress=work.progress,
             **options,
