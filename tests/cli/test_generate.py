@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.core.schemas import SAMPLES
-from bigcodeflow.generation.providers import PROVIDERS
+from bigcodeflow.generation.providers import known_providers
 from tests.conftest import Command
 from tests.generation.providers.double import Completion, Fail, Received, model_server
 from tests.generation.split_answers import solved_by_docstring
@@ -75,7 +75,7 @@ _DIFFERENT = ("openai", "azure", "vllm-server")
     "provider",
     [
         pytest.param(name, marks=() if name in _DIFFERENT else pytest.mark.slow)
-        for name, info in PROVIDERS.items()
+        for name, info in known_providers().items()
         if not info.offline
     ],
 )
@@ -86,16 +86,16 @@ def test_every_provider_can_be_shown_and_counted_without_a_key(
 
     What stands in for the key passes the check of the provider's keys, such as the hub's hf_.
     """
-    for variable in PROVIDERS[provider].key_variables:
+    for variable in known_providers()[provider].key_variables:
         monkeypatch.delenv(variable, raising=False)
     name = "gpt-4o" if provider == "openai" else "m"
-    address = ("--base-url", "https://mine.openai.azure.com") if PROVIDERS[provider].own_address else ()
+    address = ("--base-url", "https://mine.openai.azure.com") if known_providers()[provider].own_address else ()
     asked = ("generate", "--model", f"{provider}:{name}", *address)
     shown = bigcodeflow(*asked, *STARTER[:2], "--show-prompt", "1")
     assert "Please provide a self-contained Python script" in shown.stdout
     counted = bigcodeflow(*asked, *STARTER, "--dry-run", "--temperature", "0,1")
     assert counted.stdout.count("run+t") == 2
-    assert ("needs a key: set the environment variable" in counted.stderr) is PROVIDERS[provider].needs_key
+    assert ("needs a key: set the environment variable" in counted.stderr) is known_providers()[provider].needs_key
     if provider == "openai":
         assert json.loads(shown.stdout[shown.stdout.index("{\n") :])["model"] == name
         assert "$0.0" in counted.stdout

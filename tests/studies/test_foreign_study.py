@@ -25,7 +25,7 @@ def test_a_study_of_another_distribution_has_a_command_and_a_view(tmp_path: Path
 
     def command(*words: str) -> str:
         done = process_in(tmp_path)(*words, PYTHONPATH=str(tmp_path))
-        assert "study broken (absent:Length) is left out" in done.stderr
+        assert "plug-in broken (absent:Length) is left out" in done.stderr
         return done.stdout
 
     assert "How many lines the tests of tasks have." in command("--help")

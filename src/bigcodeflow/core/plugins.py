@@ -1,4 +1,4 @@
-"""Studies that installed distributions bring, found by their entry points; docs/studies.md describes one."""
+"""Plug-ins of installed distributions, found by their entry points; docs/studies.md describes a study."""
 
 import logging
 import re
@@ -32,12 +32,23 @@ def study_entries() -> Mapping[str, EntryPoint]:
 def loaded_study(name: str) -> Any:
     """Load a study by its name; log a warning and return None if one of another distribution cannot be loaded."""
     entry = study_entries()[name]
+    study = _loaded(entry)
+    return study() if study else None
+
+
+def loaded_plugins(group: str) -> dict[str, Any]:
+    """Return the loaded plug-ins of a group by name, sorted; a warning names each that cannot be loaded."""
+    found = {entry.name: _loaded(entry) for entry in sorted(entry_points(group=group))}
+    return {name: plugin for name, plugin in found.items() if plugin is not None}
+
+
+def _loaded(entry: EntryPoint) -> Any:
     try:
-        return entry.load()()
+        return entry.load()
     except Exception as error:
         if _is_own(entry):
             raise
-        logger.warning("study %s (%s) is left out, as it cannot be loaded: %s", name, entry.value, error)
+        logger.warning("plug-in %s (%s) is left out, as it cannot be loaded: %s", entry.name, entry.value, error)
         return None
 
 
@@ -48,4 +59,4 @@ def foreign_studies() -> dict[str, Any]:
 
 
 def _is_own(entry: EntryPoint) -> bool:
-    return entry.value.startswith("bigcodeflow.")
+    return entry.value.startswith(("bigcodeflow.", "bigcodeflow_"))

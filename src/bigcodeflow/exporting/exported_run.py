@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.core.settings import as_name
-from bigcodeflow.generation.providers import PROVIDERS
+from bigcodeflow.generation.providers import known_providers
 from bigcodeflow.leaderboard.entries import RunLink
 from bigcodeflow.leaderboard.measured_entries import run_link
 from bigcodeflow.results import models
@@ -71,7 +71,7 @@ class ExportedRun:
         if not developer and provider in _DEVELOPERS and not elsewhere:
             developer = provider
         name = f"{developer}/{named.name}" if developer and "/" not in named.name else named.name
-        info = PROVIDERS.get(provider)
+        info = known_providers().get(provider)
         if info is None or elsewhere:
             return ExportedModel(name, named.revision or "", developer, provider, "unknown")
         here = info.offline or not info.needs_key

@@ -20,7 +20,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.model_api import AnswerKey, Message, Prompt, PromptForm, Request, Sampling
-from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
+from bigcodeflow.generation.providers import Endpoint, find_key, has_batches, open_provider, provider_info
 
 #: Stop texts of the original for models that it runs itself; chat APIs get none.
 _STOPS = ("<|endoftext|>", "<|endofmask|>", "</s>", "\nif __name__", "\ndef main(", "\nprint(")
@@ -177,7 +177,7 @@ def _conflicts(config: GenerationConfig, form: PromptForm) -> Iterator[str]:
     info = provider_info(provider)
     if config.samples_per_request > 1 and not info.several_answers:
         yield f"generation.samples_per_request: {provider} gives one answer a request; set it to 1"
-    if config.requests.batch and not info.batches:
+    if config.requests.batch and not has_batches(provider):
         yield f"generation.requests.batch: {provider} has no batch API that is known here"
     if config.requests.batch and (provider, form) == ("mistral", "prefill"):
         yield "generation.requests.batch: Mistral's answers repeat a begun answer; set prompt.form to chat"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bigcodeflow.generation.model_api import RequestError
-from bigcodeflow.generation.providers import PROVIDERS, Endpoint
+from bigcodeflow.generation.providers import Endpoint, known_providers
 from tests.generation.providers.conftest import KEY, asked, chat, endpoint, used
 from tests.generation.providers.double import DIALECTS, Break, Completion, Fail, Outcome, model_server, wait_for
 
@@ -68,7 +68,7 @@ def test_other_addresses_go_through_the_proxy_of_the_environment(name: str, monk
 
 def test_a_key_of_the_environment_does_not_reach_an_own_server(name: str, monkeypatch: pytest.MonkeyPatch):
     """SDKs look for keys themselves; none of those may go to a server that it was not made for."""
-    if PROVIDERS[name].own_address:
+    if known_providers()[name].own_address:
         pytest.skip("its keys are for addresses that everybody names")
     variables = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY")
     for variable in (*variables, "OLLAMA_API_KEY", "HF_TOKEN", "ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY"):

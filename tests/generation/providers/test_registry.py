@@ -6,16 +6,16 @@ import sys
 import pytest
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation.providers import PROVIDERS, Endpoint, find_key, open_provider
+from bigcodeflow.generation.providers import Endpoint, find_key, known_providers, open_provider
 from tests.generation.providers.conftest import KEY
 
-KEYED = [name for name, info in PROVIDERS.items() if info.key_variables]
+KEYED = [name for name, info in known_providers().items() if info.key_variables]
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("opnai", f"did you mean openai\\? known: {', '.join(PROVIDERS)}"),
+        ("opnai", f"did you mean openai\\? known: {', '.join(known_providers())}"),
         ("Anthropic", "did you mean anthropic"),
         ("zzz", "no provider 'zzz'; known: openai"),
         ("vllm", "loads models here"),
@@ -29,11 +29,11 @@ def test_what_is_no_provider_over_a_network_is_refused(name: str, said: str):
 
 @pytest.mark.parametrize("name", ["openai", "anthropic", "google", "mistral", "huggingface"])
 def test_a_missing_key_is_named_by_its_variable(name: str, monkeypatch: pytest.MonkeyPatch):
-    for variable in PROVIDERS[name].key_variables:
+    for variable in known_providers()[name].key_variables:
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(ConfigError) as caught:
         find_key(name)
-    variable = PROVIDERS[name].key_variables[0]
+    variable = known_providers()[name].key_variables[0]
     assert f"set the environment variable {variable}" in str(caught.value)
     # A run of the UI is started by a worker, which knows nothing of the shell that somebody set the key in.
     assert f"a Prefect Secret block named {variable.lower().replace('_', '-')}" in str(caught.value)
@@ -43,9 +43,9 @@ def test_a_missing_key_is_named_by_its_variable(name: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("name", KEYED)
 def test_an_own_server_needs_no_key_and_gets_none_unasked(name: str, monkeypatch: pytest.MonkeyPatch):
     """A key made for the provider never goes to another address, unless its variable is named."""
-    monkeypatch.setenv(PROVIDERS[name].key_variables[0], KEY)
-    assert find_key(name, base_url="http://127.0.0.1:1") == (KEY if PROVIDERS[name].own_address else "")
-    assert find_key(name, base_url="http://127.0.0.1:1", variable=PROVIDERS[name].key_variables[0]) == KEY
+    monkeypatch.setenv(known_providers()[name].key_variables[0], KEY)
+    assert find_key(name, base_url="http://127.0.0.1:1") == (KEY if known_providers()[name].own_address else "")
+    assert find_key(name, base_url="http://127.0.0.1:1", variable=known_providers()[name].key_variables[0]) == KEY
     assert find_key(name) == KEY
 
 

@@ -1,25 +1,32 @@
 """Providers of models by name, and shared helpers that map settings to requests.
 
-A provider is a class in another module of this package, which is imported when the provider is opened.
+A provider is a class in another module of this package, which is imported when the provider is opened. Plug-ins add
+providers (entry points of the group ``bigcodeflow.providers``, each a `ProviderInfo`) and batch APIs (entry points of
+the group ``bigcodeflow.batches``, each a class by the name of its provider).
 """
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
 
 import difflib
-import importlib
 import os
+import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
 from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.plugins import loaded_plugins
 from bigcodeflow.generation.model_api import PromptForm, Reply, Request, RequestError
 
 if TYPE_CHECKING:
     from bigcodeflow.generation.providers.batch_apis import BatchApi
+
+_BATCHES = "bigcodeflow.batches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +98,12 @@ class Provider:
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
     factory: str = ""
-    """Module in this package and class of the provider; empty for offline engines."""
+    """'module:class' of the provider, or 'module.class' in this package; empty for offline engines."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that may hold the key; the first variable that is set is used."""
     needs_key: bool = True
     """True if the provider's default address needs a key; another address needs none."""
     several_answers: bool = False
-    batches: str = ""
-    """Module and class of its batch API; empty if none is known."""
     offline: bool = False
     """True if an engine on this machine loads the model; False if it is asked over a network."""
     server: bool = False
@@ -109,42 +114,18 @@ class ProviderInfo:
     """Extra of this package that installs the provider's SDK; empty if it needs none."""
 
 
-#: Providers by name: the part of generation.model before the colon.
-PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
+_PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
     {
-        "openai": ProviderInfo(
-            "chat_completions.OpenAIProvider",
-            ("OPENAI_API_KEY",),
-            several_answers=True,
-            batches="batch_apis.OpenAIBatches",
-        ),
+        "openai": ProviderInfo("chat_completions.OpenAIProvider", ("OPENAI_API_KEY",), several_answers=True),
         "openai-responses": ProviderInfo("responses.ResponsesProvider", ("OPENAI_API_KEY",)),
-        "azure": ProviderInfo(
-            "azure.AzureProvider",
-            ("AZURE_OPENAI_API_KEY",),
-            needs_key=False,
-            several_answers=True,
-            own_address="https://NAME.openai.azure.com",
-            extra="azure",
-        ),
-        "anthropic": ProviderInfo(
-            "anthropic.AnthropicProvider", ("ANTHROPIC_API_KEY",), batches="batch_apis.AnthropicBatches"
-        ),
-        "bedrock": ProviderInfo("bedrock.BedrockProvider", needs_key=False, extra="bedrock"),
+        "anthropic": ProviderInfo("anthropic.AnthropicProvider", ("ANTHROPIC_API_KEY",)),
         "google": ProviderInfo(
             "google.GoogleProvider",
             ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
             several_answers=True,
-            batches="google_batches.GoogleBatches",
             extra="google",
         ),
-        "vertex": ProviderInfo("google.VertexProvider", needs_key=False, several_answers=True, extra="google"),
-        "mistral": ProviderInfo(
-            "chat_completions.MistralProvider",
-            ("MISTRAL_API_KEY",),
-            several_answers=True,
-            batches="batch_apis.MistralBatches",
-        ),
+        "mistral": ProviderInfo("chat_completions.MistralProvider", ("MISTRAL_API_KEY",), several_answers=True),
         "ollama": ProviderInfo("chat_completions.OllamaProvider", ("OLLAMA_API_KEY",), needs_key=False),
         "huggingface": ProviderInfo("chat_completions.HuggingFaceProvider", ("HF_TOKEN",), several_answers=True),
         "vllm": ProviderInfo(needs_key=False, several_answers=True, offline=True),
@@ -156,12 +137,18 @@ PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
 )
 
 
+@cache
+def known_providers() -> Mapping[str, ProviderInfo]:
+    """Return the providers by name, the part of generation.model before the colon; of equal names, ours counts."""
+    return MappingProxyType({**_PROVIDERS, **loaded_plugins("bigcodeflow.providers"), **_PROVIDERS})
+
+
 def provider_info(name: str) -> ProviderInfo:
-    if name in PROVIDERS:
-        return PROVIDERS[name]
-    close = difflib.get_close_matches(name.lower(), PROVIDERS, n=1)
+    if name in (known := known_providers()):
+        return known[name]
+    close = difflib.get_close_matches(name.lower(), known, n=1)
     hint = f"did you mean {close[0]}? " if close else ""
-    raise ConfigError(f"generation.model: no provider {name!r}; {hint}known: {', '.join(PROVIDERS)}")
+    raise ConfigError(f"generation.model: no provider {name!r}; {hint}known: {', '.join(known)}")
 
 
 def find_key(name: str, *, variable: str = "", base_url: str = "") -> str:
@@ -219,14 +206,19 @@ def open_provider(name: str, endpoint: Endpoint) -> Provider:
     return provider
 
 
+def has_batches(name: str) -> bool:
+    """Tell if a batch API of the provider is known."""
+    return bool(entry_points(group=_BATCHES, name=name))
+
+
 def open_batches(name: str, endpoint: Endpoint) -> "BatchApi":
-    api: BatchApi = _class(provider_info(name).batches)(endpoint)
+    [entry, *_] = entry_points(group=_BATCHES, name=name)
+    api: BatchApi = entry.load()(endpoint)
     return api
 
 
 def _class(factory: str) -> Any:
-    module, _, name = factory.partition(".")
-    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    return pkgutil.resolve_name(factory if ":" in factory else f"{__name__}.{factory.replace('.', ':')}")
 
 
 def check_key(key: str, where: str) -> None:

@@ -1,9 +1,10 @@
 """Batch APIs of providers: many requests are submitted at once and answered within a day, at a lower price.
 
-This module has the APIs of OpenAI, Mistral and Anthropic; Google's is in a separate module, because it needs the SDK.
+This module has the APIs of OpenAI and Anthropic; plug-ins have others (entry points of the group
+``bigcodeflow.batches``).
 
-OpenAI and Mistral take a file of requests and return files of answers and of errors. A batch has its tag as metadata,
-so that a batch whose ID was lost is identified with certainty.
+OpenAI takes a file of requests and returns files of answers and of errors. A batch has its tag as metadata, so that a
+batch whose ID was lost is identified with certainty.
 
 Anthropic's batches have no metadata: the tag is in their custom IDs, which only the results show. While a batch whose
 ID was lost is running, only its time and size are known; its tag identifies it after it has ended. Until then nothing
@@ -27,14 +28,12 @@ from bigcodeflow.generation.batch_log import Batch, BatchStatus
 from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError
 from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.anthropic import AnthropicProvider
-from bigcodeflow.generation.providers.chat_completions import MistralProvider, OpenAIProvider
+from bigcodeflow.generation.providers.chat_completions import OpenAIProvider
 from bigcodeflow.generation.providers.http_client import HttpProvider, compact_json, shown, status_error
 
 _TAG = "bigcodeflow"
 _OPENAI_ENDED = frozenset({"completed", "expired", "cancelled"})
 _OPENAI_NOT_ASKED = frozenset({"batch_expired", "batch_cancelled", "request_timeout"})
-_MISTRAL_ENDED = frozenset({"SUCCESS", "FAILED", "TIMEOUT_EXCEEDED", "CANCELLED"})
-_MISTRAL_PAGE = 100
 #: Maximum clock difference to Anthropic; a batch looked at in vain costs a request, a missed batch costs money.
 _CLOCK_DIFFERENCE = timedelta(hours=1)
 _ANTHROPIC_STATUSES: Mapping[str, int] = {
@@ -149,7 +148,7 @@ class BatchApi(ABC):
             return problem
 
 
-class _FileBatches(BatchApi):
+class FileBatches(BatchApi):
     """Batches whose requests and results are files with one JSON object per line."""
 
     files: ClassVar[str]
@@ -185,7 +184,7 @@ class _FileBatches(BatchApi):
         """Convert a line of a file of results."""
 
 
-class OpenAIBatches(_FileBatches):
+class OpenAIBatches(FileBatches):
     """Batches of chat completions or, for the form 'direct', of text completions; a batch has a single form."""
 
     path, files, after = "/batches", "/files", "after"
@@ -230,46 +229,6 @@ class OpenAIBatches(_FileBatches):
 
     def _url(self, request: Request) -> str:
         return "/v1" + self.provider.path(request)
-
-
-class MistralBatches(_FileBatches):
-    """Batch jobs of chats with one model."""
-
-    path, files = "/v1/batch/jobs", "/v1/files"
-    result_files = ("output_file", "error_file")
-    first_page: ClassVar[Mapping[str, Any]] = {"page": 0, "page_size": _MISTRAL_PAGE}
-    opened = MistralProvider
-
-    def next_page(self, page: Mapping[str, Any], batches: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
-        return {"page": number} if batches and number * _MISTRAL_PAGE < (page.get("total") or 0) else {}
-
-    def job(self, file_id: str, first: Request) -> dict[str, Any]:
-        return {"input_files": [file_id], "endpoint": self.provider.path(first), "model": self.provider.endpoint.model}
-
-    def entry(self, custom_id: str, request: Request) -> dict[str, Any]:
-        body = {name: value for name, value in self.provider.body(request).items() if name not in {"model", "stream"}}
-        return {"custom_id": custom_id, "body": body}
-
-    async def status(self, batch_id: str) -> BatchStatus:
-        """Return the progress; a job that failed without a single answer is rejected as a whole."""
-        job = await self.state(batch_id)
-        state, succeeded = required_text(job, "status"), job.get("succeeded_requests") or 0
-        if state == "FAILED" and not succeeded:
-            errors = [str(error.get("message")) for error in job.get("errors") or () if isinstance(error, dict)]
-            message = shown(f"batch rejected: {'; '.join(errors[:3]) or 'no reason given'}", self._key)
-            return BatchStatus(ended=True, rejection=RequestError("bad_request", message))
-        return BatchStatus(
-            ended=state in _MISTRAL_ENDED,
-            succeeded=succeeded,
-            failed=job.get("failed_requests") or 0,
-            duration_seconds=seconds_between(job.get("created_at"), job.get("completed_at")),
-        )
-
-    def line_outcome(self, line: Mapping[str, Any]) -> Reply | RequestError:
-        response = line.get("response")
-        if not response:
-            return RequestError("deadline", shown(f"not asked: {json.dumps(line.get('error'))}", self._key))
-        return self.outcome(response.get("status_code"), response.get("body"))
 
 
 class AnthropicBatches(BatchApi):

@@ -1,6 +1,5 @@
 """Google's Gemini API and Vertex AI, through the SDK, which continues answers that Google ends for its own limits."""
 
-import os
 import re
 from collections.abc import Mapping
 from functools import cached_property
@@ -113,18 +112,6 @@ class GoogleProvider(providers.Provider):
             await self._client.aio.aclose()
             self._client.close()
         await self._http.aclose()
-
-
-class VertexProvider(GoogleProvider):
-    """Provider for the same models in a Google Cloud project, with this machine's credentials for it."""
-
-    address = "https://aiplatform.googleapis.com"
-
-    def _account(self) -> dict[str, Any]:
-        project, location = os.environ.get("GOOGLE_CLOUD_PROJECT"), os.environ.get("GOOGLE_CLOUD_LOCATION", "global")
-        if not project:
-            raise RequestError("authentication", "no project: set the environment variable GOOGLE_CLOUD_PROJECT")
-        return {"vertexai": True, "project": project, "location": location}
 
 
 def content_reply(reply: types.GenerateContentResponse) -> Reply:
