@@ -82,18 +82,23 @@ def judge(
             rows.receive(verdict)
         counts = {"distinct_executions": len(rows.items), "reused_verdicts": earlier.reused}
         counts |= engine.counts(rows.items.keys())
+    table = _table(rows, config, environment)
+    unjudged = table.filter(pc.field("status") == "infra_error").num_rows
+    # A pass whose check did not finish is not a verdict yet.
+    unchecked = table.filter(pc.field("integrity") == checks.UNCHECKED).num_rows
+    counts["infra_errors"] = unjudged + unchecked
+    return table, counts | ({"unchecked_passes": unchecked} if unchecked else {})
+
+
+def _table(rows: JudgedRows, config: ExecutionConfig, environment: Environment) -> pa.Table:
+    """Return the planned rows with their verdicts, or with the reason why they are not executed."""
     blocked = partial(blocked_verdict, backend=config.backend, environment_sha=environment.environment_sha)
     lines = (
         (blocked(plan.item, plan.blocked_by, plan.blocked_kind) if plan.blocked_by else rows.verdict(plan))
         | {name: getattr(plan, name) for name in ("task_id", "sample_index", "variant", "sanitizer")}
         for plan in rows.planned
     )
-    table = table_of(lines, schema=VERDICTS)
-    unjudged = table.filter(pc.field("status") == "infra_error").num_rows
-    # A pass whose check did not finish is not a verdict yet.
-    unchecked = table.filter(pc.field("integrity") == checks.UNCHECKED).num_rows
-    counts = counts | {"infra_errors": unjudged + unchecked}
-    return table, counts | {"unchecked_passes": unchecked} if unchecked else counts
+    return table_of(lines, schema=VERDICTS)
 
 
 def contradiction_coverage(

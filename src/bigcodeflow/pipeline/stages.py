@@ -188,9 +188,8 @@ def _execute_ground_truths(work: Work) -> Computed:
 
     config, environment, costs = work.config.execution, work.content["environment"], VerdictIndex(work.store).costs()
     planned = plan_ground_truths(work.table("dataset"), config=config, environment=environment, costs=costs)
-    truths = work.concurrent.truths
-    policy = RerunPolicy(confirms_ground_truths=True)
-    return _judge(work, [planned], policy, on_verdict=truths.put if truths else None)
+    hand_over = work.concurrent.truths.put if work.concurrent.truths else None
+    return _judge(work, [planned], RerunPolicy(confirms_ground_truths=True), on_verdict=hand_over)
 
 
 def _execute_samples(work: Work) -> Computed:
@@ -199,9 +198,9 @@ def _execute_samples(work: Work) -> Computed:
     from bigcodeflow.execution.stored_contradictions import StoredContradictions
 
     config, environment, concurrent = work.config.execution, work.content["environment"], work.concurrent
-    tasks, arriving_truths = work.table("dataset"), concurrent.truths
+    arriving_truths = concurrent.truths
     truths = None if arriving_truths else work.table("ground_truth", list(GROUND_TRUTH_COLUMNS))
-    planner = Planner(tasks, truths, config=config, environment=environment)
+    planner = Planner(work.table("dataset"), truths, config=config, environment=environment)
 
     def solutions() -> "Iterator[pa.Table | None]":
         yield from concurrent.guarded(concurrent.arriving)
@@ -210,17 +209,14 @@ def _execute_samples(work: Work) -> Computed:
 
     def chunks() -> "Iterator[list[Planned] | None]":
         for chunk in planned_in_parts(planner, solutions(), concurrent.guarded(arriving_truths or ())):
-            # With reruns, the samples to execute again depend on all verdicts.
-            yield None if config.reruns else chunk
+            yield None if config.reruns else chunk  # which samples are executed again depends on all verdicts
         yield planner.samples(work.table("sanitizing"))
 
-    texts = None
-    if config.integrity != "off":
-        texts = StoredContradictions(work.store, environment.environment_sha, planner.task_ids)
+    known = StoredContradictions(work.store, environment.environment_sha, planner.task_ids)
+    texts = None if config.integrity == "off" else known
     count = (concurrent.expected_solutions or work.inputs["sanitizing"].rows) * len(config.variants)
-    table, counts = _judge(
-        work, chunks(), RerunPolicy(reruns=config.reruns), planner=planner, texts=texts, expected_rows=count
-    )
+    policy = RerunPolicy(config.reruns)
+    table, counts = _judge(work, chunks(), policy, planner=planner, texts=texts, expected_rows=count)
     before = _open_before(work, "sanitizing").get("infra_errors", 0)
     return table, {**counts, "infra_errors": counts["infra_errors"] + before}
 
@@ -357,8 +353,7 @@ def stage_of(
         return spec.compute(Work(config, values, inputs, stage.key, store, guarded, concurrent, shared_limit))
 
     folder = STAGE_FOLDERS["generation" if name == "repair" else name]
-    stage = Stage(spec.title, folder, identity, tuple(inputs.values()), spec.version, compute)
-    return stage
+    return (stage := Stage(spec.title, folder, identity, tuple(inputs.values()), spec.version, compute))
 
 
 def each_stage(

@@ -11,7 +11,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -131,7 +131,7 @@ class _Plan(NamedTuple):
 class Checks:
     """Checks of passes, in steps: gives items to execute, and receives their verdicts, until each check has a result.
 
-    A check needs altered texts of its task's test, which are validated first unless they are known.
+    A check needs altered texts of the task's test, which are validated first unless they are known.
     """
 
     def __init__(
@@ -224,13 +224,13 @@ class Checks:
         self._on_result(passed.item.verdict_key, result)
 
 
+@dataclass(eq=False)
 class _Running:
     """Steps under way, with the verdicts that the present step waits for."""
 
-    def __init__(self, steps: Steps[None]) -> None:
-        self.steps = steps
-        self.missing: set[str] = set()
-        self.verdicts: dict[str, Row] = {}
+    steps: Steps[None]
+    missing: set[str] = field(default_factory=set)
+    verdicts: dict[str, Row] = field(default_factory=dict)
 
 
 def check_passes(passes: Iterable[Pass], known: Contradictions, execute: Execute) -> dict[str, CheckResult]:
@@ -365,7 +365,8 @@ def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
         return [_end_of(verdict)]
     if verdict["status"] == "infra_error":
         return []
-    tests, trace = _tests(verdict), verdict["module_trace"]  # also the trace of a fixture of the class
+    tests: Mapping[str, Row] = {test["name"]: test for test in verdict["tests"]}
+    trace = verdict["module_trace"]  # also the trace of a fixture of the class
     is_cut = verdict["exit"] == "killed: tests"  # by this product, because enough was seen
     is_ended = verdict["exit"].startswith("killed") and not is_cut
     found: list[Mapping[str, Any]] = []
@@ -387,10 +388,6 @@ def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
 
 def _end_of(verdict: Row) -> Mapping[str, Any]:
     return {"test": "", "line": 0, "kind": "end", "before": verdict["exit"], "after": ""}
-
-
-def _tests(verdict: Row) -> dict[str, Mapping[str, Any]]:
-    return {test["name"]: test for test in verdict["tests"]}
 
 
 def _in_words(one: Mapping[str, Any]) -> str:
