@@ -6,7 +6,7 @@ import pytest
 
 from bigcodeflow.judge.expected_tests import expected_test_ids
 from bigcodeflow.judge.integrity.altered_tests import contradict, disguise
-from bigcodeflow.judge.integrity.contradictions import Contradictions, Reference, _recorded_pins
+from bigcodeflow.judge.integrity.contradictions import Contradictions, Reference, _recorded_pins, completed
 from bigcodeflow.judge.integrity.recorded_operands import read_recording, recording_text
 from bigcodeflow.judge.items import WorkItem
 from tests.doubles.written_tests import outcome, suite
@@ -92,5 +92,5 @@ def test_what_could_not_be_recorded_is_recorded_again() -> None:
         return {one.verdict_key: {"status": next(statuses), "stdout": "", "stdout_truncated": False} for one in items}
 
     for _ in range(3):
-        assert _recorded_pins(references, known, execute) == {"T/0": {}}
+        assert completed(_recorded_pins(references, known), execute) == {"T/0": {}}
     assert executed == [1, 1, 0]

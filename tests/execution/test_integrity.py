@@ -3,7 +3,8 @@
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import pytest
 from bigcodeflow.config import RunConfig, load_settings
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.execution.engine import Engine
+from bigcodeflow.execution.reruns import RerunPolicy
 from bigcodeflow.execution.stored_contradictions import StoredContradictions
 from bigcodeflow.execution.workers import Workers
 from bigcodeflow.judge.environments import InstalledEnvironment
@@ -177,17 +179,37 @@ def _judged(folder: Path, cases: dict[str, _Case], **execution: object) -> _Run:
 @pytest.fixture(scope="module")
 def checked(starter_environment: InstalledEnvironment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Run]:
     """All cases in one run that checks its passes; the repetition of the unsteady one fails."""
-    genuine = Engine.verdicts  # of checks alone: the stage's own executions, of which the pass is one, are streamed
+    passes: list[str] = []
 
-    def unsteady(engine: Engine, items: Iterable[WorkItem]) -> dict[str, dict]:
-        items = list(items)
-        found = genuine(engine, items)
-        again = [one.verdict_key for one in items if "unsteady" in one.program and one.test == _TEST]
-        return found | {key: found[key] | {"status": "fail", "failure_kind": "assertion"} for key in again}
+    def fail_again(one: WorkItem) -> dict:
+        if "unsteady" not in one.program or one.test != _TEST:
+            return {}
+        passes.append(one.verdict_key)
+        return {"status": "fail", "failure_kind": "assertion"} if one.verdict_key != passes[0] else {}
+
+    with _changed_verdicts(fail_again):
+        yield _judged(tmp_path_factory.mktemp("checked"), CASES)
+
+
+@contextmanager
+def _changed_verdicts(change: Callable[[WorkItem], dict]) -> Iterator[None]:
+    """Change columns of verdicts as the workers return them."""
+    genuine = Engine.stream
+
+    def stream(engine: Engine, chunks: Iterable[Sequence[WorkItem] | None], policy: RerunPolicy) -> Iterator[dict]:
+        items: dict[str, WorkItem] = {}
+
+        def noted() -> Iterator[Sequence[WorkItem] | None]:
+            for chunk in chunks:
+                items.update((one.verdict_key, one) for one in chunk or ())
+                yield chunk
+
+        for verdict in genuine(engine, noted(), policy):
+            yield verdict | change(items[verdict["verdict_key"]])
 
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(Engine, "verdicts", unsteady)
-        yield _judged(tmp_path_factory.mktemp("checked"), CASES)
+        patches.setattr(Engine, "stream", stream)
+        yield
 
 
 def test_who_lies_is_tampered_and_who_solves_the_task_is_checked(checked: _Run) -> None:
@@ -225,16 +247,11 @@ def test_what_was_found_is_taken_over_and_off_takes_the_programs_word(checked: _
 @pytest.mark.usefixtures("starter_environment")
 def test_a_pass_whose_check_does_not_end_is_counted_by_itself(tmp_path: Path) -> None:
     """It was judged: the next run only has to check it."""
-    genuine = Engine.verdicts
 
-    def broken(engine: Engine, items: Iterable[WorkItem]) -> dict[str, dict]:
-        items = list(items)
-        found = genuine(engine, items)
-        mine = [one.verdict_key for one in items if "# unchecked" in one.program]
-        return found | {key: found[key] | {"status": "infra_error"} for key in mine}
+    def break_checks(one: WorkItem) -> dict:
+        return {"status": "infra_error"} if "# unchecked" in one.program and one.from_memory else {}
 
-    with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(Engine, "verdicts", broken)
+    with _changed_verdicts(break_checks):
         found = _judged(tmp_path, {"right": _Case(f"{_RIGHT}# unchecked\n"), "wrong": CASES["wrong"]})
     assert (found.rows["right"]["status"], found.rows["right"]["integrity"]) == ("pass", "not checked")
     for ref in (found.artifacts.execution, found.artifacts.aggregation):

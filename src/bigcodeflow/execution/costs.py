@@ -146,7 +146,7 @@ class Forecast:
         items = [(self.open[key], seconds) for key, seconds in running.items() if key in self.open]
         longest = max((item.expected_seconds - seconds for item, seconds in items), default=0.0)
         # If no items wait, those that take longer than expected are mostly endless loops, which end at their limits.
-        if items and len(items) == len(self.open) and not self.later_seconds:
+        if items and len(items) == len(self.open):
             return max(longest, *(_until_end(item, seconds) for item, seconds in items), 0.0)
         return max(by_work, longest) if by_work is not None else None
 

@@ -77,6 +77,7 @@ class JudgedRows:
         self._rows: dict[str, list[Planned]] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._passes: dict[str, list[str]] = {}  # passes by task whose check has not begun
+        self._same: dict[str, WorkItem] = {}  # items by task that wait for the verdict of their ground truth
         self._final: set[str] = set()
         self._is_complete = False  # True once no rows and no ground truths come any more
         self._sums: defaultdict[str, float] = defaultdict(float)
@@ -95,12 +96,12 @@ class JudgedRows:
         """Yield the items to execute: of each chunk, then of checks until all is final; None if none is ready now."""
         for chunk in chunks:
             items = self._accepted(chunk) if chunk is not None else []
-            items += self._items_of_checks()
+            items += self._follow_ups()
             self._forecast()
             yield None if chunk is None and not items else items
         self._expected_rows, self._is_complete = len(self._seen), True
         while len(self._final) < len(self.items):
-            items = self._items_of_checks()
+            items = self._follow_ups()
             self._forecast()
             yield items or None
 
@@ -143,23 +144,42 @@ class JudgedRows:
         for verdict in known.values():
             self.receive(verdict)
         self._engine.skip(len(known))
-        return [item for key, item in new.items() if key not in known]
+        todo = {key: item for key, item in new.items() if key not in known}
+        same = [key for key in todo if self._planner and self._planner.awaits_truth(self._rows[key][0])]
+        self._same |= {self._rows[key][0].task_id: todo.pop(key) for key in same}
+        return list(todo.values())
 
-    def _items_of_checks(self) -> list[WorkItem]:
-        """Begin the checks of passes whose ground truth is known; return items that checks ask for."""
-        if not (self._checks and self._planner):
+    def _follow_ups(self) -> list[WorkItem]:
+        """Use ground truths that became known: for equal executions, and to begin checks; return items to execute."""
+        if not self._planner:
             return []
-        for task_id in [one for one in self._passes if self._is_complete or one in self._planner.truths]:
+        todo: list[WorkItem] = []
+        for task_id in filter(self._is_settled, [*self._same]):
+            item, truth = self._same.pop(task_id), self._planner.truths.get(task_id)
+            if truth and self._known.policy.answers(truth):
+                self._known.reused += 1
+                self.receive(truth)
+            else:
+                todo.append(item)
+        for task_id in filter(self._is_settled, [*self._passes]):
             reference = self._planner.reference(task_id)
             for key in self._passes.pop(task_id):
                 self._sums["waiting"] -= work_seconds(self.items[key])
-                if reference:
+                if self._checks and reference:
                     self._sums["checked"] += work_seconds(self.items[key])
                     self._checks.put(checks.Pass(self.items[key], reference))
                 else:
                     self._end(key)
+        return todo + self._items_of_checks()
+
+    def _is_settled(self, task_id: str) -> bool:
+        """Tell if the ground truth is known, or will not become known."""
+        return self._is_complete or bool(self._planner and task_id in self._planner.truths)
+
+    def _items_of_checks(self) -> list[WorkItem]:
+        """Return items that checks ask for; answer them from the ledger if possible."""
         todo: list[WorkItem] = []
-        while items := self._checks.take():
+        while self._checks and (items := self._checks.take()):
             self._sums["checks"] += sum(map(work_seconds, items))
             found = self._engine.settled(items)
             todo += [item for item in items if item.verdict_key not in found]

@@ -44,7 +44,7 @@ class Ledger:
     def checks(self) -> Iterator[Mapping[str, Any]]:
         """Yield the results of checks, with CHECK_COLUMNS."""
         for path in sorted(self._folder.glob("*/*.jsonl")):
-            yield from (line for line in log_records(path) if "status" not in line)
+            yield from (line for line in log_records(path) if "integrity_key" in line)
 
     def find(self, keys: Collection[str], *, own: bool = True) -> Iterator[Verdict]:
         """Yield every complete verdict with one of these keys; unless ``own``, skip verdicts of this instance."""
@@ -55,7 +55,7 @@ class Ledger:
 
 
 def _verdicts(path: Path) -> Iterator[Verdict]:
-    return (line for line in log_records(path) if "status" in line)
+    return (line for line in log_records(path) if "integrity_key" not in line)
 
 
 def find_in_ledgers(folders: Iterable[Path], keys: Collection[str]) -> Iterator[Verdict]:

@@ -124,6 +124,14 @@ class Planner:
                 planned.append(Planned(task_id, row["sample_index"], variant, row["sanitizer"], item, reason, kind))
         return planned
 
+    def awaits_truth(self, plan: Planned) -> bool:
+        """Tell if a sample's execution equals that of its ground truth, which is not known yet."""
+        task = self._tasks[plan.task_id]
+        if plan.task_id in self.truths or plan.item.program != _own_program(task):
+            return False
+        own = self._item(plan.item.program, task, ANY_IMPORT, plan.item.origin)
+        return own.verdict_key == plan.item.verdict_key
+
     def reference(self, task_id: str) -> Reference | None:
         """Return what the check of a pass needs, or None if the task's own solution is not known to pass here."""
         task, truth = self._tasks[task_id], self.truths.get(task_id)
