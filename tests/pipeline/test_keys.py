@@ -86,18 +86,18 @@ RECORDED_KEYS = {
     "model": {
         "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
         "generation": "29e6790419a1ffa68a1dac9ced3fcf202d39db7e890a8aa6bd8ad71e60fcd7ed",
-        "sanitizing": "5fa8279a0aea0a9148fb704bab889594c99dca2e67e76c307e5d4b7b7f1e076a",
+        "sanitizing": "050744f390c00078c542bf650d9b1082e7470115b4caa4cd72a88a5881c1faa0",
         "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
-        "execution": "c40c3628c0b669113f1382665018444a6c7adb987aec39b430af3a90dec5ca9a",
-        "aggregation": "6b5847aac8b64c7e6d1fcdb6a08a717acf8e55129a6f3466d7b24b37f2077f0f",
+        "execution": "957dd4d71b9cca40b71100556c61850e8a8f7c576178c632b604a0e96155d3f1",
+        "aggregation": "2e2613d4835f61ec082570d4b8c811564f1089f47dc2131a5e45e0f6d4b6de1f",
     },
     "recorded": {
         "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
         "generation": "fdc7a9cba0a49e29498c9b65ad3ebd1cf7925a97ce5118967a37125453960830",
-        "sanitizing": "04bbfb4f23c1d81a99a882d315732554c5c270a0fef2a2010bde3062ed05c427",
+        "sanitizing": "7171de562e6fbd34ac6ae42dd152a50bf48aea6fe420f4bd84bd56a8adc79836",
         "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
-        "execution": "3e6be8e8542c92c4560869e4139897bc829e7c6faae70347bee4ae17dc6a2070",
-        "aggregation": "44dc484a48c8c94eb36cf6c5b6c591cb190d0aacea8a74e2e5a7c408bede810e",
+        "execution": "fe53c99e28337b94e4e6177243aca62d8baf8b3c1822434465d2bbeff9ee8411",
+        "aggregation": "ed4470bf3b14ad3873a06344b86aeebebfbd1e7a1f6c594546eb082aae81b03b",
     },
 }
 

@@ -234,7 +234,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         )
         file = tmp_path / "tasks.jsonl"
         file.write_text(json.dumps(row))
-        with pytest.raises(DatasetError, match="no test of the 1 tasks that are left can be contradicted"):
+        with pytest.raises(DatasetError, match="none of the 1 remaining tasks has a test"):
             run_study(CheatingConfig(store=str(tmp_path / "store"), dataset=str(file), samples="oracle"), listener)
     with pytest.raises(ValueError, match="different entries"):
         CheatingConfig(wordings=(Wording.neutral, Wording.neutral))
