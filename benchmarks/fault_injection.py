@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 _RUN = "main--bigcodebench-complete--vllm-0-1-sanitized_calibrated"
 SAMPLES = f"samples/qwen2.5-coder-7b-instruct/Qwen2.5-Coder-7B-Instruct--{_RUN}.jsonl.gz"
 #: Text in the command line of each kind of process; the flow is the command itself.
-VICTIMS = {"flow": "", "worker": "multiprocessing.spawn", "sandbox": "supervisor.py"}
+VICTIMS = {"flow": "", "worker": "multiprocessing.forkserver", "sandbox": "supervisor.py"}
 #: Columns that are equal in two executions of the same program; times, memory and addresses in traces differ.
 STABLE = (
     "task_id",

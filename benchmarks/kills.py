@@ -70,7 +70,7 @@ def victims(kind: str) -> list[int]:
 def kind_of(process: psutil.Process) -> str:
     """Return "sample", "zygote", "worker", or "" for any other process."""
     command = " ".join(process.cmdline())
-    if "multiprocessing.spawn" in command:
+    if "multiprocessing.forkserver" in command:
         return "worker"
     if "supervisor.py" not in command:
         return ""

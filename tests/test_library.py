@@ -12,14 +12,6 @@ import bigcodeflow as bcf
 from bigcodeflow import api
 from bigcodeflow.core import schemas
 from tests.conftest import ROOT
-from tests.forked_workers import forked_workers
-
-__all__ = ["forked_workers"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workers(forked_workers: None) -> None:
-    """Execute on forked workers."""
 
 
 @pytest.mark.sandbox

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -99,7 +100,7 @@ def kill_flow(_service: Service, run: ServedRun) -> None:
 
 def kill_dask_worker(_service: Service, run: ServedRun) -> None:
     """The one process that its own cluster executes in; the cluster starts another."""
-    [worker] = run.processes().named("spawn_main")
+    [_, worker] = sorted(run.processes().named("multiprocessing.forkserver"), key=psutil.Process.create_time)
     worker.kill()
 
 

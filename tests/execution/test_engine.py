@@ -167,7 +167,7 @@ def _kill_one(text: str) -> bool:
         pytest.param("cold", "--die-with-parent", marks=pytest.mark.slow),
         ("warm", "--die-with-parent"),  # everything that is kept warm
         ("warm", "supervisor.py"),  # the supervisor, a zygote, sample namespaces or a sample
-        pytest.param("warm", "multiprocessing.spawn", marks=pytest.mark.slow),
+        pytest.param("warm", "multiprocessing.forkserver", marks=pytest.mark.slow),
     ],
 )
 def test_kills_cost_only_the_work_in_flight(
@@ -178,7 +178,7 @@ def test_kills_cost_only_the_work_in_flight(
     An item that one kill after the other hits is left unjudged by a round, and is had by the next, as in a stage.
     """
     config, killed = CONFIG.model_copy(update={"start": start}), 0
-    shared = workers if victim != "multiprocessing.spawn" and start == CONFIG.start else None
+    shared = workers if victim != "multiprocessing.forkserver" and start == CONFIG.start else None
     with Engine(config, starter_environment, tmp_path, workers=shared) as engine:
         for number, _ in enumerate(engine.stream([_items(32, SLOW)])):
             if number % 4 == 0 and killed < 3:  # fewer kills than an item has attempts

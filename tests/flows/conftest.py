@@ -20,16 +20,8 @@ from prefect.settings import (
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.judge.environments import InstalledEnvironment
 from tests.flows.observed import ObservedRun, RunFlow, Settings, observe, settings_in
-from tests.forked_workers import forked_workers
-
-__all__ = ["forked_workers"]
 
 _SERVER_SECONDS = 600
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workers(forked_workers: None) -> None:
-    """All flows execute on forked workers."""
 
 
 @pytest.fixture(scope="package")

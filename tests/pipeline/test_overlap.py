@@ -18,7 +18,7 @@ from tests.generation.providers.double import Completion, Fail, ModelServer, Out
 
 pytestmark = [
     pytest.mark.sandbox,
-    pytest.mark.usefixtures("starter_environment", "forked_workers"),
+    pytest.mark.usefixtures("starter_environment"),
     pytest.mark.filterwarnings("default"),
 ]
 

@@ -24,7 +24,7 @@ from tests.pipeline.repairing import ASKED, PASSES_IN, MendingModel, config, set
 
 pytestmark = [
     pytest.mark.sandbox,
-    pytest.mark.usefixtures("starter_environment", "forked_workers"),
+    pytest.mark.usefixtures("starter_environment"),
     pytest.mark.filterwarnings("default"),
 ]
 

@@ -27,7 +27,7 @@ from bigcodeflow.store import ArtifactRef, open_store
 from tests.conftest import ROOT
 from tests.doubles.listeners import RecordingListener
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("starter_environment", "forked_workers")]
+pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("starter_environment")]
 pytestmark += [pytest.mark.filterwarnings("default")]
 
 
@@ -56,7 +56,7 @@ def _perform(config: RunConfig) -> tuple[RunArtifacts, list[str]]:
 
 @pytest.fixture(scope="module")
 def first_run(
-    tmp_path_factory: pytest.TempPathFactory, starter_environment: InstalledEnvironment, forked_workers: None
+    tmp_path_factory: pytest.TempPathFactory, starter_environment: InstalledEnvironment
 ) -> tuple[Path, RunArtifacts]:
     """The folder of a store, and the first run in it: every stage is computed, and every ground truth executed."""
     folder = tmp_path_factory.mktemp("first")

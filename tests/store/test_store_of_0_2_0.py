@@ -8,9 +8,6 @@ from typer.testing import CliRunner
 
 import bigcodeflow as bcf
 from bigcodeflow.cli.main import app
-from tests.forked_workers import forked_workers
-
-__all__ = ["forked_workers"]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +33,7 @@ def test_its_runs_are_read_and_compared(folder: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.sandbox
-@pytest.mark.usefixtures("starter_environment", "forked_workers")
+@pytest.mark.usefixtures("starter_environment")
 def test_a_run_goes_on_in_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stages whose content is the same are reused; the new run and the old ones are compared."""
     monkeypatch.chdir(folder)

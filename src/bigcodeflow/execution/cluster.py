@@ -8,12 +8,14 @@ import importlib
 import inspect
 import logging
 import math
+import os
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from multiprocessing import spawn
+from datetime import UTC, datetime, timedelta
+from multiprocessing import forkserver, spawn
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,6 +27,7 @@ from bigcodeflow.judge.items import WorkItem
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
+    from distributed.security import Security
 
 logger = logging.getLogger(__name__)
 
@@ -44,12 +47,21 @@ _DASK_SETTINGS = {
     "distributed.scheduler.allowed-failures": _DEATHS_PER_ITEM,
     "distributed.deploy.lost-worker-timeout": _STALL_SECONDS,
     "distributed.worker.daemon": False,
+    "distributed.worker.multiprocessing-method": "forkserver",
     "distributed.scheduler.worker-saturation": 1.0,  # an item stays with the scheduler until a slot is free
     # Dask's profiler of its threads and the metrics for its dashboard cost a tenth of a core.
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.work-stealing": False,
     "distributed.admin.system-monitor.interval": "10s",
 }
+#: Imported once, by the process from which local workers are forked; the first changes how it and they take Ctrl-C.
+_WORKER_IMPORTS = [
+    "bigcodeflow.execution.worker_signals",
+    "distributed.nanny",
+    "bigcodeflow.execution.worker_plugin",
+    "bigcodeflow.execution.workers",
+    "bigcodeflow.judge.host.local",
+]
 #: HTTP pages of a local Dask cluster: none, because every user of the machine could read them.
 _NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 #: Cores of an E2B sandbox unless its template sets another number.
@@ -207,15 +219,26 @@ def _cores_in_use(config: ExecutionConfig) -> int:
     return usable_cores()
 
 
+def start_fork_server(config: ExecutionConfig) -> None:
+    """Start the process from which local workers are forked, and return while it imports what they need.
+
+    Does nothing if it runs already, or if the workers are not processes that this run starts.
+    """
+    if config.on_this_machine:
+        forkserver.set_forkserver_preload(_WORKER_IMPORTS)
+        forkserver.ensure_running()
+
+
 def _local(config: ExecutionConfig) -> "LocalCluster":
     """Start a local cluster whose processes authenticate each other by a certificate that no file holds.
 
     A client of a Dask scheduler can run code as the scheduler's user, and every user of the machine can connect to
     its loopback addresses. A worker that dies during its start makes the whole start fail, so the start is repeated.
     """
-    from distributed import LocalCluster
-    from distributed.security import Security
+    start_fork_server(config)
+    from distributed import LocalCluster, utils
 
+    utils._forkserver_preload_set = True  # noqa: SLF001 -- else Dask would import pandas here, in order to preload it
     _leave_main_to_its_process()
     cores = _cores_in_use(config)
     # Remote hosts belong to one process: two processes would each start as many hosts as are allowed.
@@ -227,9 +250,10 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
                 threads_per_worker=math.ceil(cores / processes) * config.slots_per_worker,
                 host="127.0.0.1",
                 protocol="tls://",
-                security=Security.temporary(),
+                security=_certificate(),
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
+                env=dict(os.environ),  # that of the forked process may be older
                 memory_limit=0,  # Dask does not count sandboxes as children of the worker; they have a separate limit
                 silence_logs=logging.CRITICAL,
             )
@@ -237,6 +261,28 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
             cause = error
             logger.warning("the local Dask cluster did not start (%s); %d more tries", error, starts_left)
     raise ExecutionError(f"the local Dask cluster did not start ({cause}): fewer execution.workers may help") from cause
+
+
+def _certificate() -> "Security":
+    """Make the key and the certificate of all processes of a cluster, in memory.
+
+    `Security.temporary` does the same with an RSA key, which takes a thousand times the CPU time of this key.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from distributed.security import Security
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "dask-internal")])
+    end, number = now + timedelta(days=365), x509.random_serial_number()
+    certificate = x509.CertificateBuilder(name, name, key.public_key(), number, now, end).sign(key, hashes.SHA256())
+    pem, open_text = serialization.Encoding.PEM, serialization.NoEncryption()
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, open_text).decode()
+    public = certificate.public_bytes(pem).decode()
+    roles = ("client", "scheduler", "worker")
+    texts = {f"tls_{role}_{kind}": text for role in roles for kind, text in (("key", secret), ("cert", public))}
+    return Security(require_encryption=True, tls_ca_file=public, **texts)
 
 
 def _leave_main_to_its_process() -> None:

@@ -7,7 +7,6 @@ to execute: Dask takes long to load.
 
 import logging
 import pkgutil
-import signal
 import socket
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -81,8 +80,6 @@ class BackendPlugin(WorkerPlugin):
         Dask reports an error to the caller that registers the plugin, but not to callers that send work to a worker
         that joined later: for these, ``execute`` raises it.
         """
-        if self._executor.writes_ledger:  # the run has started this process, and ends it
-            _leave_interrupts_to_the_run()
         self._relay = WorkerLogRelay()
         _LIBRARY.addHandler(self._relay)
         try:
@@ -118,15 +115,6 @@ class BackendPlugin(WorkerPlugin):
         self.close()
         if self._relay:
             _LIBRARY.removeHandler(self._relay)
-
-
-def _leave_interrupts_to_the_run() -> None:
-    """Handle SIGINT by doing nothing: on Ctrl-C a worker would end with a traceback before the run ends it.
-
-    SIGINT has a handler and is not ignored, because programs that a worker starts would inherit the ignored signal.
-    """
-    with suppress(ValueError):  # not in the main thread, so in a process that is not the worker's alone
-        signal.signal(signal.SIGINT, lambda *_: None)
 
 
 def execute_item(name: str, ledger_folder: Path, policy: RerunPolicy, item: WorkItem) -> tuple[Verdict, list[str]]:

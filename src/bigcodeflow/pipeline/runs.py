@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from bigcodeflow.config import RunConfig
 from bigcodeflow.config.reads import READS, view
 from bigcodeflow.core.errors import error_message
+from bigcodeflow.execution.cluster import start_fork_server
 from bigcodeflow.pipeline.concurrent_stages import ALONE, ArrivingTruths, ConcurrentStages, StoppedError
 from bigcodeflow.pipeline.live import LiveRun
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
@@ -144,9 +145,12 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
 
     Ground truths and samples are executed at the same time, also while a model answers.
     """
-    given = each_stage(obtain, target="dataset")
     if target not in ("execution", "aggregation"):
-        return each_stage(obtain, target=target, given=given)
+        return each_stage(obtain, target=target)
+    execution = each_stage(lambda name, refs: stage_of(name, run, refs).planned, target="execution")["execution"]
+    if run.store.find("execution", execution.key) is None:
+        start_fork_server(run.config.execution)
+    given = each_stage(obtain, target="dataset")
     planned = each_stage(lambda name, refs: stage_of(name, run, refs).planned, target="sanitizing", given=given)
     stopped, answered = threading.Event(), threading.Event()
     asks = run.config.samples.source == "model"

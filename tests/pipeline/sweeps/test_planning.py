@@ -15,7 +15,7 @@ from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, members_of
 from bigcodeflow.recording import perform_and_record
 from tests.doubles.listeners import RecordingListener
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("forked_workers")]
+pytestmark = pytest.mark.sandbox
 
 ALL = ("dataset", "generation", "sanitizing", "ground truth", "execution", "aggregation")
 
