@@ -26,7 +26,6 @@ from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
 from bigcodeflow.explorer.rendering import POLICY, assets, compile_templates, rendered, vega
 from bigcodeflow.pipeline.live_files import live_runs
-from bigcodeflow.results.statistics import student_quantile
 
 #: Headers of all responses.
 _HEADERS = {
@@ -48,7 +47,6 @@ def warm_up(catalog: Catalog) -> Iterator[None]:
 
     It yields between the steps, so that the caller can stop there.
     """
-    student_quantile(2)  # imports SciPy
     compile_templates()
     yield
     try:

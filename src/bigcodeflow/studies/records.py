@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.parquet import read_artifact
+from bigcodeflow.core.plugins import study_entries
 from bigcodeflow.core.schemas import study_schemas, table_of
 from bigcodeflow.report.overview import Section
 from bigcodeflow.results.catalog.building import rebuild_catalog
@@ -78,7 +79,8 @@ def rows_on_tasks(
 
 def recorded_studies(store: Store) -> list[StudyRecord]:
     """Return every result in the store, the latest first; skip results without a readable manifest."""
-    paths = (path for study in installed_studies() for path in store.published(study))
+    # Studies are imported only if there are results.
+    paths = (path for study in study_entries() for path in store.published(study) if study in installed_studies())
     contents = (path.with_name(MANIFEST).read_bytes() for path in paths)
     found = [_record(ref, json.loads(content)) for content in contents if (ref := described(content))]
     return sorted(found, key=lambda record: record.written_at, reverse=True)

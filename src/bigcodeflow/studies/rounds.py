@@ -12,7 +12,6 @@ from bigcodeflow.config import RunConfig
 from bigcodeflow.core.schemas import ROUNDS
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.core.table import Column, Headings, Table
-from bigcodeflow.generation.repair import deciding_verdicts, levels_by_template
 from bigcodeflow.pipeline.outputs import model_name, run_title
 from bigcodeflow.pipeline.stages import RoundArtifacts, RunArtifacts
 from bigcodeflow.results.formatting import numbers, percent, percent_range
@@ -106,6 +105,8 @@ def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> 
     """Publish the study of a run's rounds, unless the store has it, and return it; None for a run of one round."""
     if not artifacts.rounds:
         return None
+    from bigcodeflow.generation.repair import levels_by_template  # imports the providers' HTTP client
+
     first = RoundArtifacts(artifacts.generation, artifacts.sanitizing, artifacts.execution)
     rounds = (first, *artifacts.rounds)
     inputs = [ref for one in rounds for ref in (one.generation, one.execution)]
@@ -127,6 +128,8 @@ def publish_rounds(config: RunConfig, artifacts: RunArtifacts, store: Store) -> 
 
 
 def _rows(store: Store, number: int, artifacts: RoundArtifacts, levels: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    from bigcodeflow.generation.repair import deciding_verdicts
+
     verdicts = deciding_verdicts(store.read(artifacts.execution))
     for sample in store.read(artifacts.generation).to_pylist():
         verdict = verdicts[sample["task_id"], sample["sample_index"]]
