@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -76,19 +76,34 @@ def measured_once(path: Path, units: Iterable[U], perform: Callable[[U], dict[st
     return runs
 
 
-def measure(command: Sequence[str], *, log: Path, timeout_seconds: float | None = None) -> Measured:
+def measure(
+    command: Sequence[str],
+    *,
+    log: Path,
+    timeout_seconds: float | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Measured:
     """Run a command to its end, with its output in a file; return the cost of it and its descendants.
 
     Args:
         command: argument vector.
         log: file for standard output and error.
         timeout_seconds: the command is killed after that long.
+        cwd: folder in which it runs.
+        env: its environment variables, instead of this process's.
     """
     with _group() as group, log.open("wb") as output:
         before = _waited_seconds()
         began = time.monotonic()
         process = subprocess.Popen(
-            group.enter(command), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            group.enter(command),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            cwd=cwd,
+            env=env,
         )
         try:
             with suppress(subprocess.TimeoutExpired):

@@ -3,8 +3,9 @@
     python benchmarks/startup.py                    # medians of five
     python benchmarks/startup.py --only up --repeats 3
 
-Each command is a separate process. Wall seconds grow with other load on the machine, CPU seconds hardly; those of `up`
-are its CPU seconds and those of the processes that it has started, until it returns.
+Each command is a separate process. Wall seconds grow with other load on the machine, CPU seconds hardly; they include
+those of all processes that the command has started, by control group. If no control group can be made, and for commands
+that leave a service running, they are those of processes that it waited for; `up` adds those of its service.
 """
 
 import argparse
@@ -22,12 +23,16 @@ from typing import NamedTuple
 
 import psutil
 
+from benchmarks import measuring
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service.folder import ServiceFolder
 from tests.prefect_service.services import free_port
 
 _SAMPLES = 1_140
-_COMMAND = (sys.executable, "-c", "from bigcodeflow.cli.main import main; main()")
+_PROGRAM = "from bigcodeflow.cli.main import main; main()"
+_COMMAND = (sys.executable, "-c", _PROGRAM)
+#: Ten tasks in an empty store: ground truths, samples, and the checks of those that pass.
+SMALL = ("evaluate", "--samples", "oracle", "--dataset", "starter", "--ids", "0-9")
 
 
 class Cost(NamedTuple):
@@ -66,6 +71,17 @@ def call(*arguments: str, folder: Path, **variables: str) -> Cost:
     return Cost(wall_seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
+def call_alone(*arguments: str, folder: Path, program: str = _PROGRAM, **variables: str) -> Cost:
+    """Run a command as arguments of a Python program; return its cost, and end whatever it leaves running."""
+    command, log = [sys.executable, "-c", program, *arguments], folder / "log"
+    environment = {**os.environ, **variables}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    cost = measuring.measure(command, log=log, cwd=folder, env=environment)
+    if cost.exit_code:
+        raise SystemExit(log.read_text()[-2000:])
+    return Cost(cost.wall_seconds, cost.cpu_seconds)
+
+
 def report(name: str, costs: list[Cost]) -> None:
     """Print one row: medians of wall and CPU, and the least wall."""
     wall, cpu = ([cost[index] for cost in costs] for index in (0, 1))
@@ -97,12 +113,11 @@ def measure_cached(folder: Path, repeats: int) -> None:
 
 
 def measure_small(folder: Path, repeats: int) -> None:
-    """Measure ten tasks in an empty store: ground truths, samples, and the checks of those that pass."""
-    run = ("evaluate", "--samples", "oracle", "--dataset", "starter", "--ids", "0-9")
+    """Measure ten tasks in an empty store."""
 
     def command(number: int) -> Cost:
         place = ("--store", f"store{number}", "--out", f"out{number}")
-        return call(*run, *place, folder=folder)
+        return call_alone(*SMALL, *place, folder=folder)
 
     measure("evaluate, 10 starter tasks", repeats, command)
 
