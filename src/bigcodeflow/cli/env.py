@@ -21,6 +21,7 @@ from bigcodeflow.core.table import Cell, Table
 from bigcodeflow.judge import environments
 from bigcodeflow.judge.environments import environment_folder, remove_environment
 from bigcodeflow.judge.environments.build import build_environment
+from bigcodeflow.judge.environments.wheels import export_wheels
 
 if TYPE_CHECKING:
     from bigcodeflow.judge.integrity.checks import Coverage
@@ -51,6 +52,10 @@ def build(
             envvar="BIGCODEFLOW_NLTK_DATA",
         ),
     ] = None,
+    find_links: Annotated[
+        list[str] | None,
+        typer.Option(help="Folder or URL with wheels, such as a folder of `env export`; repeatable."),
+    ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Start from nothing.")] = False,
     base_image: Annotated[
         str,
@@ -78,6 +83,8 @@ def build(
     """
     definition = environments.load_definition(name)
     shared: dict[str, Any] = {"on_line": lambda line: notice(f"  {line}"), "data_folder": nltk_data, "rebuild": rebuild}
+    if find_links and backend != "local":
+        raise ConfigError(f"--find-links is for builds on this machine: leave it out with --backend {backend}")
     if backend == "docker":
         from bigcodeflow.judge.environments.images import build_image
 
@@ -90,7 +97,7 @@ def build(
         template = build_template(definition, cores=cores, memory_mib=memory_mib, base_image=base_image, **shared)
         notice(f"template {template.name} is ready ({template.template_id})")
     else:
-        built = build_environment(definition, **shared)
+        built = build_environment(definition, find_links=find_links or (), **shared)
         sha = built.environment_sha[:12]
         notice(f"{definition.purpose} environment {definition.name} is ready: {built.root} (sha {sha})")
         for path in built.missing_data:
@@ -105,6 +112,20 @@ def _secret_files(secrets: Sequence[str]) -> dict[str, Path]:
             raise ConfigError(f"--secret {text!r} is no NAME=FILE with a file that is there, such as pip=/etc/pip.conf")
         files[name] = Path(file)
     return files
+
+
+@app.command()
+def export(
+    name: _Name,
+    folder: Annotated[Path, typer.Argument(help="Folder for the wheels, and for a file with their hashes.")],
+) -> None:
+    """Write the wheels that were compiled for an environment: with --find-links, `env build` takes them elsewhere.
+
+    For machines of the same architecture whose system libraries are not older.
+    """
+    environment = environments.find_environment(name, environments.load_definition(name).purpose)
+    for path in export_wheels(environment, folder):
+        print_line(path)
 
 
 @app.command("list")

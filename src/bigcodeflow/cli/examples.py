@@ -92,7 +92,9 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "env build": (
         "bigcodeflow env build bigcodebench",
         "bigcodeflow env build bigcodebench --backend docker",
+        "bigcodeflow env build bigcodebench --find-links wheels",
     ),
+    "env export": ("bigcodeflow env export bigcodebench wheels",),
     "env list": ("bigcodeflow env list",),
     "env check": ("bigcodeflow env check starter", "bigcodeflow env check bigcodebench --subset hard --repeat 5"),
     "env remove": ("bigcodeflow env remove bigcodebench",),

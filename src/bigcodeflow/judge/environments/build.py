@@ -6,12 +6,15 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -19,6 +22,7 @@ from typing import IO
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.files import file_sha256, locked, write_atomically
+from bigcodeflow.core.progress import duration_text
 from bigcodeflow.judge.environments import (
     LOCK,
     MANIFEST,
@@ -28,18 +32,24 @@ from bigcodeflow.judge.environments import (
     environment_folder,
     read_manifest,
 )
+from bigcodeflow.judge.environments.wheels import exported_wheels, with_wheels
 
 #: After this time without output of uv, a line tells what is still being built.
 _SILENCE_SECONDS = 30.0
-#: Lines of uv about packages that have no wheel.
-_BUILDS = re.compile(r"\s*(Building|Built) (\S+)")
+#: Lines of uv that are passed on: of packages that have no wheel, and of its own steps.
+_STEPS = re.compile(r"\s*(Building|Built|Prepared|Installed|Bytecode compiled) (.+)")
 
 #: Callback that receives a line about each step of a build.
 OnLine = Callable[[str], None]
 
 
 def build_environment(
-    definition: EnvironmentDefinition, *, on_line: OnLine, data_folder: Path | None = None, rebuild: bool = False
+    definition: EnvironmentDefinition,
+    *,
+    on_line: OnLine,
+    data_folder: Path | None = None,
+    find_links: Sequence[str] = (),
+    rebuild: bool = False,
 ) -> InstalledEnvironment:
     """Build the missing parts of an environment; an interrupted build continues where it stopped.
 
@@ -47,6 +57,7 @@ def build_environment(
         definition: environment to build.
         on_line: receives a line about each step.
         data_folder: folder that has data files, at the paths of their definitions; missing files are downloaded.
+        find_links: folders and URLs with wheels, also those of `export_wheels`.
         rebuild: delete the present build first.
     """
     root = environment_folder(definition)
@@ -59,28 +70,69 @@ def build_environment(
         fillable = [data_folder / path for path in finished.missing_data] if finished and data_folder else []
         if finished is not None and not any(path.is_file() for path in fillable):
             return finished
-        if not (root / "venv" / "bin" / "python").exists():
-            on_line(f"interpreter: Python {definition.python or 'that runs bigcodeflow'}")
-            shutil.rmtree(root / "venv", ignore_errors=True)
-            interpreter = _interpreter(definition.python)
-            _uv(["venv", "--quiet", "--python", interpreter, str(root / "venv")], purpose="make the interpreter")
-        count = sum(1 for line in definition.lock.splitlines() if line[:1].isalnum())
-        on_line(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
-        lock = root / LOCK
-        lock.write_text(definition.lock, encoding="utf-8")
-        arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", *_torch_source(definition), str(lock)]
-        arguments += ["--python", str(root / "venv" / "bin" / "python")]
-        _uv(arguments, purpose="install the libraries", on_line=on_line)
-        missing = [file.path for file in definition.data if not _fetch(file, root / "data", data_folder, on_line)]
-        if definition.warm_up:
-            on_line("first imports: font and module caches")
-            _warm_up(definition.warm_up, root)
+        builds = _Builds(on_line)
+        try:
+            _install(definition, root, builds, find_links)
+            missing = [file.path for file in definition.data if not _fetch(file, root / "data", data_folder, on_line)]
+            if definition.warm_up:
+                on_line("first imports: font and module caches")
+                _warm_up(definition.warm_up, root)
+        except KeyboardInterrupt:
+            built = f", with {', '.join(builds.built)} built" if builds.built else ""
+            raise KeyboardInterrupt(
+                f"stopped; {root} and uv's cache keep what is finished{built}. The same command continues from there"
+            ) from None
         _open_to_readers(root)
         _write_manifest(definition, root, missing)
-        built = read_manifest(root)
-    if built is None:
+        done = read_manifest(root)
+    if done is None:
         raise EnvironmentUnusableError(f"{root}: the build left no usable interpreter; run it again with --rebuild")
-    return built
+    return done
+
+
+def _install(definition: EnvironmentDefinition, root: Path, builds: "_Builds", find_links: Sequence[str]) -> None:
+    """Make the interpreter, and install exactly the packages of the lock."""
+    on_line, python = builds.on_line, root / "venv" / "bin" / "python"
+    lock_text = definition.lock
+    for place in find_links:
+        lock_text = with_wheels(lock_text, exported_wheels(place, definition, on_line))
+    if not python.exists():
+        on_line(f"interpreter: Python {definition.python or 'that runs bigcodeflow'}")
+        shutil.rmtree(root / "venv", ignore_errors=True)
+        interpreter = _interpreter(definition.python)
+        _uv(["venv", "--quiet", "--python", interpreter, str(root / "venv")], purpose="make the interpreter")
+    count = sum(1 for line in definition.lock.splitlines() if line[:1].isalnum())
+    on_line(f"libraries: {count} pinned packages (what has no wheel is compiled: this may take minutes)")
+    (root / LOCK).write_text(definition.lock, encoding="utf-8")
+    arguments = ["pip", "sync", "--require-hashes", "--compile-bytecode", "--python", str(python)]
+    # With the option, uv does not read the variable.
+    links = [*find_links, *filter(None, os.environ.get("UV_FIND_LINKS", "").split(","))] if find_links else []
+    arguments += [*_torch_source(definition), *(f"--find-links={place}" for place in links)]
+    with tempfile.TemporaryDirectory() as folder, _parallel_compilation() as variables:
+        lock = Path(folder) / LOCK
+        lock.write_text(lock_text, encoding="utf-8")
+        _uv([*arguments, str(lock)], purpose="install the libraries", builds=builds, variables=variables)
+
+
+@contextmanager
+def _parallel_compilation() -> Iterator[dict[str, str]]:
+    """Yield environment variables with which C sources are compiled on all cores and without debugging information.
+
+    distutils reads the number of jobs only from ~/.pydistutils.cfg: HOME is a folder with this file and links to all
+    else. -g0 saves a third of the time and changes no instruction; the interpreter's own optimization stays.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        with suppress(OSError, RuntimeError):  # a user without a home folder, such as in a container
+            (Path.home() / ".cache").mkdir(exist_ok=True)  # else uv's cache would be temporary too
+            for entry in Path.home().iterdir():
+                (home / entry.name).symlink_to(entry)
+        cores = len(os.sched_getaffinity(0))
+        if not (home / ".pydistutils.cfg").exists():
+            (home / ".pydistutils.cfg").write_text(f"[build_ext]\nparallel = {cores}\n", encoding="utf-8")
+        # The longest build begins at once, and none counts the time for which it waited for others.
+        variables = {"UV_CONCURRENT_BUILDS": str(max(8, cores))} | os.environ
+        yield variables | {"HOME": folder, "CPPFLAGS": f"{os.environ.get('CPPFLAGS', '')} -g0".strip()}
 
 
 def _interpreter(version: str) -> str:
@@ -105,18 +157,58 @@ def _torch_source(definition: EnvironmentDefinition) -> list[str]:
     return ["--torch-backend", "cpu"]
 
 
-def _uv(arguments: list[str], *, purpose: str, on_line: OnLine | None = None) -> None:
-    """Run uv; raise EnvironmentUnusableError with ``purpose`` and uv's output if it fails.
+class _Builds:
+    """Packages that uv builds, with a line about each when it begins and ends."""
 
-    If standard error is no terminal, which would show uv's own progress, ``on_line`` receives lines about its builds.
+    def __init__(self, on_line: OnLine) -> None:
+        self.on_line, self.built, self._began = on_line, list[str](), dict[str, float]()
+
+    def follow(self, line: str | None) -> None:
+        """Report a line of uv about a step; for None (a silence), report the packages still being built."""
+        step, now = _STEPS.match(line or ""), time.monotonic()
+        package = step[2].replace("==", " ") if step else ""
+        if line is None:
+            builds = [f"{package} ({duration_text(now - began)})" for package, began in self._began.items()]
+            what = f"still building {', '.join(builds)}" if builds else "packages are fetched or installed"
+            self.on_line(f"libraries: {what} …")
+        elif step and step[1] == "Built":
+            took = duration_text(now - self._began.pop(package, now))
+            self.built.append(package)
+            counts = f"{len(self.built)} built, {len(self._began)} under way"
+            self.on_line(f"libraries: built {package} in {took} ({counts})")
+        elif step:
+            self.on_line(f"libraries: {step[1].lower()} {package}")
+            if step[1] == "Building":
+                self._began[package] = now
+
+
+def _uv(
+    arguments: list[str], *, purpose: str, builds: _Builds | None = None, variables: Mapping[str, str] | None = None
+) -> None:
+    """Run uv, and let ``builds`` follow its lines; a KeyboardInterrupt also ends the compilers that uv has started.
+
+    Raises EnvironmentUnusableError with ``purpose`` and uv's output if it fails.
     """
-    command, output = [sys.executable, "-m", "uv", *arguments], list[str]()
-    stderr = None if sys.stderr.isatty() else subprocess.PIPE
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, encoding="utf-8", errors="replace") as uv:
-        for line in _lines(uv.stderr) if uv.stderr else ():
-            output.append(line or "")
-            if on_line:
-                _follow(line, output, on_line)
+    command, output, no = [sys.executable, "-m", "uv", *arguments], list[str](), subprocess.DEVNULL
+    with subprocess.Popen(
+        command,
+        stdin=no,
+        stdout=no,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        env=variables,
+        process_group=0,
+    ) as uv:
+        try:
+            for line in _lines(uv.stderr) if uv.stderr else ():
+                output.append(line or "")
+                if builds:
+                    builds.follow(line)
+        except KeyboardInterrupt:
+            os.killpg(uv.pid, signal.SIGTERM)
+            uv.wait()
+            raise
     if uv.returncode:
         text = " ".join(" ".join(output).split())[-600:]
         raise EnvironmentUnusableError(
@@ -144,18 +236,6 @@ def _lines(stream: IO[str]) -> Iterator[str | None]:
         if line is None:
             return
         yield line
-
-
-def _follow(line: str | None, output: Sequence[str], on_line: OnLine) -> None:
-    """Report a line about a package that uv builds; for None (a silence), report the packages still being built."""
-    if line is not None:
-        if _BUILDS.match(line):
-            on_line(f"libraries: {line.strip()[:1].lower()}{line.strip()[1:]}")
-        return
-    said = [match.groups() for match in map(_BUILDS.match, output) if match]
-    open_builds = {package for word, package in said if word == "Building"} - {p for word, p in said if word == "Built"}
-    what = f"still building {', '.join(sorted(open_builds))}" if open_builds else "packages are being fetched"
-    on_line(f"libraries: {what} …")
 
 
 def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLine) -> bool:
