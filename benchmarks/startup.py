@@ -1,4 +1,4 @@
-"""Measure the overhead of commands: help, cached runs, a small run, and the start of the service.
+"""Measure the overhead of commands: help, cached runs, and the start of the service.
 
     python benchmarks/startup.py                    # medians of five
     python benchmarks/startup.py --only up --repeats 3
@@ -39,8 +39,7 @@ class Cost(NamedTuple):
 
 def main() -> None:
     """Measure what the options ask for, and print one row for each."""
-    measures = {"help": measure_help, "cached": measure_cached, "small": measure_small}
-    measures |= {"prefect": measure_prefect, "up": measure_up}
+    measures = {"help": measure_help, "cached": measure_cached, "prefect": measure_prefect, "up": measure_up}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="of which the median counts")
     parser.add_argument("--only", choices=measures, help="measure this alone")
@@ -94,17 +93,6 @@ def measure_cached(folder: Path, repeats: int) -> None:
     (folder / "tasks.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
     run = ("evaluate", "--samples", "oracle", "--dataset", "tasks.jsonl", "--environment", "starter", "--out", "out")
     measure(f"evaluate, {_SAMPLES:,} samples, all cached", repeats, lambda _number: call(*run, folder=folder))
-
-
-def measure_small(folder: Path, repeats: int) -> None:
-    """Measure ten tasks in an empty store: ground truths, samples, and the checks of those that pass."""
-    run = ("evaluate", "--samples", "oracle", "--dataset", "starter", "--ids", "0-9")
-
-    def command(number: int) -> Cost:
-        place = ("--store", f"store{number}", "--out", f"out{number}")
-        return call(*run, *place, folder=folder)
-
-    measure("evaluate, 10 starter tasks", repeats, command)
 
 
 def measure_prefect(folder: Path, repeats: int) -> None:
