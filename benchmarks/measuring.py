@@ -1,4 +1,4 @@
-"""Measure wall and CPU time of a command with all its processes; keep measurements in a file, and print tables."""
+"""Measure wall and CPU time of a command with all its processes, and the machine's load meanwhile; print tables."""
 
 import json
 import os
@@ -36,6 +36,11 @@ class Measured(NamedTuple):
     """CPU of all its processes, however they ended, if control groups are writable; else of those waited for."""
     cpu_source: str
     """'control group' or 'waited children'."""
+    load_before: float = 0.0
+    """The machine's load average of one minute when the command started."""
+    load_after: float = 0.0
+    others_cpu_seconds: float = 0.0
+    """CPU that other programs of the machine, and its kernel, used meanwhile."""
 
 
 class _Group:
@@ -67,8 +72,7 @@ def measured_once(path: Path, units: Iterable[U], perform: Callable[[U], dict[st
     runs = []
     for unit in units:
         if unit.key not in finished:
-            load = os.getloadavg()[0]
-            run = {"key": unit.key, "load_before": load} | perform(unit) | {"ended_at": time.strftime("%FT%T")}
+            run = {"key": unit.key} | perform(unit) | {"ended_at": time.strftime("%FT%T")}
             with path.open("a") as file:
                 file.write(json.dumps(run) + "\n")
             finished[unit.key] = run
@@ -94,7 +98,7 @@ def measure(
         env: its environment variables, instead of this process's.
     """
     with _group() as group, log.open("wb") as output:
-        before = _waited_seconds()
+        load, before, busy = os.getloadavg()[0], _waited_seconds(), busy_seconds()
         began = time.monotonic()
         process = subprocess.Popen(
             group.enter(command),
@@ -114,10 +118,17 @@ def measure(
             code = process.wait()
         wall_seconds = time.monotonic() - began
         waited = _waited_seconds() - before
-        grouped = group.cpu_seconds()
+        grouped, busy = group.cpu_seconds(), busy_seconds() - busy
     # A descendant may have moved to another control group: the time of waited children still counts it.
     source = "control group" if grouped >= waited else "waited children"
-    return Measured(code, wall_seconds, max(grouped, waited), source)
+    used = max(grouped, waited)
+    return Measured(code, wall_seconds, used, source, load, os.getloadavg()[0], max(0.0, busy - used))
+
+
+def busy_seconds() -> float:
+    """Return the CPU seconds that all programs and the kernel have used since the machine's start."""
+    user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split(maxsplit=8)[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def _waited_seconds() -> float:

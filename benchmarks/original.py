@@ -1,17 +1,12 @@
 """Run the unchanged original evaluator, bigcodebench 0.2.5 from PyPI, in the pinned environment, without network.
 
-    python benchmarks/original.py --data ../shared [--ids 0-19] [--workers 2]
-
-Prints one JSON line per ground truth (task, status, wall and CPU seconds of its check) and a last line of totals.
-
-It runs ``bigcodebench.evaluate`` itself with ``execution="local"`` and its defaults for every limit: its process pool,
-and for each sample a separate manager and process. The package, and the imports of its evaluating module that the
-pinned environment lacks, are put into a folder next to that environment, which stays unchanged; e2b, which cannot be
-imported together with the pinned TensorFlow and has no part in local execution, is an empty module. The samples of one
-call share one temporary folder and one PID namespace, as they do in the original's image.
+`run_original` runs ``bigcodebench.evaluate`` itself with ``execution="local"`` and its defaults for every limit: its
+process pool, and for each sample a separate manager and process. The package, and the imports of its evaluating module
+that the pinned environment lacks, are put into a folder next to that environment, which stays unchanged; e2b, which
+cannot be imported together with the pinned TensorFlow and has no part in local execution, is an empty module. The
+samples of one call share one temporary folder and one PID namespace, as they do in the original's image.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -19,7 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from measuring import Measured, measure
 
@@ -130,6 +125,7 @@ def run_original(
     compiled: bool = True,
     solutions: Mapping[str, str] | None = None,
     time_seconds: float = 240.0,
+    ground_truths: bool = False,
 ) -> OriginalRun:
     """Run the original's evaluate on one sample of each of these tasks, in this order.
 
@@ -140,6 +136,7 @@ def run_original(
         time_seconds: its limit for a sample; the default here is the original's default.
         compiled: True if it has the bytecode of its libraries, as after an installation by pip; otherwise every import
             compiles again, as in a read-only environment of an installer that writes no bytecode.
+        ground_truths: True if it executes all ground truths first, as by default; its caches are empty.
 
     Raises:
         ExecutionError: it ended with an error, or checked other tasks than these.
@@ -155,11 +152,13 @@ def run_original(
         solutions = solutions or {
             task["task_id"]: task["complete_prompt"] + task["canonical_solution"] for task in tasks
         }
-        _write_job(out, tasks, solutions, {"workers": workers, "time_seconds": time_seconds})
+        _write_job(
+            out, tasks, solutions, {"workers": workers, "time_seconds": time_seconds, "no_gt": not ground_truths}
+        )
         log = folder / "log"
         variables = _variables(environment, package, compiled=compiled)
         command = _command(environment, package, out, variables, as_root=os.getuid() == 0)
-        timeout_seconds = (time_seconds + _SECONDS_TO_KILL) * (len(tasks) + 1)
+        timeout_seconds = (time_seconds + _SECONDS_TO_KILL) * (2 * len(tasks) + 1)
         measured = measure(command, log=log, timeout_seconds=timeout_seconds)
         return _read_run(out, tasks, measured, log)
 
@@ -242,30 +241,13 @@ def _variables(environment: InstalledEnvironment, package: Path, *, compiled: bo
     )
 
 
-def load_tasks(data: Path, ids: str = "") -> list[dict[str, Any]]:
+def load_tasks(data: Path, ids: str = "", subset: Literal["full", "hard"] = "full") -> list[dict[str, Any]]:
     """Return rows of the tasks table, in the dataset's order.
 
     Args:
         data: folder of the reference data.
-        ids: task numbers and ranges, such as '1,5-9'; empty takes all.
+        ids: task numbers and ranges, such as '1,5-9'; empty takes all of the subset.
     """
-    config = DatasetConfig(source=str(data / "data" / "bigcodebench-v0.1.4.parquet"), ids=ids)
+    config = DatasetConfig(source=str(data / "data" / "bigcodebench-v0.1.4.parquet"), ids=ids, subset=subset)
     rows: list[dict[str, Any]] = datasets.load_tasks(config, datasets.resolve(config)).to_pylist()
     return rows
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the reference data")
-    parser.add_argument("--ids", default="0-19", help="tasks to run; empty takes all 1,140")
-    parser.add_argument("--workers", type=int, default=2)
-    arguments = parser.parse_args()
-    run = run_original(load_tasks(arguments.data, arguments.ids), workers=arguments.workers)
-    for task in run.tasks:
-        print(json.dumps(task))
-    totals = run.measured._asdict() | {"start_seconds": run.start_seconds, "tasks": len(run.tasks)}
-    print(json.dumps(totals | {"passed": sum(task["status"] == "pass" for task in run.tasks)}))
-
-
-if __name__ == "__main__":
-    main()

@@ -45,7 +45,7 @@ def main() -> None:
         samples=str(folder / "samples.jsonl"),
         execution="local",
         parallel=job["workers"],
-        no_gt=True,  # otherwise every ground truth runs twice: as itself and as the sample
+        no_gt=job["no_gt"],
         pass_k="1",
     )
 
@@ -58,9 +58,11 @@ class TimedPool(ProcessPoolExecutor):
 
 
 def timed(path: Path, check: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return the result of the original's check of one sample; append its status and cost to a file."""
+    """Return the result of the original's check; of a sample, append its status and cost to a file."""
     began, used = time.monotonic(), _cpu_seconds()
     result = check(*args, **kwargs)
+    if "base" not in result:
+        return result  # of a ground truth
     line = {
         "task_id": result["task_id"],
         "status": result["base"][0],

@@ -16,56 +16,22 @@ FOLDER/figures.json, the tables to standard output and to FOLDER/report.md.
 """
 
 import argparse
-import gzip
-import hashlib
 import json
 import os
-import random
-import shutil
 import sys
-import time
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import pyarrow.parquet as pq
-from measuring import Measured, measure, measured_once, table
-from original import load_tasks, run_original
+from evaluations import Row, Run, Unit, measured_units, settings_of
+from measuring import table
+from original import load_tasks
 from parity import SAMPLE_FILES
 
-from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, ExecutionError
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 
-_COLUMNS = ("task_id", "status", "failure_kind", "wall_seconds", "cpu_seconds", "test_cpu_seconds", "integrity")
-_HERE = (sys.executable, "-c", "from bigcodeflow.cli.main import main; main()")
-_LOOP = "def {entry_point}(*args, **kwargs):\n    while True:\n        pass\n"
-_SEED = 17
 _MOST_LISTED = 40
 GOAL_FLOOR = 1.2
-
-Row = Mapping[str, Any]
-Run = Mapping[str, Any]
-"""One measured command: answers, side, wall_seconds, cpu_seconds, …, rows (one per task)."""
-
-
-class Unit(NamedTuple):
-    """One measurement to make."""
-
-    answers: str
-    """qwen, gemma or loops."""
-    side: str
-    """first, original, again or unchecked."""
-    task_ids: tuple[str, ...]
-    environment: str
-    workers: int
-    time_seconds: float
-    loops: int
-    settings: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """Identity of the measurement, used to recognise a finished one."""
-        return hashlib.sha256(json.dumps(self).encode()).hexdigest()[:16]
 
 
 def main() -> None:
@@ -79,13 +45,8 @@ def main() -> None:
 
 def measured(arguments: argparse.Namespace) -> str:
     """Make the requested measurements that are missing; return the report."""
-    tasks = load_tasks(arguments.data, arguments.ids)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    runs = measured_once(
-        arguments.out / "runs.jsonl",
-        plan(arguments, [task["task_id"] for task in tasks]),
-        lambda unit: _measured(unit, tasks, arguments),
-    )
+    task_ids = [task["task_id"] for task in load_tasks(arguments.data, arguments.ids)]
+    runs = measured_units(plan(arguments, task_ids), arguments)
     report = report_of(runs, cores=arguments.workers)
     asked = {name: str(value) for name, value in vars(arguments).items()}
     figures = {"arguments": asked, "runs": [run | figures_of(run, cores=arguments.workers) for run in runs]}
@@ -105,102 +66,10 @@ def plan(arguments: argparse.Namespace, task_ids: Sequence[str]) -> list[Unit]:
     sides = ["first", *(side for side, asked in extra.items() if asked)]
     alike = (tuple(task_ids), arguments.environment, arguments.workers, arguments.time_seconds)
     return [
-        Unit(answers, side, *alike, arguments.loops if answers == "loops" else 0, _settings_of(side, settings))
+        Unit(answers, side, *alike, arguments.loops if answers == "loops" else 0, settings_of(side, settings))
         for answers in arguments.only
         for side in sides
     ]
-
-
-def _settings_of(side: str, settings: tuple[str, ...]) -> tuple[str, ...]:
-    if side == "original":
-        return ()
-    return (*settings, "execution.integrity=off") if side == "unchecked" else settings
-
-
-def _measured(unit: Unit, tasks: Sequence[dict[str, Any]], arguments: argparse.Namespace) -> dict[str, Any]:
-    print(f"{time.strftime('%H:%M:%S')} {unit.answers}, {unit.side} …", file=sys.stderr, flush=True)
-    solutions = solutions_of(unit, tasks, arguments.data)
-    if unit.side == "original":
-        run = run_original(tasks, workers=unit.workers, solutions=solutions, time_seconds=unit.time_seconds)
-        found = run.measured._asdict() | {"start_seconds": run.start_seconds, "rows": run.tasks}
-    else:
-        found = _run_here(unit, solutions, arguments)
-    return {"answers": unit.answers, "side": unit.side, "settings": unit.settings} | found
-
-
-def solutions_of(unit: Unit, tasks: Sequence[Mapping[str, Any]], data: Path) -> dict[str, str]:
-    """Return recorded answers of these tasks by task_id; replace some by endless loops if the unit asks for it."""
-    name = "qwen" if unit.answers == "loops" else unit.answers
-    with gzip.open(data / "data" / f"{SAMPLE_FILES[name]}.jsonl.gz", "rt") as file:
-        rows = map(json.loads, file)
-        recorded = {row["task_id"]: row["solution"] for row in rows}
-    looping = spread(list(unit.task_ids), unit.loops)
-    return {
-        task["task_id"]: _LOOP.format(**task) if task["task_id"] in looping else recorded[task["task_id"]]
-        for task in tasks
-    }
-
-
-def spread(names: Sequence[str], count: int) -> set[str]:
-    """Draw `count` of the names, one from each of `count` parts of about equal length; always the same names."""
-    chance, count = random.Random(_SEED), min(count, len(names))
-    bounds = [number * len(names) // count for number in range(count + 1)] if count else []
-    return {names[chance.randrange(low, high)] for low, high in pairwise(bounds)}
-
-
-def _run_here(unit: Unit, solutions: Mapping[str, str], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run `bigcodeflow evaluate` once, in a store that is made for it."""
-    store, known = arguments.out / "store", arguments.out / f"contradictions-{unit.answers}"
-    prepared = _prepared(unit, arguments)
-    shutil.rmtree(store, ignore_errors=True)
-    shutil.copytree(prepared, store)
-    if unit.side == "again" and known.exists():
-        shutil.copytree(known, store / "contradictions", dirs_exist_ok=True)
-    samples = arguments.out / f"{unit.answers}.jsonl"
-    lines = (json.dumps({"task_id": name, "solution": solution}) for name, solution in solutions.items())
-    samples.write_text("".join(f"{line}\n" for line in lines))
-    done = _evaluate(unit, str(samples), store, arguments)
-    if unit.side == "first":
-        shutil.rmtree(known, ignore_errors=True)
-        if (store / "contradictions").exists():  # none is made where no sample passes
-            shutil.copytree(store / "contradictions", known)
-    rows = pq.read_table(arguments.out / "results" / "verdicts.parquet", columns=list(_COLUMNS)).to_pylist()
-    return done._asdict() | {"rows": rows}
-
-
-def _prepared(unit: Unit, arguments: argparse.Namespace) -> Path:
-    """Return a store with the ground truths: an empty function makes them judged, and nothing is checked."""
-    identity = unit._replace(answers="", side="", loops=0, settings=_settings_of("first", unit.settings)).key
-    folder: Path = arguments.out / f"prepared-{identity}"
-    if not folder.exists():
-        aside = arguments.out / "aside"
-        shutil.rmtree(aside, ignore_errors=True)
-        _evaluate(unit, "stub", aside, arguments)
-        aside.rename(folder)
-    return folder
-
-
-def _evaluate(unit: Unit, samples: str, store: Path, arguments: argparse.Namespace) -> Measured:
-    out, log = arguments.out / "results", arguments.out / "last.log"
-    command = evaluate_command(_HERE, arguments.data, samples, arguments.ids, store=store, out=out)
-    command += ["--environment", unit.environment, "--workers", str(unit.workers)]
-    for setting in (f"execution.limits.time_seconds={unit.time_seconds}", *unit.settings):
-        command += ["--set", setting]
-    shutil.rmtree(out, ignore_errors=True)
-    done = measure(command, log=log)
-    if done.exit_code:
-        output = " ".join(log.read_text(errors="replace").split())[-400:]
-        raise ExecutionError(f"bigcodeflow evaluate ended with exit code {done.exit_code} ({output}): see {log}")
-    return done
-
-
-def evaluate_command(
-    program: Sequence[str], data: Path, samples: str, ids: str, *, store: Path, out: Path
-) -> list[str]:
-    """Return the command line that judges samples of BigCodeBench."""
-    dataset = str(data / "data" / "bigcodebench-v0.1.4.parquet")
-    command = [*program, "evaluate", "--samples", samples, "--dataset", dataset, "--store", str(store)]
-    return [*command, "--out", str(out), *(["--ids", ids] if ids else [])]
 
 
 def figures_of(run: Run, *, cores: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 from argparse import Namespace
 
+import measuring
 import pytest
 import recorded_runs
 
@@ -78,7 +79,7 @@ def test_a_finished_measurement_is_not_made_again(tmp_path):
     [first, *_] = units = recorded_runs.plan(arguments(only=["qwen"]), ["T/1"])
     (tmp_path / "runs.jsonl").write_text(json.dumps({"key": first.key, "rows": []}) + "\n")
     made = []
-    runs = recorded_runs.measured_once(tmp_path / "runs.jsonl", units, lambda unit: made.append(unit.side) or {})
+    runs = measuring.measured_once(tmp_path / "runs.jsonl", units, lambda unit: made.append(unit.side) or {})
     assert made == ["original", "again"]
     assert [found["key"] for found in runs] == [unit.key for unit in units]
     assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 3

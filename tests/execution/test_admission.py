@@ -3,9 +3,13 @@
 import math
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.judge.backend_registry import make_backend
+from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.host.admission import Admission, machine_memory_mib
 
 #: Longest wait for what has to happen; how long one looks that something does not happen.
@@ -70,6 +74,34 @@ def test_memory_that_was_taken_is_not_counted_twice(over: threading.Event) -> No
         assert not second.wait(LOOK_SECONDS)
         turn.used(0.0, promised, is_long=False)
         assert second.wait(WAIT_SECONDS)
+
+
+def test_processes_of_one_machine_reserve_their_shares(over: threading.Event) -> None:
+    """Each sees the same free memory, and none sees what the others have reserved."""
+    halves = [_gate(cores=8, share=0.5) for _ in range(2)]
+    promised = 0.4 * FREE_MIB
+    assert all(_enter(half, over, memory_mib=promised).wait(WAIT_SECONDS) for half in halves)
+    assert not any(_enter(half, over, memory_mib=promised).wait(LOOK_SECONDS) for half in halves)
+
+
+@pytest.mark.parametrize(("workers", "cores", "shares"), [(64, 16, 4), (20, 10, 2), (2, 2, 1)])
+def test_worker_processes_share_the_memory_as_the_cores(workers: int, cores: int, shares: int) -> None:
+    """As many as a run starts for its cores may together reserve what is free."""
+    config = ExecutionConfig(workers=workers)
+    environment = InstalledEnvironment("none", Path("/none"), Path("/none"), (), {}, "sha", ())
+    backend = make_backend(config, environment, cores=cores)
+    assert backend._admission._share == pytest.approx(1 / shares)
+
+
+def test_one_look_at_the_memory_serves_all_that_wait(over: threading.Event) -> None:
+    """It is slow, and on a full machine each of a hundred samples would wait for the looks of all others."""
+    lookers: list[int] = []
+    admission = Admission(8, memory=lambda: (lookers.append(threading.get_ident()) or FREE_MIB, TOTAL_MIB))
+    with admission.admitted(FREE_MIB) as turn:
+        assert not any(_enter(admission, over, memory_mib=FREE_MIB).wait(0.01) for _ in range(20))
+        lookers.clear()  # the samples that wait look now and then too
+        turn.used(1.0, 1.0, is_long=False)
+        assert lookers.count(threading.get_ident()) == 1
 
 
 def test_the_memory_of_this_machine_is_read() -> None:

@@ -275,5 +275,5 @@ def test_only_local_execution_has_several_processes(
     """Of a backend elsewhere, each process would start as many hosts as the configuration allows."""
     made: list[dict] = []
     monkeypatch.setattr("distributed.LocalCluster", lambda **given: made.append(given))
-    cluster._local(ExecutionConfig(backend=backend, workers=2 * cluster._CORES_PER_PROCESS))
+    cluster._local(ExecutionConfig(backend=backend, workers=2 * cluster.CORES_PER_PROCESS))
     assert [one["n_workers"] for one in made] == [processes]

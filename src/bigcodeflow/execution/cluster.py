@@ -39,7 +39,7 @@ _STALL_SECONDS = 120.0
 _CONNECT_SECONDS = 20
 _CLUSTER_STARTS = 3
 #: Cores that one worker process serves: with few processes, many samples share the same warm libraries.
-_CORES_PER_PROCESS = 16
+CORES_PER_PROCESS = 16
 _POLL_SECONDS = 0.2
 #: Seconds between checks that the scheduler has workers, while no item ends.
 _LIVENESS_SECONDS = 10.0
@@ -242,7 +242,7 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
     _leave_main_to_its_process()
     cores = _cores_in_use(config)
     # Remote hosts belong to one process: two processes would each start as many hosts as are allowed.
-    processes = math.ceil(cores / _CORES_PER_PROCESS) if config.backend == "local" else 1
+    processes = math.ceil(cores / CORES_PER_PROCESS) if config.backend == "local" else 1
     for starts_left in reversed(range(_CLUSTER_STARTS)):
         try:
             return LocalCluster(

@@ -14,6 +14,7 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.config.reads import CONTENT
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.core.files import write_atomically
+from bigcodeflow.core.machine import usable_cores
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.judge.environments import Environment, InstalledEnvironment, RemoteEnvironment, find_environment
 
@@ -138,4 +139,7 @@ def _local_backend(
 
     installed = cast("InstalledEnvironment", environment)
     warm = isolated and config.start == "warm"
-    return LocalBackend(installed, config.limits, isolated=isolated, warm=warm, admission=Admission(cores, on_long))
+    # Worker processes of one machine share its memory as they share its cores.
+    all_cores = (config.on_this_machine and config.workers) or usable_cores()
+    admission = Admission(cores, on_long, share=min(1.0, cores / all_cores))
+    return LocalBackend(installed, config.limits, isolated=isolated, warm=warm, admission=admission)

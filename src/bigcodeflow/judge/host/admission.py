@@ -45,6 +45,7 @@ class Admission:
         cores: float,
         on_long: Callable[[], None] | None = None,
         memory: Callable[[], tuple[float, float]] | None = None,
+        share: float = 1.0,
     ) -> None:
         """Make an admission without samples.
 
@@ -52,8 +53,9 @@ class Admission:
             cores: cores that samples share.
             on_long: called once in the thread of each sample that takes longer than two seconds or must pause.
             memory: function that returns free and total memory, in MiB; None: those of this machine.
+            share: part of the free memory that this process may reserve, if others start samples on the machine too.
         """
-        self._cores, self._on_long, self._memory = cores, on_long, memory or machine_memory_mib
+        self._cores, self._on_long, self._memory, self._share = cores, on_long, memory or machine_memory_mib, share
         self._long_cores = 1 if cores >= 2 else 0  # noqa: PLR2004
         self._waiting: dict[_AdmittedTurn, None] = {}
         self._running: dict[_AdmittedTurn, None] = {}
@@ -106,11 +108,8 @@ class Admission:
         """Start samples while there is room: a paused sample in the long share, then waiting, then paused samples."""
         if self._paused and self._has_core() and self._long_running() < self._long_cores:
             self._start(self._paused)
-        for turn in list(self._waiting):
-            if not self._has_core():
-                break
-            if self._has_memory(turn):
-                self._start(self._waiting, turn)
+        if self._waiting and self._has_core():
+            self._start_waiting()
         # If waiting samples lack memory and nothing runs, only the end of a paused sample frees memory.
         is_idle = self._paused and self._has_core() and not (self._waiting and self._running)
         if not is_idle:
@@ -120,6 +119,19 @@ class Admission:
         elif time.monotonic() - self._idle_since > _IDLE_SECONDS:
             self._start(self._paused)
             self._idle_since = None
+
+    def _start_waiting(self) -> None:
+        """Start waiting samples for which there is memory, in their order, until no core is free."""
+        free_mib, total_mib = self._memory()  # once for all: reading it takes longer than everything else here
+        owed_mib = sum(other.owed_mib for other in self._running)
+        room_mib = self._share * (free_mib - _RESERVE * total_mib) - owed_mib
+        for turn in list(self._waiting):
+            # If nothing else runs, waiting would not help, whatever the sample needs.
+            if turn.expected_mib < room_mib or not (self._running or self._paused):
+                self._start(self._waiting, turn)
+                room_mib -= turn.expected_mib
+                if not self._has_core():
+                    return
 
     def _start(self, queue: "dict[_AdmittedTurn, None]", turn: "_AdmittedTurn | None" = None) -> None:
         turn = turn or next(iter(queue))
@@ -136,13 +148,6 @@ class Admission:
         in_flight = len(self._running) + len(self._paused)
         is_full = in_flight >= MOST_IN_FLIGHT and bool(self._running)
         return not self._running or (cores + 1.0 <= self._cores + _SURPLUS_CORES and not is_full)
-
-    def _has_memory(self, turn: "_AdmittedTurn") -> bool:
-        if not self._running and not self._paused:
-            return True  # whatever it needs, waiting would not help
-        owed_mib = sum(other.owed_mib for other in self._running)
-        free_mib, total_mib = self._memory()
-        return free_mib - owed_mib - turn.expected_mib > _RESERVE * total_mib
 
 
 class _AdmittedTurn(Turn):
