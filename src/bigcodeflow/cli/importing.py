@@ -13,6 +13,7 @@ from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import ServiceConfig
 from bigcodeflow.core.errors import ConfigError, DatasetError, SamplesError
 from bigcodeflow.core.settings import SettingOption
+from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, parse_ids
 from bigcodeflow.judge.remote.original_space import SpaceQuestion, results_of_space
 from bigcodeflow.pipeline.outputs import own_folder
 from bigcodeflow.pipeline.progress import progress_listener
@@ -110,10 +111,5 @@ def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, 
 
 def task_numbers(ids: str) -> str:
     """Convert ids to task numbers for the space: comma-separated, without ranges and prefixes."""
-    numbers: list[int] = []
-    for part in filter(None, (part.strip() for part in ids.split(","))):
-        first, _, last = part.rpartition("/")[2].partition("-")
-        if not first.isdigit() or (last and not last.isdigit()):
-            raise ConfigError(f"--ids {part!r} is no task number and no range such as 5-9")
-        numbers += range(int(first), int(last or first) + 1)
-    return ",".join(map(str, numbers))
+    chosen = parse_ids(ids, BIGCODEBENCH_IDS) if ids.strip() else ()
+    return ",".join(map(str, sorted(int(task_id.rpartition("/")[2]) for task_id in chosen)))
