@@ -18,7 +18,7 @@ from bigcodeflow.judge.remote.original_space import SpaceQuestion, results_of_sp
 from bigcodeflow.pipeline.outputs import own_folder
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.results.formatting import title_of
+from bigcodeflow.results.runs import recorded_run
 from bigcodeflow.store import open_store
 
 _FROM_FILE = "as name and scores of the file tell"
@@ -80,8 +80,7 @@ def import_results(
 def _show(run: importing.ImportedRun, store: str) -> None:
     kept = open_store(store)
     failures = results.ground_truth_failures(kept.path(run.ground_truth)) if run.ground_truth else []
-    view = run.config.dataset
-    title = title_of(run.model, view.subset, view.split)
+    title = recorded_run(kept, run.record).title
     out.print(results.render_summary(kept.read(run.metrics), failures=failures, title=title))
     if run.ground_truth is None:
         notice("ground truths: not known, since no pass_at_k.json beside the file tells which ones failed")

@@ -211,7 +211,7 @@ def _show_results(run: FinishedRun, ui_url: str = "") -> None:
     if outputs.rounds:
         print_study(store, outputs.rounds)
     if outputs.selection:
-        notice(f"note: {outputs.selection} were judged, and the score is of these alone; no board ranks it")
+        notice(f"note: {outputs.selection} were judged, and the score is of these alone; no whole run is ranked with it")
     # For a store at a URL, the catalog is in this machine's replica.
     folder = store.root if config.store == store.location else config.store
     notice(f"results    {config.out}")
