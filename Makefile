@@ -64,6 +64,8 @@ lint: $(VENV)/.installed ## formatting, lint, types, import contracts and budget
 
 docs: $(VENV)/.installed ## build the documentation site in results/docs; a broken link or reference fails
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs -b html . results/docs
+	@echo '<meta http-equiv="refresh" content="0; url=docs/index.html"><a href="docs/index.html">Documentation</a>' > results/docs/index.html
+	@echo "file://$(CURDIR)/results/docs/index.html"
 
 lock: ## pin every dependency again, with hashes and without index addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -37,7 +37,7 @@ def show_result(run: FinishedRun) -> None:
     Each artifact's key ends in the run's record: Prefect shows the latest artifact of a key, maybe of another run.
     """
     config, store, artifacts, outputs = run
-    title = run_title(config)
+    title = run_title(config, outputs.selection)
     metrics = store.read(artifacts.aggregation)
     scored = f"{headline(metrics)} · {title}"
     unjudgeable = ground_truth_failures(store.path(artifacts.ground_truth))

@@ -81,6 +81,9 @@ def test_each_function_returns_the_table_of_its_stage(
     results = bcf.run(config.model_copy(update={"out": f"{config.store}/../out"}), progress=False)
     assert not capfd.readouterr().err
     again = bcf.read_results(store=config.store)
+    assert repr(again).startswith("RunResults(oracle · full · complete · 2 of 45 tasks: calibrated pass@1 100.0 % (")
+    assert "2 of 45 tasks" in again._repr_html_()
+    assert again.scores["n_tasks"].to_list() == [2]
     assert again.recorded.record == results.recorded.record
     assert again.metrics.equals(tables["METRICS"])
     named = (again.tasks, again.samples, again.solutions, again.ground_truths, again.verdicts)
@@ -100,15 +103,36 @@ def test_samples_of_the_caller_are_judged(config: bcf.RunConfig, starter_environ
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        ("answers.jsonl", "row 1: is a str: give a polars frame or rows"),
+        ("answers.jsonl", "answers.jsonl: cannot be opened"),
+        (["answers.jsonl"], "samples, row 1: is a str: give a file's path"),
+        (5, "samples: is a int: give a file's path"),
         ([{"task_id": "Starter/0", "solution": b""}], "row 1: holds what JSON does not"),
         ([{"task_id": "Starter/0", "solution": ""}, {"solution": ""}], "line 2"),
         ([], "is empty"),
     ],
 )
-def test_samples_that_are_none_are_refused(tmp_path: Path, samples: list[dict[str, str]], message: str) -> None:
+def test_samples_that_are_none_are_refused(tmp_path: Path, samples: object, message: str) -> None:
     with pytest.raises(bcf.BigCodeFlowError, match=message):
         bcf.sanitize(config_in(tmp_path), samples, progress=False)
+
+
+def test_arguments_are_named_and_paths_are_taken(tmp_path: Path) -> None:
+    """A preset's name stands for its settings, and a path for its text."""
+    with pytest.raises(bcf.BigCodeFlowError, match=r"^config: is a dict: give what load_config returns"):
+        bcf.run({})
+    with pytest.raises(bcf.BigCodeFlowError, match=r"^options: generation\.n_samples"):
+        bcf.load_config("starter", options={"generation.n_samples": 0})
+    config = bcf.load_config("starter", "dataset.ids=0-1", {"store": tmp_path / "store"})
+    assert (config.store, config.dataset.ids) == (str(tmp_path / "store"), "0-1")
+    assert bcf.load_tasks("starter", progress=False).height == 45
+
+
+def test_what_a_prompt_shows_is_short() -> None:
+    """Tab completion offers what there is, and a configuration shows what differs from the defaults."""
+    assert dir(bcf) == sorted(bcf.__all__)
+    config = bcf.load_config(options={"dataset.ids": "0-1"})
+    assert repr(config) == "RunConfig(dataset=DatasetConfig(ids='0-1'))"
+    assert [name for name in dir(config.dataset) if name.startswith("li")] == ["libraries", "limit"]
 
 
 def test_a_run_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -128,4 +152,6 @@ def test_the_notebook_runs(tmp_path: Path, starter_environment: object) -> None:
     shown = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
     assert all(shown)
     assert not any(output.output_type == "error" or output.get("name") == "stderr" for one in shown for output in one)
-    assert shown[-1][-1]["data"]["text/plain"] == "20"
+    assert shown[-1][-1]["data"]["text/plain"].startswith("RunResults(starter · full · complete · 5 of 45 tasks: ")
+    assert (tmp_path / "results" / "notebook" / "report.html").is_file()
+    assert not (tmp_path / "results" / "runs").exists()

@@ -1,7 +1,5 @@
 """Mistral's batch API: files of requests, of answers and of errors, as OpenAI's."""
 
-
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

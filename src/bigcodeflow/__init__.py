@@ -28,6 +28,10 @@ __all__ += ["aggregate", "evaluate", "generate", "load_config", "load_tasks", "r
 __version__ = version("bigcodeflow")
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     # The command line starts in half the time without polars and the stages.
     if name in __all__:

@@ -1,12 +1,14 @@
 """The public API: ``import bigcodeflow as bcf``.
 
 Each function runs the stages up to its own, in this process and without Prefect, and returns that stage's table as a
-polars frame, with the columns that ``bigcodeflow.core.schemas`` describes. Results in the store are not computed again,
+polars frame, with the columns that ``bigcodeflow.core.schemas`` describes. ``config`` is what `load_config` returns, or
+the name or path of a preset. Results in the store are not computed again,
 and an interrupted call continues where it stopped, since answers and verdicts are stored one by one. ``samples``
 replace those of ``samples.source``; ``progress`` shows each stage on standard error. Errors that a user can correct are
 :class:`BigCodeFlowError`; they say what is wrong, where, and what to do.
 """
 
+import html
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,13 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from rich.console import Console
 
-from bigcodeflow.config import RunConfig, SamplesConfig, load_config
-from bigcodeflow.core.errors import BigCodeFlowError, SamplesError
+from bigcodeflow import config as settings
+from bigcodeflow.config import RunConfig, SamplesConfig
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SamplesError
 from bigcodeflow.core.parquet import read_frame
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.recording import perform_and_record
+from bigcodeflow.results.formatting import interval, overall, percent
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.store import open_store
 
@@ -31,22 +36,37 @@ __all__ = ["BigCodeFlowError", "RunConfig", "RunResults"]
 __all__ += ["aggregate", "evaluate", "generate", "load_config", "load_tasks", "read_results", "run", "sanitize"]
 
 #: A polars frame, or rows with the keys of the original's sample files: task_id, and solution, completion or
-#: raw_solution.
-Samples = pl.DataFrame | Iterable[Mapping[str, Any]]
+#: raw_solution; or the path of such a file.
+Samples = pl.DataFrame | Iterable[Mapping[str, Any]] | str | Path
+#: What `load_config` returns, or the name or path of a preset.
+Config = RunConfig | str | Path
+_ROWS = "give a file's path, a polars frame, or rows such as {'task_id': 'BigCodeBench/0', 'solution': '...'}"
 
 
-def load_tasks(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
+def load_config(
+    preset: str | Path | None = None, overrides: str | Iterable[str] = (), options: Mapping[str, Any] | None = None
+) -> RunConfig:
+    """Read a preset (a YAML file or a shipped one's name); apply settings by path, then overrides such as 'a.b=1'.
+
+    Raises:
+        ConfigError: one line for each problem, naming file, option or override, key, value and remedy.
+    """
+    lines = (overrides,) if isinstance(overrides, str) else tuple(overrides)
+    return settings.load_config(preset, lines, options or {}, origin="options")
+
+
+def load_tasks(config: Config, *, progress: bool = True) -> pl.DataFrame:
     """Return the tasks that the run judges, one row per task; only the dataset section and the store are used.
 
     Raises:
         DatasetError: the dataset is absent, unreachable or not permitted.
     """
     # The tasks do not depend on the samples.
-    config = config.model_copy(update={"samples": SamplesConfig(source="oracle")})
+    config = _settings(config).model_copy(update={"samples": SamplesConfig(source="oracle")})
     return _table_of("dataset", config, None, progress=progress)
 
 
-def generate(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
+def generate(config: Config, *, progress: bool = True) -> pl.DataFrame:
     """Return the samples, one row per task and ``sample_index``: a model's answers, or those of ``samples.source``.
 
     If a model gave no answer to a sample, the column ``error`` has the reason.
@@ -59,7 +79,7 @@ def generate(config: RunConfig, *, progress: bool = True) -> pl.DataFrame:
     return _table_of("generation", config, None, progress=progress)
 
 
-def sanitize(config: RunConfig, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
+def sanitize(config: Config, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
     """Extract the program from each answer, one row per sample.
 
     Raises:
@@ -68,7 +88,7 @@ def sanitize(config: RunConfig, samples: Samples | None = None, *, progress: boo
     return _table_of("sanitizing", config, samples, progress=progress)
 
 
-def evaluate(config: RunConfig, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
+def evaluate(config: Config, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
     """Execute every sample in a sandbox, on a Dask cluster; return the verdicts, one row per sample and variant.
 
     ``status`` is pass, fail, timeout, out_of_memory, syntax_error, crash, tampered or infra_error; durations are in
@@ -83,7 +103,7 @@ def evaluate(config: RunConfig, samples: Samples | None = None, *, progress: boo
     return _table_of("execution", config, samples, progress=progress)
 
 
-def aggregate(config: RunConfig, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
+def aggregate(config: Config, samples: Samples | None = None, *, progress: bool = True) -> pl.DataFrame:
     """Return the scores, one row per metric and slice: pass@k with intervals, for all tasks and by slice.
 
     Rates are fractions of 1; ``ci_low`` and ``ci_high`` bound the 95 % interval. Raises the errors of :func:`evaluate`.
@@ -91,18 +111,21 @@ def aggregate(config: RunConfig, samples: Samples | None = None, *, progress: bo
     return _table_of("aggregation", config, samples, progress=progress)
 
 
-def run(config: RunConfig, *, progress: bool = True) -> "RunResults":
+def run(config: Config, *, progress: bool = True) -> "RunResults":
     """Run every stage, write result files and report, and record the run in the store, as ``bigcodeflow run`` does.
 
-    ``config.out`` names the folder of the result files; if it is empty, a new folder below results/runs is made.
+    ``config.out`` names the folder of the result files; if it is empty, a new folder below results/runs is made. With
+    ``progress``, the score is printed on standard error.
 
     Raises:
         ConfigError: ``out`` holds the results of another run.
         BigCodeFlowError: see :func:`evaluate`.
     """
     with progress_listener(quiet=not progress) as listener:
-        finished = perform_and_record(config, listener)
-    return RunResults(find_run(config.store, finished.outputs.record))
+        finished = perform_and_record(_settings(config), listener)
+    found = RunResults(find_run(finished.store.location, finished.outputs.record))
+    Console(stderr=True, quiet=not progress, soft_wrap=True).print(repr(found), markup=False, highlight=False)
+    return found
 
 
 def read_results(name: str = "latest", store: str | Path = "results/store") -> "RunResults":
@@ -120,9 +143,9 @@ def _table(artifact: str) -> cached_property[pl.DataFrame]:
     return cached_property(lambda results: read_frame(results.recorded.path(artifact)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunResults:
-    """One recorded run; each table is read at its first use.
+    """One recorded run; each table is read at its first use. A notebook shows its scores.
 
     A table raises ArtifactError if the run did not make it or retention removed it.
     """
@@ -142,9 +165,33 @@ class RunResults:
     metrics = _table("aggregation")
     """Scores, as :func:`aggregate` returns them."""
 
+    @property
+    def scores(self) -> pl.DataFrame:
+        """pass@k over all tasks: variant, k, value, ci_low, ci_high, n_tasks and n_samples."""
+        names = ("variant", "k", "value", "ci_low", "ci_high", "n_tasks", "n_samples")
+        return self.metrics.filter(metric="pass@k", slice_kind="all").select(names)
 
-def _table_of(stage: str, config: RunConfig, samples: Samples | None, *, progress: bool) -> pl.DataFrame:
-    with _with_samples(config, samples) as chosen, progress_listener(quiet=not progress) as listener:
+    def __repr__(self) -> str:
+        rows = overall(self.recorded.metrics(), "pass@k")
+        texts = [f"{row['variant']} pass@{row['k']} {percent(row['value'])} ({interval(row)})" for row in rows]
+        return f"RunResults({self.recorded.title}: {', '.join(texts) or 'no pass@k'})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.recorded.title)}</p>{self.scores._repr_html_()}"
+
+
+def _settings(config: Config) -> RunConfig:
+    if isinstance(config, RunConfig):
+        return config
+    if not isinstance(config, str | Path):
+        raise ConfigError(
+            f"config: is a {type(config).__name__}: give what load_config returns, or the name or path of a preset"
+        )
+    return load_config(config)
+
+
+def _table_of(stage: str, config: Config, samples: Samples | None, *, progress: bool) -> pl.DataFrame:
+    with _with_samples(_settings(config), samples) as chosen, progress_listener(quiet=not progress) as listener:
         refs = perform_up_to(stage, chosen, listener)
         frame: pl.DataFrame = read_frame(open_store(chosen.store).path(refs[stage]))
         return frame
@@ -156,6 +203,11 @@ def _with_samples(config: RunConfig, samples: Samples | None) -> Iterator[RunCon
     if samples is None:
         yield config
         return
+    if isinstance(samples, str | Path):
+        yield config.model_copy(update={"samples": SamplesConfig(source=str(samples))})
+        return
+    if not isinstance(samples, Iterable) or isinstance(samples, Mapping):
+        raise SamplesError(f"samples: is a {type(samples).__name__}: {_ROWS}")
     rows = samples.iter_rows(named=True) if isinstance(samples, pl.DataFrame) else samples
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "samples.jsonl"
@@ -165,10 +217,7 @@ def _with_samples(config: RunConfig, samples: Samples | None) -> Iterator[RunCon
 
 def _line(number: int, row: Any) -> str:
     if not isinstance(row, Mapping):
-        raise SamplesError(
-            f"samples, row {number}: is a {type(row).__name__}: give a polars frame or rows such as "
-            "{'task_id': 'BigCodeBench/0', 'solution': '...'}; a file's path belongs to the setting samples.source"
-        )
+        raise SamplesError(f"samples, row {number}: is a {type(row).__name__}: {_ROWS}")
     try:
         return json.dumps({name: value for name, value in row.items() if value is not None}) + "\n"
     except (TypeError, ValueError) as error:

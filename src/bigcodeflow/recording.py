@@ -2,14 +2,16 @@
 
 import json
 import logging
+import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bigcodeflow import results
+from bigcodeflow import datasets, results
 from bigcodeflow.config import RunConfig
-from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.core.schemas import CONTRADICTED_PREFIX, VARIANT_SEPARATOR
@@ -19,6 +21,7 @@ from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import Listener, RunArtifacts
 from bigcodeflow.pipeline.sweep_results import MemberResult, Plan, finished_result
 from bigcodeflow.report import select_runs, write_report
+from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import ArtifactRef, Store
 from bigcodeflow.studies import sections_of
 from bigcodeflow.studies.rounds import publish_rounds
@@ -33,6 +36,8 @@ class RunContext(NamedTuple):
     """Settings as they are recorded, with the folder of the result files."""
     resolved: ResolvedRun
     started_at: datetime
+    has_new_folder: bool = False
+    """True if the folder of the result files was not configured, but made up for this run."""
 
 
 class Outputs(NamedTuple):
@@ -46,6 +51,8 @@ class Outputs(NamedTuple):
     """None if no report could be written."""
     rounds: ArtifactRef | None = None
     """Study of the run's rounds; None for a run of one round."""
+    selection: str = ""
+    """Share of the subset's tasks that were judged, such as '60 of 1,140 tasks'; empty for all."""
 
 
 class FinishedRun(NamedTuple):
@@ -67,8 +74,11 @@ def begin_run(
     of another run.
     """
     started_at = datetime.now(UTC)
-    config = in_own_folder(config, created_at or started_at, token)
-    return RunContext(config, resolve(config), started_at)
+    resolved = resolve(config)
+    # A sample file may answer only some of the selected tasks: the run is then one of these.
+    view = config.dataset.model_copy(update={"ids": resolved.config.dataset.ids})
+    placed = in_own_folder(config.model_copy(update={"dataset": view}), created_at or started_at, token)
+    return RunContext(placed, resolved, started_at, not config.out)
 
 
 def perform_and_record(config: RunConfig, listener: Listener) -> FinishedRun:
@@ -81,20 +91,47 @@ def record_run(context: RunContext, artifacts: RunArtifacts) -> FinishedRun:
     """Write everything that a run leaves besides its artifacts.
 
     Into the run's folder: the original's result files, verdicts.parquet, metrics.parquet, run.json and report.html.
-    Into the store: the run's record, the study of its rounds, and the catalog.
+    Into the store: the run's record, the study of its rounds, and the catalog. A run that found every artifact in the
+    store writes into the folder of the run that left them, unless a folder was configured. results/latest leads there.
     """
+    context = _in_earlier_folder(context, artifacts) if context.has_new_folder else context
     config, store, evaluated_at = context.config, context.resolved.store, datetime.now().astimezone()
     folder, content = user_path(config.out), _content(context, artifacts, evaluated_at)
     # First: files without an owner would block the retry of a run that was killed while it wrote them.
     _claim(folder, content, "")
-    files = tuple(_result_files(context, artifacts, evaluated_at))
+    selection = content.get("selection", "")
+    files = tuple(_result_files(context, artifacts, evaluated_at, selection))
     stamp = context.started_at.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%f")
     record = store.write(f"runs/{stamp}-{config.name}.json", json.dumps(content, indent=2).encode()).stem
     _claim(folder, content, record)
     rounds = publish_rounds(config, artifacts, store)
     catalog = results.rebuild_catalog(store.location)
     report = _write_report(store, record, folder / REPORT_FILE)
-    return FinishedRun(config, store, artifacts, Outputs(files, catalog, record, report, rounds))
+    _link_latest(folder)
+    return FinishedRun(config, store, artifacts, Outputs(files, catalog, record, report, rounds, selection))
+
+
+def _in_earlier_folder(context: RunContext, artifacts: RunArtifacts) -> RunContext:
+    """Return the context with the folder of the latest run with these settings and artifacts, if that is still its."""
+    keys, rounds = {name: ref.key for name, ref in artifacts.by_stage.items()}, [one.keys for one in artifacts.rounds]
+    for run in reversed(recorded_runs(context.resolved.store.location)):
+        out = str(run.config.get("out") or "")
+        same = run.run == context.config.name and dict(run.keys) == keys and list(run.rounds) == rounds
+        if same and out.startswith("results/runs/") and recorded_in(out) == run.record:
+            config = context.config.model_copy(update={"out": out})
+            with suppress(ConfigError):  # the folder is of other settings, such as another number of workers
+                return context._replace(config=in_own_folder(config, context.started_at))
+    return context
+
+
+def _link_latest(folder: Path) -> None:
+    """Let results/latest lead to a run's folder, where there is a folder 'results' and links can be made."""
+    link = Path("results/latest")
+    with suppress(OSError):
+        if link.parent.is_dir() and (link.is_symlink() or not link.exists()):
+            new = link.with_name(f".latest-{os.getpid()}")
+            new.symlink_to(os.path.relpath(folder.absolute(), link.parent.absolute()))
+            new.replace(link)
 
 
 def reused_result(plan: Plan, artifacts: RunArtifacts, resolver: Resolver) -> MemberResult:
@@ -104,7 +141,9 @@ def reused_result(plan: Plan, artifacts: RunArtifacts, resolver: Resolver) -> Me
     return finished_result(plan, artifacts, outcome="reused")
 
 
-def _result_files(context: RunContext, artifacts: RunArtifacts, evaluated_at: datetime) -> Iterator[Path]:
+def _result_files(
+    context: RunContext, artifacts: RunArtifacts, evaluated_at: datetime, selection: str
+) -> Iterator[Path]:
     config, store, folder = context.config, context.resolved.store, user_path(context.config.out)
     metrics, truths = store.read(artifacts.aggregation), store.path(artifacts.ground_truth)
     sanitizer = config.sanitizing.mode
@@ -127,6 +166,7 @@ def _result_files(context: RunContext, artifacts: RunArtifacts, evaluated_at: da
             model=model_name(config),
             variant=variant,
             sanitizer=sanitizer,
+            selection=selection,
         )
     for name, ref in (("verdicts", artifacts.execution), ("metrics", artifacts.aggregation)):
         yield write_atomically(folder / f"{name}.parquet", store.path(ref).read_bytes())
@@ -157,6 +197,9 @@ def _content(context: RunContext, artifacts: RunArtifacts, finished_at: datetime
         record["contradicted_tasks"] = contradicted
     if variants := sum(VARIANT_SEPARATOR in str(task_id) for task_id in task_ids):
         record["task_variants"] = variants
+    pinned = context.resolved
+    if selection := datasets.selection_of(pinned.config.dataset, pinned.contents["dataset"].value, len(task_ids)):
+        record["selection"] = selection
     return record
 
 

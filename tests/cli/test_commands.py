@@ -16,6 +16,7 @@ import typer.main
 from bigcodeflow.cli.examples import EXAMPLES
 from bigcodeflow.cli.main import app
 from bigcodeflow.core.schemas import VERDICTS
+from bigcodeflow.results.runs import find_run
 from docs.command_line import commands, page
 from tests.command import command_in
 from tests.conftest import ROOT, Command
@@ -116,8 +117,69 @@ def test_evaluate_writes_the_originals_files(evaluated: Path) -> None:
     assert pq.read_schema(evaluated / "out" / "verdicts.parquet").equals(VERDICTS)
     again = command_in(evaluated)(*EVALUATE, "--out", "again").stderr
     assert again.count("from cache") == 6
-    assert "`bigcodeflow up` starts one" in again
-    assert "4200" not in again
+    record = json.loads((evaluated / "again" / "run.json").read_text())["record"]
+    assert f"bigcodeflow inspect {record}\n" in again
+    assert "bigcodeflow explore --open\n" in again
+    assert "Prefect" not in again
+    assert (evaluated / "results" / "latest").resolve() == evaluated / "again"
+
+
+def test_a_cached_run_writes_no_new_folder(evaluated: Path) -> None:
+    """It writes into the folder of the run that did the work, and results/latest leads there."""
+    command = command_in(evaluated)
+    (evaluated / "results" / "latest").unlink(missing_ok=True)
+    first = command(*EVALUATE, "--name", "twice")
+    folder = (evaluated / "results" / "latest").resolve()
+    assert folder.parent == evaluated / "results" / "runs"
+    again = command(*EVALUATE, "--name", "twice")
+    assert [len(list(folder.parent.glob("*twice*"))), (evaluated / "results" / "latest").resolve()] == [1, folder]
+    assert str(folder.relative_to(evaluated)) in first.stderr
+    assert str(folder.relative_to(evaluated)) in again.stderr
+
+
+def test_a_file_of_some_tasks_is_judged_on_these(evaluated: Path) -> None:
+    """Title, score file and board say so; the same with a limit, which chooses tasks before they are executed."""
+    command = command_in(evaluated)
+    done = command("evaluate", "--samples", "clean.jsonl", *STARTER, "--name", "some")
+    assert "clean · full · complete · some · 3 of 45 tasks: 3 samples of 3 tasks" in done.stdout
+    assert "3 of 45 tasks were judged, and the score is of these alone" in done.stderr
+    folder = (evaluated / "results" / "latest").resolve()
+    assert json.loads((folder / "clean_pass_at_k.json").read_text())["selection"] == "3 of 45 tasks"
+    run = find_run(evaluated / "results" / "store", "some")
+    assert (run.board, run.config["dataset"]["ids"]) == ("full · complete · 3 of 45 tasks", "0-2")
+    done = command("evaluate", "--samples", "clean.jsonl", *STARTER, "--limit", "2", "--name", "two")
+    assert "2 of 45 tasks: 2 samples of 2 tasks" in done.stdout
+
+
+def test_options_of_the_original_are_answered_with_ours(bigcodeflow: Command) -> None:
+    """One line for each, with exit code 2; a misspelt option of ours is left to the usual message."""
+    given = ("--no_gt", "--parallel", "4", "--pass_k=1,5", "--selective-evaluate", "0")
+    done = bigcodeflow("evaluate", "--samples", "a.jsonl", *given, check=False)
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert len(lines) == 4
+    assert [line.rpartition("here: ")[2] for line in lines[1:]] == ["--workers", "--k", "--ids"]
+    assert "No such option" in bigcodeflow("evaluate", "--sampls", "a.jsonl", check=False).stderr
+
+
+def test_the_package_is_a_command(bigcodeflow: Command) -> None:
+    words = [sys.executable, "-m", "bigcodeflow", "--version"]
+    assert subprocess.run(words, check=True, capture_output=True, text=True).stdout == bigcodeflow("--version").stdout
+
+
+@pytest.mark.parametrize("start", [("run", "starter"), ("sweep", "models.yaml"), ("generate", "--dataset", "starter")])
+def test_a_dry_run_counts_requests(bigcodeflow: Command, tmp_path: Path, start: tuple[str, ...]) -> None:
+    """The same options choose tasks everywhere; a huge number of samples costs no time."""
+    (tmp_path / "models.yaml").write_text(
+        "models: [{model: 'openai:gpt-4o'}]\ncommon: {generation.n_samples: 100000, generation.requests.attempts: 1}\n"
+    )
+    model = () if start[0] == "sweep" else ("--model", "openai:gpt-4o", "--n-samples", "100000")
+    chosen = ("--subset", "full", "--split", "instruct", "--ids", "0-9", "--limit", "3", "--name", "huge")
+    done = bigcodeflow(*start, *model, *chosen, "--dry-run")
+    assert re.search(r"huge|gpt-4o", done.stdout)
+    assert done.stdout.count("300,000") == 2
+    assert "$" in done.stdout
+    assert not (tmp_path / "results" / "runs").exists()
 
 
 @pytest.mark.slow

@@ -1,6 +1,10 @@
 """`bigcodeflow generate` and `run --model` as a user meets them, against a model server on loopback."""
 
 import json
+import os
+import pty
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -51,6 +55,25 @@ def test_a_run_goes_from_the_model_to_the_score(
     [file] = (tmp_path / "out").glob(f"{FILE.replace('complete', 'instruct')}_pass_at_k.json")
     score = json.loads(file.read_text())
     assert (score["model"], score["pass@1"]) == ("m--main", 0.0)
+
+
+def test_very_many_requests_are_asked_about_at_a_terminal(tmp_path: Path) -> None:
+    """With the estimate; no ends the command before the first request."""
+    words = ("-m", "bigcodeflow", "generate", "--model", "openai:m", "--dataset", "starter", "--n-samples", "100000")
+    process, terminal = pty.fork()
+    if not process:
+        os.chdir(tmp_path)
+        os.execv(sys.executable, (sys.executable, *words))
+    said = b""
+    with suppress(OSError):  # its end, as Linux tells it
+        while part := os.read(terminal, 4096):
+            said += part
+            if b"[y/N]" in part:
+                os.write(terminal, b"n\n")
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 1
+    assert b"Send 4,500,000 requests?" in said
+    assert b"Aborted" in said
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from bigcodeflow.cli.importing import import_results, task_numbers
 from bigcodeflow.core.calibration import calibrate
-from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.errors import ConfigError, DatasetError
 from tests.conftest import ROOT, Command
 
 pytestmark = pytest.mark.sandbox
@@ -89,7 +89,6 @@ def test_a_run_of_here_is_inspected_and_rerun(
     ("arguments", "parts"),
     [
         (["import", "nowhere_eval_results.json", *STARTER], ["nowhere_eval_results.json", "cannot be read"]),
-        (["import", FILE, "--dataset", "starter"], ["has no result of task Starter/2", "--ids"]),
         (["import", FILE, FILE, "--name", "x"], ["--name", "alone"]),
         (["import", FILE, *STARTER, "--samples", "none.jsonl"], ["none.jsonl"]),
         (["inspect", "latest"], ["no recorded run", "bigcodeflow run"]),
@@ -137,5 +136,5 @@ def test_what_a_space_needs_is_asked_for_first() -> None:
             import_results(from_space="http://127.0.0.1:9", **given)
     assert task_numbers("1,5-7, BigCodeBench/12") == "1,5,6,7,12"
     assert not task_numbers("")
-    with pytest.raises(ConfigError, match="no task number"):
+    with pytest.raises(DatasetError, match="x is not in the dataset"):
         task_numbers("1,x")

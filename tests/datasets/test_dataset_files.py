@@ -73,14 +73,14 @@ def test_blank_lines_and_a_byte_order_mark_are_no_defects(make_task, tmp_path: P
         ("t.jsonl.gz", gzip.compress(b"{}" * 9999, mtime=0)[:-20], "cannot be read to its end"),
         ("t.jsonl.gz", b"plain text", "cannot be read to its end"),
         ("t.parquet", b"PAR1 nothing", "is not a readable Parquet file"),
-        ("t.jsonl", b"no\n" * 33, "line 20: [^\n]*\n… and 13 more"),
+        ("t.jsonl", b"no\n" * 33, "line 5: [^\n]*\n… and 28 more"),
         ("t.jsonl", None, r"cannot be opened .* correct dataset\.source"),
     ],
 )
 def test_damaged_files_are_refused_with_place_and_reason(
     tmp_path: Path, name: str, content: bytes | None, message: str
 ) -> None:
-    """A file that cannot be read says which line or what about it is wrong; twenty problems are spelled out."""
+    """A file that cannot be read says which line or what about it is wrong; five problems of a kind are spelled out."""
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)

@@ -169,10 +169,10 @@ def test_pages_of_other_sites_are_refused(listens_on: str, headers: dict[str, st
 
 def test_a_schedule_is_checked_and_saved_with_plain_values(forms: Forms) -> None:
     """The editor of Prefect's default UI wraps what it shows as JSON; the scheduler takes parameters as they stand."""
-    wrapped = {"__prefect_kind": "json", "value": '{"dataset.ids": "0"}'}
+    wrapped = {"__prefect_kind": "json", "value": '{"execution.workers": 1}'}
     given = {"samples": "starter", "preset": "starter", "settings": wrapped}
     saved = forms.submit(judge_samples, given, cron="0 3 * * *")
-    assert [one["parameters"]["settings"] for one in saved.json()] == [{"dataset.ids": "0"}]
+    assert [one["parameters"]["settings"] for one in saved.json()] == [{"execution.workers": 1}]
     wrapped["value"] = '{"dataset.idz": "0"}'
     refused = forms.submit(judge_samples, given, cron="0 3 * * *")
     assert refused.status_code == 409

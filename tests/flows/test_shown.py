@@ -111,7 +111,7 @@ def test_result_states_score_ground_truths_and_files(finished_run: ObservedRun) 
     assert "`oracle--bigcodebench-complete_pass_at_k.json`" in shown["result"]
     report = Path(finished_run.config.out) / "report.html"
     assert f"`{report}`" in shown["result"]
-    assert f"oracle · full · complete: report {report}" in finished_run.log("report")
+    assert f"oracle · full · complete · 3 of 45 tasks: report {report}" in finished_run.log("report")
     assert "Starter/0" in report.read_text()
 
 

@@ -77,12 +77,37 @@ def test_a_selection_without_any_sample_is_an_error(make_tasks, write_lines) -> 
     assert "holds no sample of the selected tasks" in message
 
 
-def test_twenty_defects_are_spelled_out_and_the_rest_counted(make_tasks, write_lines) -> None:
-    """A file of the wrong dataset does not flood the terminal."""
-    path = write_lines(*[{"task_id": f"X/{number}", "solution": "s"} for number in range(50)])
+def test_five_defects_of_a_kind_are_spelled_out_and_the_rest_counted(make_tasks, write_lines) -> None:
+    """A file of the wrong dataset does not flood the terminal, and hides no other kind of defect."""
+    path = write_lines(*[{"task_id": f"X/{number}", "solution": "s"} for number in range(50)], "broken")
     lines = _error(path, make_tasks(_ZERO), selection=True).splitlines()
-    assert len(lines) == 21
-    assert lines[-1] == "… and 30 more defects: correct these and try again"
+    assert len(lines) == 7
+    assert "line 51" in lines[0]
+    assert lines[-1] == "… and 45 more like these"
+
+
+@pytest.mark.parametrize("written", ["1", "BigCodeBench_1", "bigcodebench/1", "BigCodeBench/01"])
+def test_a_task_that_is_spelled_differently_is_named_as_the_dataset_does(make_tasks, write_lines, written: str) -> None:
+    message = _error(write_lines(_GOOD, {"task_id": written, "solution": "s"}), make_tasks(_ZERO), selection=True)
+    assert f"answers task {written!r}, which the dataset calls {_ONE!r}: write task ids as the dataset does" in message
+
+
+def test_a_file_in_utf_16_is_one_defect(make_tasks, tmp_path: Path) -> None:
+    (tmp_path / "windows.jsonl").write_bytes(f"{json.dumps(_GOOD)}\n{json.dumps(_GOOD)}\n".encode("utf-16"))
+    message = _error(tmp_path / "windows.jsonl", make_tasks(_ZERO))
+    assert "is UTF-16: save it as UTF-8" in message
+    assert len(message.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("BigCodeBench_0.py", "such as BigCodeBench_12/0.py"), ("a.jsonl", "name the file in it")]
+)
+def test_a_folder_without_a_folder_for_each_task_is_explained(make_tasks, tmp_path: Path, name: str, hint: str) -> None:
+    (tmp_path / "answers").mkdir()
+    (tmp_path / "answers" / name).write_text("x = 1\n")
+    message = _error(tmp_path / "answers", make_tasks(_ZERO))
+    assert name in message
+    assert hint in message
 
 
 def test_a_line_that_was_written_twice_is_an_error(make_tasks, write_lines) -> None:

@@ -17,10 +17,10 @@ def test_a_model_is_asked_under_the_preset() -> None:
     """The preset's environment and dataset, the form's model, view and samples, and any other setting."""
     run = asked_run(
         model=" openai:my-model ",
-        server="http://127.0.0.1:8000/v1",
+        base_url="http://127.0.0.1:8000/v1",
         split="instruct",
         subset="hard",
-        samples=5,
+        n_samples=5,
         settings={"generation.sampling.temperature": 0.8, "execution": {"workers": 2}},
     )
     assert (run.generation.model, run.generation.base_url) == ("openai:my-model", "http://127.0.0.1:8000/v1")
@@ -34,7 +34,7 @@ def test_a_model_is_asked_under_the_preset() -> None:
 def test_every_mistake_of_a_form_is_named_at_once() -> None:
     """With the field, or the setting, that holds it."""
     with pytest.raises(ConfigError) as raised:
-        asked_run(model="gpt-4o", samples=0, settings={"execution.limits.memory_mib": 1, "execution.no_such": 2})
+        asked_run(model="gpt-4o", n_samples=0, settings={"execution.limits.memory_mib": 1, "execution.no_such": 2})
     lines = str(raised.value).splitlines()
     assert len(lines) == 4
     assert any("form: generation.model: is PROVIDER:NAME" in line for line in lines)
@@ -56,9 +56,9 @@ def test_every_mistake_of_a_form_is_named_at_once() -> None:
         (
             asked_run,
             {"model": "openai:m", "settings": {"generation": {"n_samples": 5}}},
-            "a field of its own, samples$",
+            "a field of its own, n_samples$",
         ),
-        (models_sweep, {"models": ["stub"], "settings": {"generation.n_samples": 5}}, "a field of its own, samples$"),
+        (models_sweep, {"models": ["stub"], "settings": {"generation.n_samples": 5}}, "a field of its own, n_samples$"),
     ],
 )
 def test_fields_that_are_missing_or_filled_twice_are_named(
@@ -86,7 +86,7 @@ def test_folders_are_settings_of_every_form(tmp_path: Path) -> None:
 def test_a_sweep_takes_models_and_answers() -> None:
     """What holds a colon is asked; blank rows and repeated ones are left out."""
     sweep = models_sweep(
-        models=["openai:a", "", "oracle", "openai:a"], splits=["complete", "instruct"], samples=2, preset="starter"
+        models=["openai:a", "", "oracle", "openai:a"], splits=["complete", "instruct"], n_samples=2, preset="starter"
     )
     names = [member.name for member in members_of(sweep)]
     assert names == ["a-complete-hard", "a-instruct-hard", "oracle-complete-hard", "oracle-instruct-hard"]

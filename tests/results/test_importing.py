@@ -322,13 +322,17 @@ class TestDefects:
             assert sum(part in line for line in lines) == 1, part
         assert not (tmp_path / "store" / "runs").exists()
 
-    def test_missing_tasks_and_other_versions(self, tmp_path):
-        """Each task without result, and each program that begins otherwise than this dataset's calibration."""
-        path = write(tmp_path, [entry(0), {**entry(1), "solution": "import old\ndef task_func(): ..."}])
-        with pytest.raises(SamplesError) as caught:
-            take_in(path, tmp_path / "store", settings=STARTER | {"ids": ""})
-        lines = str(caught.value).splitlines()
-        assert "has no result of task Starter/2" in lines[0]
+    def test_tasks_without_results_are_left_out(self, tmp_path):
+        """The run is one of the others, and says so in its title and on its board, which ranks no whole run with it."""
+        take_in(write(tmp_path, [entry(0), entry(1)]), tmp_path / "store", settings=STARTER | {"ids": ""})
+        run = find_run(tmp_path / "store", "latest")
+        assert run.config["dataset"]["ids"] == "0-1"
+        assert run.title.endswith(" · 2 of 45 tasks")
+        assert run.board.endswith(" · 2 of 45 tasks")
+        assert {row["n_tasks"] for row in run.metrics() if row["slice_kind"] == "all"} == {2}
+
+    def test_other_versions(self, tmp_path):
+        """Each program that begins otherwise than this dataset's calibration is named."""
         with pytest.raises(SamplesError, match=r"Starter/1, sample 0 does not begin with the dataset's code_prompt"):
             take_in(write(tmp_path, [entry(0), {**entry(1), "solution": "x"}, entry(2)]), tmp_path / "store")
 

@@ -1,18 +1,22 @@
-"""Examples of every command, as its `--help` and docs/cli.md show them; a test lets each command parse its examples."""
+"""Examples of every command, as its `--help` and docs/cli.md show them, and our names of the original's options.
 
-from collections.abc import Mapping, Sequence
+A test lets each command parse its examples.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 #: Examples by the command's words.
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "run": (
         "bigcodeflow run starter",
-        "bigcodeflow run bigcodebench --model openai:gpt-4o --set dataset.subset=hard",
-        "bigcodeflow run bigcodebench --set samples.source=answers.jsonl",
+        "bigcodeflow run bigcodebench --model openai:gpt-4o --subset hard",
+        "bigcodeflow run bigcodebench --model openai:gpt-4o --limit 5 --dry-run",
+        "bigcodeflow run bigcodebench --samples answers.jsonl",
         "bigcodeflow run bigcodebench --model openai:gpt-4o --rounds 3",
     ),
     "sweep": (
-        "bigcodeflow sweep nightly --dry-run",
+        "bigcodeflow sweep nightly --subset hard --dry-run",
         "bigcodeflow sweep my-sweep.yaml --set execution.workers=8",
     ),
     "generate": (
@@ -108,3 +112,44 @@ def with_examples(command: Any, name: str) -> Any:
     if name in EXAMPLES:
         command.epilog = "\n".join(["Examples:", *(f"  {line}" for line in EXAMPLES[name])])
     return command
+
+
+_TASK_MEMORY = "--set execution.limits.memory_mib=N, of a sample with all its processes"
+#: What the options of `bigcodebench.evaluate` and `bigcodebench.generate` are called here.
+_OF_THE_ORIGINAL: Mapping[str, str] = {
+    "execution": "--backend local, e2b, gradio, docker or http",
+    "selective_evaluate": "--ids",
+    "id_range": "--ids",
+    "parallel": "--workers",
+    "pass_k": "--k",
+    "calibrated": "nothing to give, since calibrated is the default; --uncalibrated turns it off",
+    "check_gt_only": "the command `bigcodeflow env check bigcodebench`",
+    "no_gt": "nothing to give: ground truths are executed once and then reused",
+    "no_execute": "the command `bigcodeflow generate`",
+    "save_pass_rate": "nothing to give: the file is always written",
+    "resume": "nothing to give: the same command goes on where it stopped",
+    "gradio_endpoint": "--backend gradio --service-url URL",
+    "e2b_endpoint": "--backend e2b --set execution.e2b.template=NAME",
+    "min_time_limit": "--set execution.limits.time_seconds=N",
+    "max_as_limit": _TASK_MEMORY,
+    "max_data_limit": _TASK_MEMORY,
+    "backend": "--model PROVIDER:NAME, such as vllm:NAME",
+    "root": "--out",
+    "bs": "--set generation.samples_per_request=N",
+    "greedy": "nothing to give: --temperature 0 is the default",
+    "direct_completion": "--set generation.prompt.form=direct",
+    "tp": "--set generation.offline.tensor_parallel=N",
+    "revision": "--set generation.offline.revision=NAME",
+    "trust_remote_code": "--set generation.offline.trust_remote_code=true",
+    "instruction_prefix": "--set generation.prompt.instruction_prefix=TEXT",
+    "reasoning_effort": "--set generation.sampling.reasoning_effort=low, medium or high",
+}
+
+
+def foreign_options(words: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return a line for each option that is not ``known`` and is the original evaluator's, or ours with underscores."""
+    flags = (word.partition("=")[0] for word in words if word.startswith("--"))
+    names = {flag: flag.removeprefix("--").replace("-", "_") for flag in flags if flag not in known}
+    ours = {flag: f"--{name.replace('_', '-')}" for flag, name in names.items()}
+    found = {flag: ours[flag] if ours[flag] in known else _OF_THE_ORIGINAL.get(name) for flag, name in names.items()}
+    return [f"{flag} is the original BigCodeBench's; here: {answer}" for flag, answer in found.items() if answer]

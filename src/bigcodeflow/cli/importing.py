@@ -13,11 +13,12 @@ from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import ServiceConfig
 from bigcodeflow.core.errors import ConfigError, DatasetError, SamplesError
 from bigcodeflow.core.settings import SettingOption
+from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, parse_ids
 from bigcodeflow.judge.remote.original_space import SpaceQuestion, results_of_space
 from bigcodeflow.pipeline.outputs import own_folder
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver
-from bigcodeflow.results.formatting import title_of
+from bigcodeflow.results.runs import recorded_run
 from bigcodeflow.store import open_store
 
 _FROM_FILE = "as name and scores of the file tell"
@@ -79,8 +80,7 @@ def import_results(
 def _show(run: importing.ImportedRun, store: str) -> None:
     kept = open_store(store)
     failures = results.ground_truth_failures(kept.path(run.ground_truth)) if run.ground_truth else []
-    view = run.config.dataset
-    title = title_of(run.model, view.subset, view.split)
+    title = recorded_run(kept, run.record).title
     out.print(results.render_summary(kept.read(run.metrics), failures=failures, title=title))
     if run.ground_truth is None:
         notice("ground truths: not known, since no pass_at_k.json beside the file tells which ones failed")
@@ -110,10 +110,5 @@ def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, 
 
 def task_numbers(ids: str) -> str:
     """Convert ids to task numbers for the space: comma-separated, without ranges and prefixes."""
-    numbers: list[int] = []
-    for part in filter(None, (part.strip() for part in ids.split(","))):
-        first, _, last = part.rpartition("/")[2].partition("-")
-        if not first.isdigit() or (last and not last.isdigit()):
-            raise ConfigError(f"--ids {part!r} is neither a task number nor a range such as 5-9")
-        numbers += range(int(first), int(last or first) + 1)
-    return ",".join(map(str, numbers))
+    chosen = parse_ids(ids, BIGCODEBENCH_IDS) if ids.strip() else ()
+    return ",".join(map(str, sorted(int(task_id.rpartition("/")[2]) for task_id in chosen)))

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import bigcodeflow
-from bigcodeflow.cli.examples import with_examples
+from bigcodeflow.cli.examples import foreign_options, with_examples
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.listening import reach_loopback_directly
 
@@ -82,8 +82,13 @@ class _Command(TyperCommand):
         command.name = name
         return with_examples(command, name)
 
-    def make_context(self, *arguments: Any, **named: Any) -> Any:
-        return self.load().make_context(*arguments, **named)
+    def make_context(self, info_name: Any, args: list[str], *arguments: Any, **named: Any) -> Any:
+        command = self.load()
+        known = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
+        if getattr(command, "commands", None) is None and (lines := foreign_options(args, known)):
+            typer.echo("\n".join(f"error: {line}" for line in lines), err=True)
+            raise typer.Exit(2)
+        return command.make_context(info_name, args, *arguments, **named)
 
 
 class _CommandInterruptedError(Exception):
@@ -168,5 +173,5 @@ def main() -> None:
         notices.print(str(error), markup=False, soft_wrap=True)
         sys.exit(1)
     except (_CommandInterruptedError, KeyboardInterrupt) as interruption:
-        typer.echo(str(interruption) or "stopped", err=True)
+        typer.echo(str(interruption) or "stopped: what is finished is kept", err=True)
         sys.exit(130)

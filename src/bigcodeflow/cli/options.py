@@ -64,6 +64,7 @@ MODEL = tuple(
     )
 )
 ROUNDS = tuple(SettingOption(f"generation.{path}", panel="Generation") for path in ("rounds", "feedback"))
+TASKS = tuple(SettingOption(f"dataset.{name}") for name in ("split", "subset", "ids", "limit"))
 VIEW = (SettingOption("dataset.view"), SettingOption("dataset.overlay"))
 BACKEND = (
     SettingOption("execution.backend"),
@@ -160,7 +161,7 @@ def _parameter(model: type[SettingsModel], option: SettingOption) -> inspect.Par
         else typer.Option(
             f"{option.flag}/--no-{option.flag[2:]}" if default is True else option.flag,
             help=text + (_GRID if element is not None and len(kinds) > 1 else ""),
-            show_default=shown or False,
+            show_default=(not option.required and shown) or False,
             rich_help_panel=option.panel,
             envvar=STORE_VARIABLE if option.path == "store" else option.variable,
             **bounds,

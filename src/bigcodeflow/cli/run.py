@@ -1,6 +1,7 @@
 """`bigcodeflow run`, `evaluate` and `sweep`: the pipeline as a Prefect flow, or in this process."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,22 +15,23 @@ import typer
 from bigcodeflow import results
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, perform_each, print_study, print_table
+from bigcodeflow.cli.estimates import confirm_requests, print_estimates
 from bigcodeflow.cli.options import settings_options
-from bigcodeflow.config import RunConfig, load_config, parse_override
+from bigcodeflow.config import DatasetConfig, RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
-from bigcodeflow.core.settings import SettingOption
+from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
-from bigcodeflow.generation.model_settings import missing_key
 from bigcodeflow.pipeline import sweep_results
-from bigcodeflow.pipeline.outputs import run_title
+from bigcodeflow.pipeline.outputs import model_name, run_title
 from bigcodeflow.pipeline.preflight import problems_of
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import planned_run
-from bigcodeflow.pipeline.sweeps import SweepConfig, load_sweep, members_of
+from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
 from bigcodeflow.recording import FinishedRun, begin_run, perform_and_record, record_run, reused_result
 from bigcodeflow.results import verified
+from bigcodeflow.results.runs import RecordedRun
 
 #: Environment variables that are set before Prefect is imported, unless the user has set them.
 _PREFECT_SETTINGS = {
@@ -43,10 +45,30 @@ _WRAPPED = (Column("to do", min_width=20), Column("done", min_width=12), Column(
 _COLUMNS = {column.heading: column for column in (Column("run", wrap="elide", min_width=16), *_WRAPPED)}
 
 
+#: Settings that `run` and `evaluate` name alike, besides samples and dataset.
+_COMMON = (
+    *options.TASKS,
+    *options.VIEW,
+    SettingOption("execution.environment"),
+    *options.BACKEND,
+    *map(SettingOption, ("execution.workers", "execution.reruns", "aggregation.k", "name", "out", "store")),
+)
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say what would be done, with requests, tokens and cost of models, and stop."),
+]
+
+
 @settings_options(
     *(
         option._replace(shown="the preset's")
-        for option in (*options.MODEL, *options.ROUNDS, *options.BACKEND, *options.VIEW)
+        for option in (
+            *options.MODEL,
+            *options.ROUNDS,
+            SettingOption("samples.source", "samples"),
+            SettingOption("dataset.source", "dataset"),
+            *_COMMON,
+        )
     )
 )
 def run(
@@ -58,16 +80,25 @@ def run(
     no_prefect: Annotated[
         bool, typer.Option("--no-prefect", help="Run the same stages in this process, without a Prefect server.")
     ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Run every stage on a preset: load, ask the model, sanitize, execute, aggregate.
 
-    Without --model the preset says where the answers come from. Finished stages are reused. With a server running
-    (`bigcodeflow up` in this folder, or PREFECT_API_URL) the run appears there; else one is started for it, unless
-    every stage is in the cache.
+    Without --model or --samples the preset says where the answers come from. Finished stages are reused. With a server
+    running (`bigcodeflow up` in this folder, or PREFECT_API_URL) the run appears there; else one is started for it,
+    unless every stage is in the cache.
     """
-    if "generation.model" in given:
-        given["samples.source"] = "model"
+    if "generation.model" in given and given.setdefault("samples.source", "model") != "model":
+        raise ConfigError("--model and --samples: give one of them, a model to ask or answers that exist")
     runs = expand_grid(load_config(preset, tuple(settings or ()), given))
+    if dry_run:
+        _show_plans(runs)
+        return
+    for one in runs:
+        whole = DatasetConfig(source=one.dataset.source, split=one.dataset.split) == one.dataset
+        if whole and one.samples.source == "model" and one.dataset.source.startswith("bigcode/bigcodebench"):
+            notice(f"{one.name}: all 1,140 tasks of the benchmark; --subset hard takes 148")
+    confirm_requests(runs)
 
     def perform(one: RunConfig) -> None:
         if len(runs) > 1:
@@ -82,17 +113,7 @@ def run(
         help="Sample file (JSONL, JSONL.gz), folder, 'oracle' (ground truths), 'stub', 'cheat' or 'starter'."
     ),
     options.DATASET,
-    "dataset.split",
-    "dataset.subset",
-    "dataset.ids",
-    *options.VIEW,
-    SettingOption("execution.environment", shown="the dataset's"),
-    *options.BACKEND,
-    "execution.workers",
-    "execution.reruns",
-    "aggregation.k",
-    "out",
-    "store",
+    *(one._replace(shown="the dataset's") if one.path == "execution.environment" else one for one in _COMMON),
     "execution.allow_unisolated",
 )
 def evaluate(
@@ -105,6 +126,7 @@ def evaluate(
         typer.Option("--both-starts", help="Judge warm and cold and report where verdicts differ, instead of scoring."),
     ] = False,
     settings: options.Overrides = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Execute samples in sandboxes and score them.
 
@@ -116,7 +138,9 @@ def evaluate(
     given["execution.variants"] = ["raw" if uncalibrated else "calibrated"]
     given.setdefault("execution.environment", "starter" if given["dataset.source"] == "starter" else "bigcodebench")
     config = load_config(None, tuple(settings or ()), given)
-    if both_starts:
+    if dry_run:
+        _show_plans([config])
+    elif both_starts:
         _report_starts(config)
     else:
         _run(config, with_prefect=False)
@@ -139,6 +163,21 @@ def _spare_pandas() -> None:
         sys.meta_path.insert(0, finder := _WithoutPandas())
         pa.array([])
         sys.meta_path.remove(finder)
+
+
+def _show_plans(runs: Sequence[RunConfig]) -> None:
+    """Print what each run would do and why, and what it would ask of a model."""
+    members = [Member(one.name, model_name(one), "", one) for one in runs]
+    _print_plans(members, "Dry run", sweep_results.last_runs(runs[0].store), Resolver(dry_run=True))
+    print_estimates(runs)
+
+
+def _print_plans(
+    members: Sequence[Member], title: str, recorded: Mapping[str, RecordedRun], resolver: Resolver
+) -> list[sweep_results.Plan]:
+    plans = [sweep_results.plan_of(member, recorded.get(member.name), resolver) for member in members]
+    print_table(_sweep_table(sweep_results.plan_rows(plans), title))
+    return plans
 
 
 def _run(config: RunConfig, *, with_prefect: bool) -> None:
@@ -188,12 +227,16 @@ def _prepare_prefect() -> str:
 def _show_results(run: FinishedRun, ui_url: str = "") -> None:
     config, store, artifacts, outputs = run
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
-    title = run_title(config)
+    title = run_title(config, outputs.selection)
     out.print(results.render_summary(store.read(artifacts.aggregation), failures=failures, title=title))
     scores = verified.verified_scores(store.path(artifacts.dataset), store.path(artifacts.execution))
     print_table(verified.verified_table(scores))
     if outputs.rounds:
         print_study(store, outputs.rounds)
+    if outputs.selection:
+        notice(
+            f"note: {outputs.selection} were judged, and the score is of these alone; no whole run is ranked with it"
+        )
     # For a store at a URL, the catalog is in this machine's replica.
     folder = store.root if config.store == store.location else config.store
     notice(f"results    {config.out}")
@@ -201,7 +244,11 @@ def _show_results(run: FinishedRun, ui_url: str = "") -> None:
         notice(f"report     {outputs.report.resolve().as_uri()}")
     notice(f"artifacts  {config.store}")
     notice(f"catalog    {folder}/{results.CATALOG_NAME}  (for any DuckDB client)")
-    notice(f"Prefect UI {ui_url or '`bigcodeflow up` starts one: runs are then started and followed there'}")
+    store_option = "" if config.store == RunConfig().store else f" --store {shlex.quote(config.store)}"
+    notice(f"failures   bigcodeflow inspect {outputs.record}{store_option}")
+    notice(f"explorer   bigcodeflow explore --open{store_option}")
+    if ui_url:
+        notice(f"Prefect UI {ui_url}")
 
 
 def _report_starts(config: RunConfig) -> None:
@@ -223,6 +270,8 @@ def _report_starts(config: RunConfig) -> None:
 
 
 @settings_options(
+    *(option._replace(shown="the file's") for option in options.TASKS),
+    SettingOption("name", shown="the file's", help="Name of the sweep."),
     SettingOption("out", shown="the file's, or one of its own in results/sweeps", help="Folder for the results."),
     SettingOption("store", shown="the file's", help="Folder or URL (s3://bucket/prefix) of cached artifacts."),
 )
@@ -232,7 +281,7 @@ def sweep(
         str, typer.Argument(help="Sweep: a YAML file, or the name of a shipped one, starter or nightly.")
     ] = "starter",
     settings: options.Overrides = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done for each run, and stop.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Run every model under every split, subset and setting.
 
@@ -242,18 +291,19 @@ def sweep(
     See docs/sweeps.md.
     """
     overrides = {".".join(path): value for path, value in map(parse_override, settings or ())}
-    config = load_sweep(file, overrides).model_copy(update=given)
-    members = members_of(config)
-    recorded = sweep_results.last_runs(config.store)
-    resolver = Resolver(dry_run=dry_run)
-    plans = [sweep_results.plan_of(member, recorded.get(member.name), resolver) for member in members]
-    print_table(_sweep_table(sweep_results.plan_rows(plans), f"Sweep {config.name}: {len(plans):,} runs"))
+    for field in ("split", "subset"):
+        if chosen := given.pop(f"dataset.{field}", None):
+            given[f"{field}s"] = (chosen,)
+    overrides = {path: given.pop(path) for path in ("dataset.ids", "dataset.limit") if path in given} | overrides
+    config = load_sweep(file, overrides)
+    config = validated(SweepConfig, {**config.model_dump(), **given}, "command line")
+    members, resolver = members_of(config), Resolver(dry_run=dry_run)
+    title = f"Sweep {config.name}: {len(members):,} runs"
+    plans = _print_plans(members, title, sweep_results.last_runs(config.store), resolver)
     if dry_run:
-        asked = [one.config.generation for one in members if one.config.samples.source == "model"]
-        for line in dict.fromkeys(map(missing_key, asked)):
-            if line:
-                notice(f"note: {line}")
+        print_estimates([one.config for one in members])
         return
+    confirm_requests([one.config for one in members])
     done, folder, failure = _perform_sweep(config, plans, resolver)
     print_table(_sweep_table(sweep_results.brief_rows(done), f"Sweep {config.name}"))
     notice(f"results    {folder}")

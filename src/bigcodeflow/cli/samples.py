@@ -10,21 +10,20 @@ import typer
 
 from bigcodeflow import datasets, generation, sanitizing
 from bigcodeflow.cli import options
-from bigcodeflow.cli.console import notice, notices, out, perform_each, print_line, print_table
+from bigcodeflow.cli.console import notice, notices, perform_each, print_line, print_table
+from bigcodeflow.cli.estimates import confirm_requests, print_estimates, tasks_of
 from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.calibration import executed_program
-from bigcodeflow.core.errors import ConfigError, DatasetError, GenerationError
+from bigcodeflow.core.errors import ConfigError, GenerationError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.settings import SettingOption
-from bigcodeflow.core.table import Column, Table
-from bigcodeflow.generation.costs import estimate_requests
-from bigcodeflow.generation.model_settings import expand_grid, missing_key, request_body, resolve_settings
+from bigcodeflow.core.table import Table
+from bigcodeflow.generation.model_settings import expand_grid, request_body, resolve_settings
 from bigcodeflow.pipeline import runs
 from bigcodeflow.pipeline.outputs import write_sample_files
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.sanitizing.samples import sanitize_samples
-from bigcodeflow.store import open_store
 
 _MISSING_SHOWN = 20
 
@@ -32,9 +31,8 @@ _MISSING_SHOWN = 20
 @settings_options(
     *(option._replace(required=option.path == "generation.model") for option in options.MODEL),
     options.DATASET,
-    "dataset.split",
-    "dataset.subset",
-    "dataset.ids",
+    *options.TASKS,
+    "name",
     SettingOption("out", default="results/samples", shown="results/samples", help="Folder for the sample files."),
     "store",
 )
@@ -63,15 +61,16 @@ def generate(
     if show_prompt:
         _print_prompt(config)
     elif dry_run:
-        _print_estimates(config)
+        print_estimates(expand_grid(config))
     else:
+        confirm_requests(expand_grid(config))
         perform_each(expand_grid(config), _generate, GenerationError, name=lambda setting: f"{setting.name}: ")
 
 
 def _print_prompt(config: RunConfig) -> None:
     settings = expand_grid(config)[0].generation
     chosen = resolve_settings(settings, config.dataset.split, sends=False)
-    request = next(chosen.requests(_tasks(config)), None)
+    request = next(chosen.requests(tasks_of(config)), None)
     if request is None:
         raise ConfigError(f"--show-prompt {config.dataset.ids}: no such task in {config.dataset.source}")
     body = asyncio.run(request_body(settings, request))
@@ -86,23 +85,6 @@ def _print_prompt(config: RunConfig) -> None:
     print_line(json.dumps(body, indent=2, ensure_ascii=False))
 
 
-def _print_estimates(config: RunConfig) -> None:
-    tasks, rows, notes = _tasks(config), [], dict[str, None]()
-    for setting in expand_grid(config):
-        chosen = resolve_settings(setting.generation, config.dataset.split, sends=False)
-        found = estimate_requests(chosen, tasks, open_store(config.store).root / "answers")
-        most = "no limit" if found.most_completion_tokens is None else found.most_completion_tokens
-        cost = "unknown" if found.most_cost_usd is None else f"${found.most_cost_usd:,.2f}"
-        rows.append((setting.name, found.samples, found.known, found.requests, found.prompt_tokens, most, cost))
-        dated = f"prices of {found.price.as_of}" if found.price.price else "no list price is known for this model"
-        notes |= dict.fromkeys(filter(None, (dated, found.price.note, missing_key(setting.generation))))
-    numbers = ("samples", "known", "requests", "tokens to read", "to write, at most", "cost, at most")
-    out.print(Table.of(["setting", *(Column(heading, align="right") for heading in numbers)], rows))
-    notice("known: answered before. Tokens at about four characters each; cost by list prices.")
-    for line in notes:
-        notice(f"note: {line}")
-
-
 def _generate(config: RunConfig) -> None:
     with progress_listener() as listener:
         found = runs.perform_up_to("sanitizing", config, listener)
@@ -115,17 +97,6 @@ def _generate(config: RunConfig) -> None:
         notices.print(f"cost of these answers: ${statistics['cost_usd']:,.4f}")
     for path in files:
         notice(f"wrote {path}")
-
-
-def _tasks(config: RunConfig) -> list[dict[str, Any]]:
-    """Load the tasks, from the hub cache if possible: a command without model requests should need no network."""
-    offline = config.dataset.model_copy(update={"offline": True})
-    try:
-        tasks = datasets.load_tasks(offline, datasets.resolve(offline))
-    except DatasetError:
-        tasks = datasets.load_tasks(config.dataset, datasets.resolve(config.dataset))
-    found: list[dict[str, Any]] = tasks.to_pylist()
-    return found
 
 
 @settings_options(options.SAMPLES, options.DATASET, "dataset.ids")

@@ -62,6 +62,8 @@ class DatasetConfig(SettingsModel):
     """'full' takes every task, 'hard' only BigCodeBench-Hard."""
     ids: str = ""
     """Task numbers or ids and ranges of numbers, such as '1,5-9,BigCodeBench/12'; empty takes all."""
+    limit: int = Field(default=0, ge=0)
+    """Take only the first of the selected tasks, so many; 0 takes all."""
     libraries: tuple[str, ...] = ()
     """Keep tasks that use at least one of these libraries; empty keeps all."""
     domains: tuple[str, ...] = ()
@@ -211,18 +213,23 @@ def _setting(section: object, name: str) -> object:
 
 
 def load_config(
-    preset: str | Path | None = None, overrides: tuple[str, ...] = (), options: Mapping[str, Any] = MappingProxyType({})
+    preset: str | Path | None = None,
+    overrides: tuple[str, ...] = (),
+    options: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    origin: str = "command line",
 ) -> RunConfig:
     """Read a preset and apply settings by path, then overrides such as 'execution.workers=4', in order.
 
-    The preset is a YAML file, or the name of a shipped one such as 'starter'; None takes the defaults.
+    The preset is a YAML file, or the name of a shipped one such as 'starter'; None takes the defaults. Messages call
+    the settings by path ``origin``.
 
     Raises:
         ConfigError: one line for each problem, naming file or override, key, value and remedy.
     """
-    settings, origin = read_preset(preset) if preset else ({}, "command line" if options else "defaults")
-    origins = {path: "command line" for path, _ in flattened(options)}
-    return load_settings(merged(settings, options, "command line"), origin, overrides, origins)
+    settings, source = read_preset(preset) if preset else ({}, origin if options else "defaults")
+    origins = dict.fromkeys((path for path, _ in flattened(options)), origin)
+    return load_settings(merged(settings, options, origin), source, overrides, origins)
 
 
 def load_settings(

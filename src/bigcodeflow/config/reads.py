@@ -86,12 +86,13 @@ NEUTRAL: Mapping[str, str] = {
 #: Settings that are newer than existing keys; with this value, a setting is left out of the key.
 _YOUNGER: Mapping[str, Any] = {
     "dataset.difficulty": "",
+    "dataset.limit": 0,
     "dataset.view": "original",
     "execution.limits.time_policy": "fixed",
     "execution.fail_fast": False,
     "generation.unanswerable": "stop",
 }
-_CHOSEN_TASKS = tuple(f"dataset.{name}" for name in ("ids", "libraries", "domains", "difficulty", "view"))
+_CHOSEN_TASKS = tuple(f"dataset.{name}" for name in ("ids", "limit", "libraries", "domains", "difficulty", "view"))
 _OFFLINE_NAMES = ("environment", "revision", "tokenizer", "dtype", "max_model_tokens", "lora", "trust_remote_code")
 _ASKED = (
     "dataset.split",

@@ -13,6 +13,11 @@ BigCodeFlowError                 what is wrong, where, and what to do: one line,
 └── ArtifactError                a store whose content is missing, damaged or of another version
 """
 
+from collections.abc import Sequence
+
+_SHOWN = 5
+_LINES_SHOWN = 20
+
 
 class BigCodeFlowError(Exception):
     """A condition that the user can fix; its text says what was wrong, where, and what to do."""
@@ -21,6 +26,20 @@ class BigCodeFlowError(Exception):
 def error_message(error: BaseException) -> str:
     """Return the text of another library's error in one line; its class name if the text is empty."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def problem_lines(problems: Sequence[str]) -> str:
+    """Join problems to one text: at most five of one kind, then the number of the others; at most 20 lines in all.
+
+    Problems with the same remedy, which is what follows the last colon, are of one kind.
+    """
+    kinds: dict[str, list[str]] = {}
+    for problem in problems:
+        kinds.setdefault(problem.rpartition(": ")[2], []).append(problem)
+    shown = []
+    for alike in kinds.values():
+        shown += [*alike[:_SHOWN], *([f"… and {len(alike) - _SHOWN:,} more like these"] if alike[_SHOWN:] else [])]
+    return "\n".join([*shown[:_LINES_SHOWN], *(["… and others: correct these first"] if shown[_LINES_SHOWN:] else [])])
 
 
 class ConfigError(BigCodeFlowError):

@@ -3,6 +3,7 @@
 import re
 import typing
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -64,9 +65,19 @@ class SettingsModel(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _off_is_a_word(cls, value: object, info: ValidationInfo) -> object:
-        """Restore the word off, which YAML reads as false."""
+        """Restore the word off, which YAML reads as false, and take the text of a path."""
+        if isinstance(value, PurePath):
+            return str(value)
         choices = typing.get_args(cls.model_fields[info.field_name or ""].annotation)
         return "off" if value is False and "off" in choices else value
+
+    def __dir__(self) -> list[str]:
+        return [*type(self).model_fields, "model_copy", "model_dump"]
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Yield the settings that are not the default: with all of them, a run's are longer than a screen."""
+        fields = type(self).model_fields
+        return ((name, getattr(self, name)) for name in fields if getattr(self, name) != fields[name].default)
 
 
 class SettingOption(NamedTuple):

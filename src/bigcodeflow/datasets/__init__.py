@@ -13,10 +13,18 @@ from bigcodeflow.core.schemas import TASKS, table_of
 from bigcodeflow.datasets import amendments
 from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
 from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
-from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, select, solve_rates_of, task_rows, validate
+from bigcodeflow.datasets.tasks import (
+    BIGCODEBENCH_IDS,
+    hard_task_ids,
+    ids_text,
+    select,
+    solve_rates_of,
+    task_rows,
+    validate,
+)
 
 __all__ = ["DEFAULT_VERSION", "ResolvedDataset"]
-__all__ += ["known_task_ids", "load_tasks", "resolve", "solve_rates", "validate_source"]
+__all__ += ["known_task_ids", "load_tasks", "narrowed", "resolve", "selection_of", "solve_rates", "validate_source"]
 
 #: Part of every dataset artifact's key; increase it when this package makes other rows from the same source.
 VERSION = 1
@@ -75,6 +83,33 @@ def known_task_ids(config: DatasetConfig, resolved: ResolvedDataset) -> frozense
     """
     ids = (row.values.get("task_id") for row in _rows(config, resolved))
     return _known(task_id for task_id in ids if isinstance(task_id, str))
+
+
+def narrowed(config: DatasetConfig, resolved: ResolvedDataset, answered: frozenset[str]) -> DatasetConfig:
+    """Return the settings with the ids of the ``answered`` tasks, if these are some of the selected tasks, but not all.
+
+    Unchanged if the ids cannot be written as a selection.
+    """
+    known = known_task_ids(config, resolved)
+    # The first two need no task to be read.
+    if not answered & known or known <= answered or (config.subset == "hard" and known & hard_task_ids() == answered):
+        return config
+    selected = load_tasks(config.model_copy(update={"limit": 0}), resolved)["task_id"].to_pylist()
+    kept = [task_id for task_id in selected if task_id in answered]
+    if len(kept) in (0, len(selected)) or any("," in task_id for task_id in kept):
+        return config
+    return config.model_copy(update={"ids": ids_text(kept, known)})
+
+
+def selection_of(config: DatasetConfig, resolved: ResolvedDataset, n_tasks: int) -> str:
+    """Return the share of a subset's tasks that the settings select, such as '60 of 1,140 tasks'; empty for all."""
+    if not (config.ids or config.limit or config.libraries or config.domains or config.difficulty):
+        return ""
+    rows, hard = [row.values for row in _rows(config, resolved)], hard_task_ids()
+    if config.subset == "hard":
+        rows = [row for row in rows if (row["task_id"] in hard if row.get("hard") is None else row["hard"])]
+    whole = len(amendments.kept(rows, config))
+    return f"{n_tasks:,} of {whole:,} tasks" if n_tasks < whole else ""
 
 
 def solve_rates(config: DatasetConfig, resolved: ResolvedDataset) -> Mapping[str, float]:

@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bigcodeflow.config import DatasetConfig
-from bigcodeflow.core.errors import BigCodeFlowError, DatasetError, error_message
+from bigcodeflow.core.errors import BigCodeFlowError, DatasetError, error_message, problem_lines
 from bigcodeflow.core.files import file_sha256
 from bigcodeflow.core.untrusted_text import MOST_TEST_CHARACTERS, TooLargeError, lines_of
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz")
-_PROBLEMS_SHOWN = 20
 #: Columns that Python's parser reads; a file may hold other columns of any size.
 _PARSED = ("complete_prompt", "canonical_solution", "code_prompt", "test", "libs")
 
@@ -80,11 +79,9 @@ def read_rows(path: Path) -> list[SourceRow]:
 
 
 def raise_problems(problems: Sequence[str], kind: type[BigCodeFlowError] = DatasetError) -> None:
-    """Raise all problems as one error, one line each, if there are any; at most 20 are listed."""
-    hidden = len(problems) - _PROBLEMS_SHOWN
-    rest = [f"… and {hidden:,} more: correct these and try again"] if hidden > 0 else []
+    """Raise all problems as one error, if there are any; see `problem_lines`."""
     if problems:
-        raise kind("\n".join([*problems[:_PROBLEMS_SHOWN], *rest]))
+        raise kind(problem_lines(problems))
 
 
 def _parquet_rows(path: Path) -> list[SourceRow]:

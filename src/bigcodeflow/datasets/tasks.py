@@ -216,7 +216,7 @@ def select(
         view |= {"difficulty": config.difficulty}
         parts = " and ".join(f"{name} {text}" for name, text in view.items() if text) or "the source"
         raise DatasetError(f"{config.source}: no task matches {parts}: widen the selection")
-    return kept
+    return kept[: config.limit] if config.limit else kept
 
 
 def _of_difficulty(
@@ -252,6 +252,22 @@ def parse_ids(text: str, known: Iterable[str]) -> frozenset[str]:
         wrong = ", ".join(unknown) or repr(text)
         raise DatasetError(f"dataset.ids: {wrong} is not in the dataset; valid are {valid}")
     return frozenset().union(*found.values())
+
+
+def ids_text(task_ids: Sequence[str], known: Iterable[str]) -> str:
+    """Return a selection for `parse_ids` that means exactly these of the known tasks."""
+    parts = [task_id.rpartition("/")[::2] for task_id in known]
+    if len({prefix for prefix, _ in parts}) > 1 or not all(
+        tail.isdecimal() and str(int(tail)) == tail for _, tail in parts
+    ):
+        return ",".join(task_ids)
+    ranges: list[list[int]] = []
+    for number in sorted(int(task_id.rpartition("/")[2]) for task_id in task_ids):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def _meant(entry: str, ids: frozenset[str], numbers: dict[int, list[str]]) -> set[str]:

@@ -8,11 +8,12 @@ from bigcodeflow.generation.model_settings import (
     provider_and_model,
     require_one_setting,
 )
-from bigcodeflow.generation.replay import fingerprint, load_samples, sample_lines
+from bigcodeflow.generation.replay import answered_task_ids, fingerprint, load_samples, sample_lines
 
 __all__ = [
     "CONTROLS",
     "VERSION",
+    "answered_task_ids",
     "expand_grid",
     "fingerprint",
     "identity",

@@ -1,7 +1,9 @@
 """Costs of answers by the providers' list prices; without a list price, the cost is unknown, never 0."""
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from math import inf
 from operator import itemgetter
@@ -173,13 +175,24 @@ class RequestEstimate(NamedTuple):
 def estimate_requests(
     settings: ModelSettings, tasks: Sequence[Mapping[str, Any]], answers_folder: Path
 ) -> RequestEstimate:
+    """Count what is still to be asked, and its possible cost; the time does not depend on the number of samples."""
     config = settings.config
-    known = ledger_of(config, answers_folder).keys()
-    wanted = settings.wanted(tasks)
-    missing = {id(request): request for key, request in wanted.items() if key not in known}.values()
-    tokens = sum(request.prompt.characters // _CHARACTERS_PER_TOKEN for request in missing)
-    left = sum(key not in known for key in wanted)
-    longest = None if settings.sampling.max_tokens is None else settings.sampling.max_tokens * left
+    known: dict[tuple[str, str], list[int]] = {}
+    ledger_keys = ledger_of(config, answers_folder).keys()
+    for task_id, prompt_sha, index in ledger_keys:
+        if index < config.n_samples:
+            known.setdefault((task_id, prompt_sha), []).append(index)
+    samples = answered = requests = tokens = 0
+    size = config.samples_per_request
+    one_each = replace(settings, config=config.model_copy(update={"n_samples": 1}))
+    for request in one_each.requests(tasks):
+        indices = known.get((request.task_id, request.prompt_sha), ())
+        parts = Counter(index // size for index in indices)
+        whole = sum(count == min(size, config.n_samples - part * size) for part, count in parts.items())
+        missing = -(-config.n_samples // size) - whole
+        samples, answered, requests = samples + config.n_samples, answered + len(indices), requests + missing
+        tokens += missing * (request.prompt.characters // _CHARACTERS_PER_TOKEN)
+    longest = None if settings.sampling.max_tokens is None else settings.sampling.max_tokens * (samples - answered)
     found = find_price(config)
     cost = None if longest is None else cost_usd(found.price, TokenUsage(tokens, longest), batch=config.requests.batch)
-    return RequestEstimate(len(wanted), len(wanted) - left, len(missing), tokens, longest, cost, found)
+    return RequestEstimate(samples, answered, requests, tokens, longest, cost, found)

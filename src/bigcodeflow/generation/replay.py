@@ -4,12 +4,14 @@ A file is checked completely before any of it is used, and all its defects are r
 duplicated answer would change the score.
 """
 
+import codecs
 import gzip
 import hashlib
 import json
+import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +19,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bigcodeflow.config import SamplesConfig
-from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.errors import SamplesError, problem_lines
 from bigcodeflow.core.files import file_sha256
 from bigcodeflow.core.paths import shipped, user_path
 from bigcodeflow.core.schemas import SAMPLES, table_of
@@ -25,9 +27,9 @@ from bigcodeflow.core.untrusted_text import MOST_LINE_BYTES, TooLargeError, line
 from bigcodeflow.generation.controls import CONTROLS, control_samples
 
 _ANSWER_KEYS = ("raw_solution", "solution", "completion")
-_DEFECTS_SHOWN = 20
 #: Number of defects after which the rest of a file is not read: 16 KB of gzip can hold ten million of them.
 _MOST_DEFECTS = 1_000
+_NOT_NUMBER, _NOT_LETTERS = re.compile(r"^.*?0*(?=\d+$)|^.*\D$"), re.compile(r"[^A-Za-z]")
 _FORMATS = "give a .jsonl or .jsonl.gz file, or a folder such as BigCodeBench_12/0.py"
 
 #: Keys of a line that have a separate column, with their type; `model` is another name of `served_model`.
@@ -77,6 +79,10 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     number = foreign = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                remedy = f"save it as UTF-8, for instance with `iconv -f UTF-16 -t UTF-8 {name} > utf8.jsonl`"
+                raise SamplesError(f"{name}: is UTF-16: {remedy}")
+            file.seek(0)
             for number, line in lines_of(file):
                 task_id = _read_line(line, f"line {number}", name, read)
                 foreign += task_id is not None and task_id not in known_task_ids
@@ -197,6 +203,12 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
             # Each file is a separate sample: two equal files were sampled twice, not written twice.
             read.samples.append(SampleLine(location, task_id, {"solution": program}, {}, location, {}))
     if not read.samples and not read.defects:
+        there = next((file.name for file in sorted(path.iterdir()) if file.suffix in (".py", ".jsonl", ".gz")), "")
+        if there.endswith(".py"):
+            remedy = "put each program into a folder of its task, such as BigCodeBench_12/0.py"
+            raise SamplesError(f"{name}: holds {there} itself, so that its task is not known: {remedy}")
+        if there:
+            raise SamplesError(f"{name}: is a folder without programs: name the file in it, {path / there}")
         raise SamplesError(f"{name}: holds no program: {_FORMATS}")
     return read
 
@@ -241,9 +253,7 @@ def load_samples(
     known = known_task_ids | prompts.keys()
     _refuse_links(path)
     read = read_samples(path, name, known)
-    remedy = "which is not in the dataset: remove it, or choose the dataset that it answers"
-    foreign = [one for one in read.samples if one.task_id not in known]
-    defects = [*read.defects, *(f"{name}, {one.location}: answers task {one.task_id!r}, {remedy}" for one in foreign)]
+    defects = [*read.defects, *_foreign(name, read.samples, known)]
     defects += _repeated(name, read.samples)
     wanted = [sample for sample in read.samples if sample.task_id in prompts]
     if not selection and not read.defects:  # a broken line may hold the sample that a task seems to lack
@@ -254,9 +264,7 @@ def load_samples(
     if not wanted and not defects:
         defects.append(f"{name}: holds no sample of the selected tasks: widen the selection or take another file")
     if defects:
-        hidden = len(defects) - _DEFECTS_SHOWN
-        more = [f"… and {hidden} more defects: correct these and try again"] if hidden > 0 else []
-        raise SamplesError("\n".join([*defects[:_DEFECTS_SHOWN], *more]))
+        raise SamplesError(problem_lines(defects))
     by_task: dict[str, list[dict[str, Any]]] = {task_id: [] for task_id in prompts}
     for sample in wanted:
         rows = by_task[sample.task_id]
@@ -264,6 +272,15 @@ def load_samples(
         row = {"task_id": sample.task_id, "sample_index": len(rows), "provider": "replay", "attempts": 1}
         rows.append({**row, **sample.details, "raw_text": raw_text, "given_solution": given_solution})
     return table_of([row for rows in by_task.values() for row in rows], schema=SAMPLES)
+
+
+def answered_task_ids(config: SamplesConfig, known_task_ids: frozenset[str]) -> frozenset[str]:
+    """Return the tasks that a sample file answers; empty if the source has defects."""
+    try:
+        read = read_samples(_path(config), config.source, known_task_ids)
+    except SamplesError:
+        return frozenset()
+    return frozenset() if read.defects else frozenset(sample.task_id for sample in read.samples)
 
 
 def _path(config: SamplesConfig) -> Path:
@@ -290,6 +307,23 @@ def _sha256(path: Path) -> str:
             f"{path}: cannot be opened ({reason}): "
             "samples.source takes a JSONL or JSONL.gz file, a folder of programs, oracle, stub, cheat or starter"
         ) from None
+
+
+def _foreign(name: str, samples: Sequence[SampleLine], known: frozenset[str]) -> Iterator[str]:
+    """Yield a defect for each sample of an unknown task, with the id that is meant if only its spelling differs."""
+    by_number: dict[str, list[str]] = {}
+    for task_id in known:
+        by_number.setdefault(_NOT_NUMBER.sub("", task_id), []).append(task_id)
+    names = {_NOT_LETTERS.sub("", task_id).casefold() for task_id in known} | {""}
+    for one in samples:
+        if one.task_id in known:
+            continue
+        alike = by_number.get(_NOT_NUMBER.sub("", one.task_id), [])
+        if len(alike) == 1 and _NOT_LETTERS.sub("", one.task_id).casefold() in names:
+            problem = f"which the dataset calls {alike[0]!r}: write task ids as the dataset does"
+        else:
+            problem = "which is not in the dataset: remove it, or choose the dataset that it answers"
+        yield f"{name}, {one.location}: answers task {one.task_id!r}, {problem}"
 
 
 def _repeated(name: str, samples: Sequence[SampleLine]) -> list[str]:

@@ -244,12 +244,10 @@ def match(
     tasks: Sequence[Row],
     claims: Sequence[Claim],
     known_task_ids: Collection[str],
-    *,
-    selection: bool,
 ) -> Matched:
     """Assign the samples of a file to the tasks; raise a SamplesError with all defects, also those of reading the file.
 
-    Samples of known tasks that are not selected are ignored. With ``selection``, a task without a sample is no defect.
+    Samples of known tasks that are not selected are ignored, and a task without a sample is no defect.
     """
     path = results.path
     prefixes = {task["task_id"]: calibrate(task["code_prompt"], "") for task in tasks}
@@ -261,10 +259,6 @@ def match(
     foreign = [task_id for task_id in there if task_id not in known_task_ids]
     remedy = "choose its own with --dataset"
     defects = [*results.defects, *(f"{path}: task {one} is not in the dataset: {remedy}" for one in foreign)]
-    if not selection and not results.defects:
-        missing = [task_id for task_id in prefixes if task_id not in there]
-        remedy = "select those it has with --ids or --subset"
-        defects += [f"{path}: has no result of task {one}: {remedy}" for one in missing]
     # If a program begins differently from the calibration of these tasks, its verdict belongs to another task version.
     defects += [
         f"{path}: task {entry.task_id}, sample {entry.sample_index} does not begin with the dataset's code_prompt, as "

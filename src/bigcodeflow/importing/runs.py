@@ -106,12 +106,16 @@ def import_results(
     )
     # Identified by content: gzipped and plain results are the same.
     run = replace(run, contents={**run.contents, "samples": Content({"results_sha256": found.sha256})})
+    pinned, answered = run.contents["dataset"].value, frozenset(entry.task_id for entry in found.entries)
+    if not found.defects:
+        view_of_file = datasets.narrowed(run.config.dataset, pinned, answered)
+        run = replace(run, config=run.config.model_copy(update={"dataset": view_of_file}))
     config = run.config
     _refuse_other_claims(found, {**view, "model": stated.get("model")}, run.store)
     dataset = stages.perform(stages.stage_of("dataset", run, {}), run.store, listener)
     tasks = run.store.read(dataset).to_pylist()
-    known = datasets.known_task_ids(config.dataset, run.contents["dataset"].value)
-    matched = claims.match(found, tasks, stated_claims, known, selection=bool(config.dataset.ids))
+    known = datasets.known_task_ids(config.dataset, pinned)
+    matched = claims.match(found, tasks, stated_claims, known)
     execution = config.execution.model_copy(update={"variants": (matched.variant,)})
     run = replace(run, config=config.model_copy(update={"execution": execution}))
     return _record(_Import(found, scores, view, run, matched, dataset, tasks, known, samples), listener)
@@ -293,6 +297,9 @@ def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[
         "artifacts": artifacts,
         "imported": {"file": found.path.name, **identity},
     }
+    dataset = given.run.contents["dataset"].value
+    if selection := datasets.selection_of(config.dataset, dataset, len(given.tasks)):
+        record["selection"] = selection
     store.write(f"runs/{name}.json", json.dumps(record, indent=2).encode())
     return name
 

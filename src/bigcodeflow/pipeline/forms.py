@@ -21,24 +21,28 @@ Preset = Literal["bigcodebench", "starter"]
 SplitOrDefault = Literal["default", "complete", "instruct"]
 SubsetOrDefault = Literal["default", "full", "hard"]
 SampleCount = Annotated[int, Field(ge=1, le=100_000)]
+TaskCount = Annotated[int, Field(ge=0)]
 Values = dict[str, Any]
 
 _NONE: Values = {}
 _COMPLETE: tuple[Split, ...] = ("complete",)
 _HARD: tuple[Subset, ...] = ("hard",)
 #: Path of a setting → the form's field for it: in every form, in forms that ask models, in the form of one model.
-_FIELDS = {"dataset.split": "split", "dataset.subset": "subset", "samples.source": "samples", "name": "name"}
-_FIELDS_OF_MODELS = _FIELDS | {"generation.n_samples": "samples"}
-_FIELDS_OF_A_MODEL = _FIELDS_OF_MODELS | {"generation.model": "model", "generation.base_url": "server"}
+_FIELDS = {f"dataset.{field}": field for field in ("split", "subset", "ids", "limit")}
+_FIELDS |= {"samples.source": "samples", "name": "name"}
+_FIELDS_OF_MODELS = _FIELDS | {"generation.n_samples": "n_samples"}
+_FIELDS_OF_A_MODEL = _FIELDS_OF_MODELS | {"generation.model": "model", "generation.base_url": "base_url"}
 
 
 def asked_run(
     *,
     model: str,
-    server: str = "",
+    base_url: str = "",
     split: Split = "complete",
     subset: Subset = "hard",
-    samples: SampleCount = 1,
+    ids: str = "",
+    limit: TaskCount = 0,
+    n_samples: SampleCount = 1,
     preset: Preset = "bigcodebench",
     name: str = "",
     settings: Values = _NONE,
@@ -47,11 +51,13 @@ def asked_run(
 
     Args:
         model: PROVIDER:NAME, such as openai:gpt-4o, anthropic:claude-sonnet-4-5 or vllm:Qwen/Qwen2.5-Coder-7B-Instruct.
-        server: Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; empty takes
+        base_url: Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; empty takes
             the provider's own.
         split: 'complete' prompts with a docstring, 'instruct' with prose.
         subset: 'hard' takes the 148 tasks of BigCodeBench-Hard, 'full' all 1,140.
-        samples: Answers to each task.
+        ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes all.
+        limit: Take only the first of these tasks, so many; 0 takes all.
+        n_samples: Answers to each task.
         preset: 'bigcodebench' is BigCodeBench with the original's limits, 'starter' the small shipped set.
         name: Name of the run; empty takes the model's.
         settings: Any other settings by path, such as {"generation.sampling.max_tokens": 8192}.
@@ -64,11 +70,13 @@ def asked_run(
     model, given = model.strip(), _other_settings(settings, _FIELDS_OF_A_MODEL)
     fields = {
         "generation.model": model,
-        "generation.base_url": server.strip(),
-        "generation.n_samples": samples,
+        "generation.base_url": base_url.strip(),
+        "generation.n_samples": n_samples,
         "samples.source": "model",
         "dataset.split": split,
         "dataset.subset": subset,
+        "dataset.ids": ids,
+        "dataset.limit": limit,
         "name": name or SweepModel(model=model).label,
     }
     base, _ = read_preset(preset)
@@ -83,6 +91,8 @@ def judged_run(
     run: str = "",
     split: SplitOrDefault = "default",
     subset: SubsetOrDefault = "default",
+    ids: str = "",
+    limit: TaskCount = 0,
     preset: Preset = "bigcodebench",
     name: str = "",
     settings: Values = _NONE,
@@ -96,6 +106,8 @@ def judged_run(
             samples are named.
         split: Which prompts the samples answer; 'default' takes the preset's or the run's.
         subset: 'hard' judges the 148 tasks of BigCodeBench-Hard, 'full' all; 'default' takes the preset's or the run's.
+        ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes the preset's or the run's.
+        limit: Judge only the first of these tasks, so many; 0 takes the preset's or the run's.
         preset: Settings for a sample file: 'bigcodebench' or 'starter'. A recorded run brings its own.
         name: Name of the new run; empty takes the preset's, or the recorded run's with '-rescored' behind it.
         settings: Any other settings by path, such as {"sanitizing.mode": "robust"}.
@@ -108,6 +120,7 @@ def judged_run(
     given = {"samples": samples.strip(), "run": run.strip(), "preset": preset, "name": name}
     view = {name: chosen for name, chosen in (("split", split), ("subset", subset)) if chosen != "default"}
     values, folders = _folders_apart(_other_settings(settings, _FIELDS))
+    values |= _chosen_tasks(ids, limit)
     return rescored(validated(RescoreConfig, {**given, **view, **folders, "values": values}, "form"))
 
 
@@ -116,7 +129,9 @@ def models_sweep(
     models: list[str],
     splits: Sequence[Split] = _COMPLETE,
     subsets: Sequence[Subset] = _HARD,
-    samples: SampleCount = 1,
+    ids: str = "",
+    limit: TaskCount = 0,
+    n_samples: SampleCount = 1,
     preset: Preset = "bigcodebench",
     name: str = "models",
     settings: Values = _NONE,
@@ -128,7 +143,9 @@ def models_sweep(
             'stub', 'cheat' or 'starter'.
         splits: 'complete' prompts with a docstring, 'instruct' with prose.
         subsets: 'hard' takes the 148 tasks of BigCodeBench-Hard, 'full' all 1,140.
-        samples: Answers to each task.
+        ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes all.
+        limit: Take only the first of these tasks, so many; 0 takes all.
+        n_samples: Answers to each task.
         preset: 'bigcodebench' is BigCodeBench with the original's limits, 'starter' the small shipped set.
         name: Name of the sweep.
         settings: Any other settings of every run by path, such as {"generation.requests.max_cost_usd": 5}.
@@ -141,9 +158,14 @@ def models_sweep(
         raise ConfigError("models: is empty; name one a row as PROVIDER:NAME, such as openai:gpt-4o")
     entries = [{"model": entry} if ":" in entry else {"answers": entry} for entry in dict.fromkeys(named)]
     values, folders = _folders_apart(_other_settings(settings, _FIELDS_OF_MODELS))
-    common = {"generation.n_samples": samples} | values
+    common = {"generation.n_samples": n_samples} | _chosen_tasks(ids, limit) | values
     fields = {"models": entries, "splits": splits, "subsets": subsets, "preset": preset, "common": common, **folders}
     return validated(SweepConfig, {**fields, "name": name or "models"}, "form")
+
+
+def _chosen_tasks(ids: str, limit: int) -> Values:
+    """Return the settings that select tasks, as far as they are given."""
+    return {path: value for path, value in (("dataset.ids", ids), ("dataset.limit", limit)) if value}
 
 
 def _folders_apart(settings: Values) -> tuple[Values, Values]:
@@ -181,28 +203,12 @@ def runs_of(flow: str, parameters: Mapping[str, Any]) -> list[RunConfig]:
     return [member.config for member in members_of(made)] if isinstance(made, SweepConfig) else [made]
 
 
-def _benchmark(config: Values) -> RunConfig:
-    return validated(RunConfig, config, "config")
-
-
-def _rescore(config: Values) -> RunConfig:
-    return rescored(validated(RescoreConfig, config, "config"))
-
-
-def _sweep(config: Values = _NONE) -> SweepConfig:
-    return validated(SweepConfig, config, "config")
-
-
-def _sweep_file(file: str = "starter") -> SweepConfig:
-    return load_sweep(file)
-
-
 _MADE_BY: Mapping[str, Callable[..., RunConfig | SweepConfig]] = MappingProxyType(
     {
-        "benchmark": _benchmark,
-        "rescore": _rescore,
-        "sweep": _sweep,
-        "sweep_file": _sweep_file,
+        "benchmark": lambda config: validated(RunConfig, config, "config"),
+        "rescore": lambda config: rescored(validated(RescoreConfig, config, "config")),
+        "sweep": lambda config=_NONE: validated(SweepConfig, config, "config"),
+        "sweep_file": lambda file="starter": load_sweep(file),
         "ask_a_model": asked_run,
         "judge_samples": judged_run,
         "sweep_models": models_sweep,

@@ -146,6 +146,8 @@ def _identity(config: RunConfig) -> dict[str, Any]:
     view = config.dataset.model_dump(mode="json", include={"source", "ids", "libraries", "domains"})
     if config.dataset.difficulty:  # younger than names in use, which stay what they are
         view |= config.dataset.model_dump(mode="json", include={"difficulty", "solve_rates"})
+    if config.dataset.limit:
+        view["limit"] = config.dataset.limit
     if view["source"] == f"{_BENCHMARK}@{datasets.DEFAULT_VERSION}":
         view["source"] = _BENCHMARK
     asked = generation.identity(config.generation)
@@ -175,15 +177,14 @@ def model_name(config: RunConfig) -> str:
     return f"{user_path(config.samples.source).absolute().parent.name}--{name}" if name in _ANY_MODELS else name
 
 
-def run_title(config: RunConfig) -> str:
-    """Return the run's title for people: model, subset and split, and its own name if it has one."""
+def run_title(config: RunConfig, selection: str = "") -> str:
+    """Return the run's title for people: model, subset and split, its own name if it has one, and its selection."""
     source, view = config.samples.source, config.dataset
     model = source if source == "starter" or source in generation.CONTROLS else model_name(config)
     # A sweep names its runs MODEL-SPLIT-SUBSET-SETTING+GRID; only the end adds anything to the title.
     _, _, rest = config.name.partition(f"-{view.split}-{view.subset}")
     own = rest or config.name.removeprefix("run")
-    title = title_of(model, view.subset, view.split)
-    return title_of(model, view.subset, view.split, own.lstrip("-+")) if own not in ("", model) else title
+    return title_of(model, view.subset, view.split, "" if own in ("", model) else own.lstrip("-+"), selection)
 
 
 def write_sample_files(config: RunConfig, samples: ArtifactRef, solutions: ArtifactRef) -> tuple[Path, ...]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.core.paths import located
 from bigcodeflow.datasets.hub import HubSource
 from bigcodeflow.pipeline.outputs import in_own_folder
+from bigcodeflow.pipeline.resolution import of_answered_tasks
 from bigcodeflow.pipeline.stages import recorded_samples
 
 
@@ -62,9 +64,10 @@ def _check_tasks(run: RunConfig) -> None:
         except BigCodeFlowError:
             return
     resolved = datasets.resolve(view)
-    tasks = datasets.load_tasks(view, resolved)
+    run = of_answered_tasks(run.model_copy(update={"dataset": view}), resolved)
+    tasks = datasets.load_tasks(run.dataset, resolved)
     if recorded:
-        recorded_samples(run.model_copy(update={"dataset": view}), resolved, tasks)
+        recorded_samples(run, resolved, tasks)
 
 
 def _check_environment(run: RunConfig) -> None:
@@ -81,6 +84,9 @@ def _check_folders(run: RunConfig) -> None:
         present = next(folder for folder in (place, *place.parents) if folder.exists())
         if not (present.is_dir() and os.access(present, os.W_OK)):
             raise ConfigError(f"{setting}: nothing can be written to {place}: name another folder")
+    if run.out:
+        with suppress(BigCodeFlowError):  # other checks name it
+            run = of_answered_tasks(run, datasets.resolve(run.dataset.model_copy(update={"offline": True})))
     in_own_folder(run, datetime.now(UTC))
 
 

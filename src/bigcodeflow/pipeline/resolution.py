@@ -81,6 +81,7 @@ class Resolver:
         pinned = {"source": content, "solve_rates": content.get("solve_rates", {})}
         commits = {name: _at_commit(found) for name, found in pinned.items() if "commit" in found}
         config = config.model_copy(update={"dataset": config.dataset.model_copy(update=commits)})
+        config = of_answered_tasks(config, dataset)
         contents = {"dataset": Content(content, dataset), "samples": samples, "quarantine": _NO_QUARANTINE}
         return ResolvedRun(config, contents, open_store(config.store))
 
@@ -90,6 +91,14 @@ class Resolver:
             if key not in self._found:
                 self._found[key] = look_up(settings)
             return self._found[key]
+
+
+def of_answered_tasks(config: RunConfig, dataset: datasets.ResolvedDataset) -> RunConfig:
+    """Return the run with the ids of the tasks that its sample file answers, if these are not all selected ones."""
+    if config.samples.source in ("model", "starter", *generation.CONTROLS):
+        return config
+    answered = generation.answered_task_ids(config.samples, datasets.known_task_ids(config.dataset, dataset))
+    return config.model_copy(update={"dataset": datasets.narrowed(config.dataset, dataset, answered)})
 
 
 def resolve(config: RunConfig) -> ResolvedRun:

@@ -54,13 +54,14 @@ def write_eval_results(
 
 
 def write_pass_at_k(
-    out: Path, *, metrics: pa.Table, ground_truth: Path, model: str, variant: str, sanitizer: str
+    out: Path, *, metrics: pa.Table, ground_truth: Path, model: str, variant: str, sanitizer: str, selection: str = ""
 ) -> Path:
     """Write ``<stem>_pass_at_k.json`` of one variant and sanitizer, and return its path.
 
     Keys: ``pass@1`` (and each further k reported), ``model``, ``split``, ``subset``, ``calibrated``, ``gt_pass_rate``,
     ``failed_tasks``; ``infra_error_count`` only if some samples were not judged, ``excluded_task_count`` only if
-    quarantined tasks were left out of the scores. A score is null if no task has enough samples for it.
+    quarantined tasks were left out of the scores, ``selection`` only if some tasks were not selected. A score is null
+    if no task has enough samples for it.
     """
     overall = [row for row in metrics.to_pylist() if row["slice_kind"] == "all"]
     ours = [row for row in overall if (row["variant"], row["sanitizer"]) == (variant, sanitizer)]
@@ -85,6 +86,7 @@ def write_pass_at_k(
         **({"infra_error_count": infra_errors} if infra_errors else {}),
         # Shows that the score covers fewer tasks than the benchmark has.
         **({"excluded_task_count": int(excluded["value"])} if excluded else {}),
+        **({"selection": selection} if selection else {}),
     }
     return write_atomically(out, json_text(content).encode())
 

@@ -65,6 +65,8 @@ class RecordedRun(BaseModel):
     """Number of its tasks whose shown tests contradict their descriptions: where there is one, no score counts."""
     task_variants: int = 0
     """Number of its tasks that are variants of other ones, see `studies.perturbation`: no score counts either."""
+    selection: str = ""
+    """Share of the subset's tasks that it has, such as '60 of 1,140 tasks'; empty for all of them."""
     imported: dict[str, Any] = {}
     """What an imported run was made of; empty for runs of this pipeline. What is not known of its evaluation is null in
     its configuration."""
@@ -102,7 +104,8 @@ class RecordedRun(BaseModel):
 
     @property
     def _kind_of_tasks(self) -> str:
-        return CONTRADICTED_TESTS if self.contradicted_tasks else TASK_VARIANTS if self.task_variants else ""
+        kind = CONTRADICTED_TESTS if self.contradicted_tasks else TASK_VARIANTS if self.task_variants else ""
+        return kind or self.selection
 
     @property
     def parameters(self) -> Mapping[str, Any]:
