@@ -20,7 +20,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from explorer_store import LAST_NIGHT, MadeUpModel, fill, starter_tasks  # noqa: E402
 
 from bigcodeflow.core.listening import listening  # noqa: E402
-from bigcodeflow.explorer.app import Explorer, make_app  # noqa: E402
+from bigcodeflow.explorer.app import make_app, warm_up  # noqa: E402
+from bigcodeflow.explorer.catalog import Catalog  # noqa: E402
 from bigcodeflow.explorer.server import ExplorerServer  # noqa: E402
 from bigcodeflow.results import rebuild_catalog  # noqa: E402
 from tests.conftest import CHROMIUM_FLAGS  # noqa: E402
@@ -45,13 +46,12 @@ MODELS = [
 ]
 
 
-def pages(explorer: Explorer) -> Mapping[str, str]:
+def pages(catalog: Catalog) -> Mapping[str, str]:
     """Addresses of the pages that are shown, by the names of their pictures."""
-    runs = [
-        run for run in explorer.catalog.version().runs if run.model == "granite-river-70b" and run.split == "complete"
-    ]
+    version = catalog.version()
+    runs = [run for run in version.runs if run.model == "granite-river-70b" and run.split == "complete"]
     later, earlier = runs[0].record, runs[1].record
-    lost = explorer.catalog.version().rows(
+    lost = version.rows(
         "changed_tasks", left_out=[], first=runs[0].execution_key, second=runs[1].execution_key,
         **dict.fromkeys(("first_variant", "second_variant"), "calibrated"),
         **dict.fromkeys(("first_sanitizer", "second_sanitizer"), "parity"),
@@ -72,17 +72,17 @@ def main() -> None:
         store = Path(temporary) / "results" / "store"
         fill(store, MODELS, nights=8, tasks=starter_tasks())
         rebuild_catalog(store)
-        explorer = Explorer.of(store)
-        for _ in explorer.warm_up():
+        catalog = Catalog(store)
+        for _ in warm_up(catalog):
             pass
         with listening("127.0.0.1", 0) as listener:
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            server = ExplorerServer(make_app(explorer))
+            server = ExplorerServer(make_app(catalog))
             thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
             thread.start()
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS)
-                for name, address in pages(explorer).items():
+                for name, address in pages(catalog).items():
                     for place, scheme in PICTURES[name]:
                         width, height = SIZES[place]
                         page = browser.new_page(

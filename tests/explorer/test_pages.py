@@ -1,6 +1,8 @@
 """The explorer's pages over loopback, on a store of small real tables."""
 
+import csv
 import http.client
+import io
 import json
 import re
 from datetime import UTC, datetime
@@ -8,6 +10,9 @@ from datetime import UTC, datetime
 import duckdb
 import pytest
 
+from bigcodeflow.explorer.pages import now
+from bigcodeflow.pipeline.live_files import LiveState, keep_ended
+from bigcodeflow.results.runs import RunLabels
 from tests.explorer.conftest import exploring, record_night
 from tests.report.test_browser import CANARIES, HOSTILE
 
@@ -61,7 +66,10 @@ def test_the_list_has_an_order(nights):
     """By score the best is first, by age the oldest."""
     scores = [float(one) for one in re.findall(r"(\d+\.\d) %", nights.get("/", sort="score").partition("<tbody>")[2])]
     assert scores == sorted(scores, reverse=True)
-    assert records(nights.get("/", sort="oldest")) == sorted(records(nights.get("/")))
+    assert records(nights.get("/", sort="-began")) == sorted(records(nights.get("/")))
+    page = nights.get("/", sort="score")
+    assert 'aria-sort="descending"' in page
+    assert "sort=-score" in page, "another click reverses the order"
 
 
 def test_a_run_shows_scores_failures_and_where_it_comes_from(nights):
@@ -223,6 +231,100 @@ def test_runs_in_progress_are_shown_with_what_they_execute(explore):
     assert "gpt · hard" in text_of(explore.get("/"))
 
 
+def live_run(recorded, **more):
+    """Write the file of a run in progress."""
+    folder = recorded.root / "live"
+    folder.mkdir(exist_ok=True)
+    moment = datetime.now(UTC).isoformat()
+    run = {"run_id": "a", "name": "gpt", "started_at": moment, "updated_at": moment}
+    (folder / "a.json").write_text(json.dumps(run | more))
+    return folder
+
+
+def test_a_run_in_progress_shows_its_score_so_far(explore):
+    """With its interval, failures by kind and the last lines of its log; what was not judged does not count."""
+    live_run(explore.recorded, outcomes={"": 30, "wrong_api": 9, "timeout": 1, "infrastructure": 5}, log=["10:00 <hi>"])
+    text = text_of(explore.get("/live"))
+    for part in ("75.0 %", "61.0 to 89.0 of 40", "wrong api 9", "timeout 1", "10:00 &lt;hi&gt;"):
+        assert part in text, part
+
+
+def test_only_the_explorer_s_own_page_cancels_a_run(explore):
+    """A form of another site, or of no site, gets nothing; where others may look there is no button."""
+    folder = live_run(explore.recorded)
+    assert 'action="/live/a/cancel"' in explore.get("/live")
+    for headers in ({}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
+        assert explore.client.post("/live/a/cancel", headers=headers).status_code == 403
+    assert not (folder / "a.cancel").exists()
+    own = {"Origin": explore.url}
+    assert explore.client.post("/live/a/cancel", headers=own).status_code == 303
+    assert (folder / "a.cancel").exists()
+    assert explore.client.post("/live/b/cancel", headers=own).status_code == 404
+    with exploring(explore.recorded, host="0.0.0.0", build=False) as reachable:
+        assert reachable.client.post("/live/a/cancel", headers={"Origin": reachable.url}).status_code == 404
+        assert "/cancel" not in reachable.get("/live")
+
+
+def test_labels_archive_and_failed_runs_are_listed(explore):
+    """Names, tags and notes as people gave them; archived runs on request; crashed ones with their error."""
+    first, second = (record_night(explore.recorded, model, {1}, n_tasks=3) for model in ("one", "two"))
+    RunLabels(name="my name", tags=("t<1>",), note="why & how").write(explore.recorded.store, first)
+    RunLabels(archived=True).write(explore.recorded.store, second)
+    state = {"run_id": "x", "name": "gpt", "model": "gpt", "started_at": "2026-03-02T00:00:00Z", "updated_at": now()}
+    keep_ended(explore.recorded.root, LiveState(**state, outcome="crashed", error="=1 + 1"))
+    explore.rebuild()
+    page = explore.get("/")
+    for part in ("my name", "t&lt;1&gt;", "why &amp; how", "crashed", "=1 + 1", "2 recorded runs"):
+        assert part in text_of(page), part
+    assert rows(page) == ["one · full · complete"]
+    assert rows(explore.get("/", archived="1"))[0] == "two · full · complete"
+    assert rows(explore.get("/", tag="t<1>")) == ["one · full · complete"]
+    assert "archived" in explore.get(f"/runs/{second}")
+    assert "two" not in text_of(explore.get("/trends").partition("<main")[2])
+    listed = list(csv.DictReader(io.StringIO(explore.get("/runs.csv"))))
+    assert [(row["name"], row["outcome"], row["tags"]) for row in listed] == [
+        ("gpt", "crashed", ""),
+        ("my name", "finished", "t<1>"),
+    ]
+    assert listed[0]["error"] == "'=1 + 1", "no cell is a formula"
+
+
+def test_raw_verdicts_are_shown_where_they_differ(explore):
+    """One line for a sample that both variants judge alike, two where they do not."""
+    tables = explore.recorded.tables()
+    for task in ("Demo/1", "Demo/2"):
+        tables.task(task)
+    tables.sample("Demo/1", variants=("calibrated", "raw"))
+    tables.sample("Demo/2")
+    tables.verdict("Demo/2", "fail", variant="raw", kind="exception")
+    explore.recorded.record(tables)
+    explore.rebuild()
+    for variant, count in {"": 3, "all": 4, "raw": 2, "calibrated": 2}.items():
+        assert f"{count} found" in text_of(explore.get("/samples", variant=variant))
+
+
+def test_the_source_of_a_failing_test_is_beside_its_trace(explore):
+    """Numbered as tracebacks count; a test that cannot be parsed has none."""
+    test = "import unittest\nclass TestCases(unittest.TestCase):\n    def test_a(self):\n        self.check(1)\n"
+    for text in (test, "def test_a(:"):
+        tables = explore.recorded.tables()
+        tables.task("Demo/1", texts={"test": text})
+        tables.sample("Demo/1", "fail", solution="x = 1\n")
+        record = explore.recorded.record(tables)
+        explore.rebuild()
+        page = explore.get("/sample", run=record, task="Demo/1")
+        assert ("test_a: source" in page) == (text == test)
+
+
+def test_a_trend_within_a_day_has_times_on_its_axis(nights):
+    """Charts of one page share the scale of scores."""
+    specs = [json.loads(one.replace("&#39;", "'")) for one in re.findall(r"data-spec='([^']+)'", nights.get("/trends"))]
+    axis = specs[0]["encoding"]["x"]["axis"]
+    assert axis["format"] == "%H:%M"
+    assert "UTC" in specs[0]["encoding"]["x"]["title"]
+    assert {tuple(layer["encoding"]["y"]["scale"]["domain"]) for spec in specs for layer in spec["layer"]} == {(0, 100)}
+
+
 def test_an_empty_store_says_how_to_begin(explore):
     """Every page answers before the first run has ended."""
     assert "No run is recorded" in explore.get("/")
@@ -327,8 +429,8 @@ def test_a_machine_that_others_reach_answers_to_its_address(recorded):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 def test_it_only_reads(nights, method):
-    """No address takes anything."""
-    for path in ("/", "/samples", "/compare"):
+    """No address takes anything, except the button that cancels a run."""
+    for path in ("/", "/samples", "/compare", "/runs.csv"):
         assert nights.client.request(method, path, content=b"x").status_code == 405
 
 

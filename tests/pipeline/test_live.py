@@ -1,6 +1,7 @@
 """The live file of a run: there while it runs, true, and gone afterwards, however the run ended."""
 
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.progress import OpenItem, Status
 from bigcodeflow.pipeline import live
 from bigcodeflow.pipeline.live import LiveRun
-from bigcodeflow.pipeline.live_files import remove_left_over
+from bigcodeflow.pipeline.live_files import ended_runs, remove_left_over, request_cancellation
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import open_store
@@ -103,6 +104,10 @@ def test_the_file_goes_with_any_end(tmp_path: Path, error: BaseException) -> Non
     with pytest.raises(type(error)) as raised:
         fail()
     assert files(tmp_path) == []
+    [ended] = ended_runs(tmp_path / "store")
+    assert (ended.stage, ended.done, ended.config["store"]) == ("execution", 84, str(tmp_path / "store"))
+    crashed = isinstance(error, Exception)
+    assert (ended.outcome, ended.error) == (("crashed", "no such task") if crashed else ("cancelled", ""))
     if isinstance(error, KeyboardInterrupt):
         assert str(raised.value).startswith("stopped during execution with 84 of 148: finished stages, answers and")
         assert f"{tmp_path / 'store'}; run the same again" in str(raised.value)
@@ -117,6 +122,48 @@ def test_a_silent_stage_is_shown_again_and_again(tmp_path: Path, monkeypatch: py
         report(1, 2, "words")
         wait_for(lambda: len(shown.calls) > 3, "reports")
     assert {call[:3] for call in shown.calls} == {(1, 2, "words")}
+
+
+def test_a_second_attempt_replaces_the_failed_one(tmp_path: Path) -> None:
+    """Prefect repeats a flow run under its id; what then succeeds did not crash."""
+    store = open_store(tmp_path / "store")
+    with pytest.raises(DatasetError), LiveRun(config_in(tmp_path), store, "same"):
+        raise DatasetError
+    with LiveRun(config_in(tmp_path), store, "same"):
+        pass
+    assert ended_runs(tmp_path / "store") == []
+
+
+def test_a_run_is_cancelled_by_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by Ctrl-C, with its message; a run that is not there cannot be cancelled."""
+    monkeypatch.setattr(live, "_SECONDS_BETWEEN_WRITES", 0.02)
+    store = open_store(tmp_path / "store")
+
+    def run_until_cancelled() -> None:
+        with LiveRun(config_in(tmp_path), store, "mine"):
+            assert request_cancellation(store.root, "mine")
+            wait_for(lambda: False, "the interruption")
+
+    with pytest.raises(KeyboardInterrupt, match="run the same again"):
+        run_until_cancelled()
+    assert files(tmp_path) == []
+    [ended] = ended_runs(store.root)
+    assert ended.log[-1].endswith("cancelled from the explorer")
+    assert not request_cancellation(store.root, "mine")
+    assert not request_cancellation(store.root, "../ended/mine")
+
+
+def test_the_last_lines_of_the_log_are_shown(tmp_path: Path) -> None:
+    """With the stages; those of other runs' times are not kept."""
+    with LiveRun(config_in(tmp_path), open_store(tmp_path / "store")) as run:
+        run.begin("generation", lambda *_: None)
+        for number in range(30):
+            logging.getLogger("bigcodeflow.somewhere").warning("line %s\nof two", number)
+        lines = run.content().log
+    assert lines[-1].endswith("line 29 of two")
+    assert len(lines) == 12
+    logging.getLogger("bigcodeflow.somewhere").warning("later")
+    assert run.content().log == lines
 
 
 def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path: Path) -> None:
@@ -140,7 +187,7 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
         path.write_text(json.dumps({"host": socket.gethostname(), "started_at": now.isoformat(), **content}))
         return path
 
-    left("ended", pid=ended.pid)
+    left("ended", pid=ended.pid, run_id="gone", name="gpt", updated_at=now.isoformat())
     left("reused", pid=os.getpid(), started_at=(now - timedelta(days=900)).isoformat())
     old, torn = left("of another machine, long ago", pid=1, host="elsewhere"), folder / ".x.json.1.tmp"
     torn.write_text("{")
@@ -150,6 +197,7 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
     kept[-1].write_text("[]")
     remove_left_over(folder)
     assert sorted(folder.iterdir()) == sorted(kept)
+    assert [(one.name, one.outcome) for one in ended_runs(tmp_path)] == [("gpt", "killed")]
     remove_left_over(tmp_path / "nowhere")
 
 

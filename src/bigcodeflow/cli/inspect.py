@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bigcodeflow.cli.console import notice, out
+from bigcodeflow.cli.console import notice, out, print_table
 from bigcodeflow.cli.options import RecordedStore, TableFormat
 from bigcodeflow.config import Variant
 from bigcodeflow.core.difficulty import parse_difficulty, tasks_of
@@ -34,11 +34,12 @@ def inspect(
         str, typer.Option(help="Only samples with this text in program, traceback or output; case does not matter.")
     ] = "",
     variant: Annotated[
-        Variant | None, typer.Option(help="Only this variant.", show_default="all that the run has")
+        Variant | None, typer.Option(help="Only this variant.", show_default="in a table, raw only where it differs")
     ] = None,
     sample: Annotated[int | None, typer.Option(min=0, help="Only the sample of this number, from 0.")] = None,
     store: RecordedStore = "results/store",
     output: Annotated[TableFormat, typer.Option("--format", help="How to print what is found.")] = "table",
+    limit: Annotated[int, typer.Option(min=0, help="Most lines of the table; 0: all.")] = 15,
     export: Annotated[
         Path | None, typer.Option(help="New folder to write: lists in all formats, and the original's folder a task.")
     ] = None,
@@ -76,7 +77,7 @@ def inspect(
             n_tasks = inspection.export_folder(found, rows, export)
             notice(f"wrote {len(rows):,} samples of {n_tasks:,} tasks to {export}")
         else:
-            _show(found, rows, output, in_detail=bool(task))
+            _show(found, rows, output, in_detail=bool(task), limit=limit, both_variants=variant is not None)
 
 
 def _tasks_of(difficulty: str) -> frozenset[str]:
@@ -86,10 +87,13 @@ def _tasks_of(difficulty: str) -> frozenset[str]:
         raise ConfigError(f"--difficulty: {error}") from None
 
 
-def _show(found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_detail: bool) -> None:
+def _show(
+    found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_detail: bool, limit: int, both_variants: bool
+) -> None:
     """Print a list of the samples or, with ``in_detail``, their details.
 
-    As a table, print the details of the first failed sample only; as CSV, always print the list.
+    As a table, print a summary and up to ``limit`` samples (0: all), those with ``in_detail`` only for the first that
+    failed, and raw ones that end like the calibrated ones only with ``both_variants``; as CSV, always print the list.
     """
     text = ""
     if output == "csv":
@@ -101,20 +105,40 @@ def _show(found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_d
     elif output == "markdown":
         text = inspection.samples_markdown(rows)
     else:
-        if len(rows) > 1 or not in_detail:
-            out.print(inspection.samples_table(rows))
-        if rows and in_detail:
-            first = next((row for row in rows if row["status"] != "pass"), rows[0])
-            if len(rows) > 1:
-                notice("shown is the first that failed; --sample and --variant choose another")
-            # Not wrapped, so that text copied from the terminal equals the text in the store.
-            out.print(inspection.render_detail(*found.details([first])), soft_wrap=True)
+        rows, every = rows if both_variants else inspection.without_repeats(rows), rows
+        if in_detail and rows:
+            _print_detail(found, rows)
+        else:
+            _print_list(rows, limit)
+        if len(rows) < len(every):
+            notice(f"raw verdicts equal to the calibrated ones: {len(every) - len(rows):,}; --variant raw shows them")
     typer.echo(text, nl=False)
     notice(f"{found.run.title}, record {found.run.record}: samples that fit: {len(rows):,}")
     if suspects := sum(row["quarantined"] for row in rows):
         notice(f"of tasks in quarantine, whose own solution does not always pass: {suspects:,}")
     if found.absent:
         notice(f"the store does not hold its {', '.join(found.absent)}")
+
+
+def _print_list(rows: Sequence[Row], limit: int) -> None:
+    """Print a summary of the samples, and a line for each of the first ``limit``; 0 prints all."""
+    shown = rows[: limit or None]
+    print_table(inspection.outcomes_table(rows))
+    print_table(inspection.samples_table(shown))
+    if len(shown) < len(rows):
+        notice(f"shown are {len(shown):,} of {len(rows):,}: --limit 0 shows all, --kind and --library choose")
+    if rows:
+        notice(f"add a task for one in full, such as {rows[0]['task_id'].rpartition('/')[2]}")
+
+
+def _print_detail(found: InspectedRun, rows: Sequence[Row]) -> None:
+    """Print a list of several samples, and the details of the first that failed."""
+    first = next((row for row in rows if row["status"] != "pass"), rows[0])
+    if len(rows) > 1:
+        out.print(inspection.samples_table(rows))
+        notice("shown is the first that failed; --sample and --variant choose another")
+    # Not wrapped, so that text copied from the terminal equals the text in the store.
+    out.print(inspection.render_detail(*found.details([first])), soft_wrap=True)
 
 
 def _rerun(

@@ -26,6 +26,7 @@ _COMMANDS = {
     "sanitize": "samples.sanitize",
     "syncheck": "samples.syncheck",
     "import": "importing.import_results",
+    "runs": "runs.app",
     "inspect": "inspect.inspect",
     "compare": "compare.compare",
     "perturb": "perturb.app",

@@ -2,8 +2,9 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 #: Maximum number of open items that a status lists: those that have been under way longest.
@@ -42,6 +43,8 @@ class Status(NamedTuple):
     """Executions that have been under way longest, the longest first; at most MOST_NAMED."""
     eta_seconds: float | None = None
     """Expected time until all is finished; None if the stage makes no estimate."""
+    outcomes: Mapping[str, int] = MappingProxyType({})
+    """Final verdicts of samples by failure kind, those of passes under ''; empty if the stage does not count them."""
 
     def in_words(self, now: datetime | None = None) -> str:
         """Describe the number of open items, and the longest with its limit; empty if nothing is known."""

@@ -14,18 +14,18 @@ from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, error_message
-from bigcodeflow.core.listening import is_loopback, is_own_name, name_of
+from bigcodeflow.core.listening import is_loopback, is_own_name, is_same_site, name_of
 from bigcodeflow.explorer import changes, comparison_pages, run_pages, sample_pages, study_pages
 from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
 from bigcodeflow.explorer.rendering import POLICY, assets, compile_templates, rendered, vega
-from bigcodeflow.pipeline.live_files import live_runs
+from bigcodeflow.pipeline.live_files import live_runs, request_cancellation
 
 #: Headers of all responses.
 _HEADERS = {
@@ -95,8 +95,13 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
     }
     # Starlette calls these functions in threads, so that no page has to wait for another.
     routes = [Route(path, partial(_answer, catalog, make)) for path, make in pages.items()]
-    routes += [Route("/assets/{name}", _asset), Route("/health", health)]
-    return OwnNameOnly(Starlette(routes=routes, exception_handlers={HTTPException: refused}), host)
+    may_cancel = is_loopback(host)
+    if may_cancel:
+        routes.append(Route("/live/{run_id}/cancel", partial(_cancel, catalog), methods=["POST"]))
+    routes += [Route("/assets/{name}", _asset), Route("/health", health), Route("/runs.csv", partial(_csv, catalog))]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
+    app.state.may_cancel = may_cancel
+    return OwnNameOnly(app, host)
 
 
 def _answer(catalog: Catalog, make: Callable[..., Page], request: Request) -> Response:
@@ -129,7 +134,25 @@ def _common(catalog: Catalog, request: Request) -> dict[str, Any]:
         "n_live": len(live_runs(catalog.store.root, moment)),
         "location": catalog.store.location,
         "now": moment,
+        "may_cancel": request.app.state.may_cancel,
     }
+
+
+def _cancel(catalog: Catalog, request: Request) -> Response:
+    """Ask a run in progress to end; only for a form of this explorer's own pages."""
+    if not is_same_site(request.headers.get("origin", ""), request.headers.get("host", "")):
+        return PlainTextResponse("only this explorer's own page may cancel a run", HTTPStatus.FORBIDDEN)
+    if not request_cancellation(catalog.store.root, request.path_params["run_id"]):
+        return _problem(catalog, request, "This run is not in progress any more.", HTTPStatus.NOT_FOUND)
+    return RedirectResponse("/live", HTTPStatus.SEE_OTHER)
+
+
+def _csv(catalog: Catalog, request: Request) -> Response:
+    try:
+        text = run_pages.runs_csv(Visit(catalog, catalog.version(), request.query_params, now()))
+    except BigCodeFlowError as error:
+        return PlainTextResponse(str(error), _STATUSES.get(type(error), HTTPStatus.CONFLICT))
+    return Response(text, media_type="text/csv", headers={"Content-Disposition": 'attachment; filename="runs.csv"'})
 
 
 def _asset(request: Request) -> Response:

@@ -4,14 +4,15 @@ import json
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import duckdb_path
+from bigcodeflow.pipeline.live_files import LiveState, ended_runs
 from bigcodeflow.results.catalog.building import CATALOG_NAME
 from bigcodeflow.results.catalog.description import quoted
 from bigcodeflow.results.formatting import CONTRADICTED_TESTS, TASK_VARIANTS, board_title, named_model, title_of
@@ -45,6 +46,9 @@ class ListedRun:
     setting_key: str
     environment_sha: str | None
     harness_version: int | None
+    tags: Sequence[str]
+    note: str
+    archived: bool
     started_at: datetime
     dataset_key: str | None
     generation_key: str | None
@@ -54,6 +58,8 @@ class ListedRun:
     """Base URL of the model's server; empty for the provider's default URL."""
     source: str | None
     """Source of the answers: 'model', a control, or a file."""
+    dataset: str | None
+    """Source of the tasks."""
     variant: str | None
     """Variant that, with the sanitizer, represents the run in lists and charts."""
     sanitizer: str | None
@@ -70,6 +76,40 @@ class ListedRun:
     completion_tokens: int | None
     cpu_seconds: float | None
     run_seconds: float | None
+    outcome: str = "finished"
+    """'finished'; 'crashed', 'cancelled' or 'killed' for runs without a record, whose ``record`` is the run's id."""
+    error: str = ""
+    """Message of the error that ended the run."""
+
+    @classmethod
+    def of_ended(cls, state: LiveState) -> "ListedRun":
+        """Make the list's row of a run that ended without a record."""
+        config = state.config
+        known: dict[str, Any] = dict.fromkeys(one.name for one in fields(cls))
+        known |= {
+            "record": state.run_id,
+            "run": config.get("name") or state.name,
+            "model": state.model or state.name,
+            "split": state.split,
+            "subset": state.subset,
+            "setting": "",
+            "tags": (),
+            "note": "",
+            "archived": False,
+            "started_at": state.started_at.replace(tzinfo=None),
+            "environment": config.get("execution", {}).get("environment"),
+            "source": config.get("samples", {}).get("source"),
+            "dataset": config.get("dataset", {}).get("source"),
+            "run_seconds": (state.updated_at - state.started_at).total_seconds(),
+            "outcome": state.outcome,
+            "error": f"{state.stage}, {state.done:,} of {state.total:,}: {state.error}" if state.stage else state.error,
+        }
+        return cls(**known)
+
+    def exported(self) -> dict[str, Any]:
+        """Return what JSON and CSV say about the run."""
+        named = {{"who": "model", "run": "name"}.get(name, name): getattr(self, name) for name in _EXPORTED}
+        return named | {"tags": list(self.tags), "started_at": self.started_at.isoformat(timespec="seconds")}
 
     @property
     def control(self) -> str:
@@ -114,6 +154,58 @@ class ListedRun:
         return (*asked, self.variant, self.sanitizer)
 
 
+#: Attributes of a run in JSON and CSV, in their order.
+_EXPORTED = (
+    *("record", "run", "who", "split", "subset", "outcome", "error", "started_at", "run_seconds"),
+    *("k", "pass_at_k", "ci_low", "ci_high", "provisional", "n_tasks", "variant", "sanitizer", "cost_usd"),
+    *("dataset", "setting", "environment", "tags", "note", "archived"),
+)
+#: Orders of a list of runs: key of a run, and True if large values come first; runs whose key is None come last.
+ORDERS: Mapping[str, tuple[Callable[[ListedRun], Any], bool]] = {
+    "began": (lambda run: run.started_at, True),
+    "run": (lambda run: (run.title, run.run), False),
+    "score": (lambda run: run.pass_at_k, True),
+    "tasks": (lambda run: run.n_tasks, True),
+    "cost": (lambda run: run.cost_usd, True),
+    "took": (lambda run: run.run_seconds, True),
+    "dataset": (lambda run: run.dataset, False),
+    "sampling": (lambda run: run.setting, False),
+    "environment": (lambda run: run.environment, False),
+}
+
+
+def ordered(runs: Sequence[ListedRun], order: str) -> list[ListedRun]:
+    """Sort runs by a name in ORDERS; a minus sign before it reverses its order."""
+    key, descending = ORDERS[order.removeprefix("-")]
+    known = [run for run in runs if key(run) is not None]
+    known.sort(key=key, reverse=descending != order.startswith("-"))
+    return known + [run for run in runs if key(run) is None]
+
+
+class RunFilter(NamedTuple):
+    """Filter of runs; an empty or None part fits every run."""
+
+    equal: Mapping[str, str] = {}
+    """Values that attributes must have."""
+    words: Sequence[str] = ()
+    """Words in lower case that title, name, record, tags or note must contain."""
+    tag: str = ""
+    since: date | None = None
+    until: date | None = None
+
+    def fits(self, run: ListedRun) -> bool:
+        """Tell if a run fits."""
+        day = utc(run.started_at).date()
+        text = "\n".join((run.title, run.run, run.record, *run.tags, run.note)).lower()
+        return (
+            all(getattr(run, attribute) == value for attribute, value in self.equal.items() if value)
+            and (not self.tag or self.tag in run.tags)
+            and (self.since is None or day >= self.since)
+            and (self.until is None or day <= self.until)
+            and all(word in text for word in self.words)
+        )
+
+
 @dataclass(frozen=True)
 class CatalogVersion:
     """A version of the catalog, and its runs, the latest first.
@@ -125,6 +217,8 @@ class CatalogVersion:
     database: "DuckDBPyConnection | None"
     """Database with the catalog attached; None if there is no catalog yet."""
     runs: Sequence[ListedRun] = ()
+    """Runs that are not archived."""
+    archived: Sequence[ListedRun] = ()
     memory: dict[Any, Any] = field(default_factory=dict)
     """Cache of results that pages computed from this version."""
 
@@ -137,8 +231,8 @@ class CatalogVersion:
 
     @cached_property
     def by_record(self) -> Mapping[str, ListedRun]:
-        """Runs by record name."""
-        return {run.record: run for run in self.runs}
+        """Runs by record name, archived ones included."""
+        return {run.record: run for run in (*self.runs, *self.archived)}
 
     @cached_property
     def series(self) -> Mapping[tuple[str | None, ...], Sequence[ListedRun]]:
@@ -208,6 +302,11 @@ class Catalog:
                 self._version = self._opened(stamp)
             return self._version
 
+    def listed(self, version: CatalogVersion, *, archived: bool = False) -> list[ListedRun]:
+        """Return all runs for a list, the latest first: recorded ones, and those that ended without a record."""
+        ended = map(ListedRun.of_ended, ended_runs(self.store.root))
+        return ordered([*version.runs, *(version.archived if archived else ()), *ended], "began")
+
     def recorded(self, run: ListedRun) -> RecordedRun:
         """Read the run's record, with its whole configuration and the keys of its artifacts."""
         return recorded_run(self.store, run.record)
@@ -251,7 +350,9 @@ class Catalog:
                 f"{self.path} cannot be read ({reason}): build it again with `bigcodeflow catalog --store "
                 f"{self.store.location}`"
             ) from error
-        return CatalogVersion(stamp, database, [ListedRun(**row) for row in rows])
+        runs = [ListedRun(**row) for row in rows]
+        shown, archived = ([run for run in runs if run.archived is is_archived] for is_archived in (False, True))
+        return CatalogVersion(stamp, database, shown, archived)
 
 
 def utc(moment: datetime) -> datetime:

@@ -1,6 +1,7 @@
 """Changes of scores since the previous night, and trends over the nights."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -92,21 +93,35 @@ def trends(visit: Visit) -> Page:
     of_boards: dict[str, list[Sequence[ListedRun]]] = {}
     for runs in chosen:
         of_boards.setdefault(runs[0].board, []).append(runs)
-    drawn = [_trend(name, of_board) for name, of_board in sorted(of_boards.items())]
+    ends = [
+        end for runs in chosen for run in runs for end in (run.ci_low, run.ci_high, run.pass_at_k) if end is not None
+    ]
+    # All charts and courses of the page have this scale, in whole tens of percent.
+    low = min(90.0, 10.0 * math.floor(10 * min(ends, default=0)))
+    scale = (low, max(low + 10, 10.0 * math.ceil(10 * max(ends, default=1))))
+    drawn = [_trend(name, of_board, scale) for name, of_board in sorted(of_boards.items())]
     return Page(
         "trends.html",
-        {"trends": drawn, "models": models, "boards": boards, "model": model, "board": board, "n_series": len(chosen)},
+        {
+            "trends": drawn,
+            "scale": scale,
+            "models": models,
+            "boards": boards,
+            "model": model,
+            "board": board,
+            "n_series": len(chosen),
+        },
     )
 
 
-def _trend(board: str, series: Sequence[Sequence[ListedRun]]) -> dict[str, Any]:
+def _trend(board: str, series: Sequence[Sequence[ListedRun]], scale: tuple[float, float]) -> dict[str, Any]:
     """Return what the page shows of a board (subset, split): a chart of the longest series, and a row per series."""
     names = _names(series)
     drawn = [index for index, runs in enumerate(series) if len(runs) > 1][: charts.MOST_COLOURS]
     points = [point for index in drawn for point in _points(names[index], series[index])]
     labels = [names[index] for index in drawn]
     rows = [_row(name, runs) for name, runs in zip(names, series, strict=True)]
-    chart = charts.trend(points, title="score, %", runs=labels) if points else None
+    chart = charts.trend(points, title="score, %", runs=labels, domain=scale) if points else None
     return {"board": board, "chart": chart, "rows": rows, "n_drawn": len(drawn)}
 
 

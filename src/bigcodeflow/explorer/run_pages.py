@@ -1,49 +1,42 @@
 """Pages of runs: the list of all runs, and a single run."""
 
+import csv
+import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
+from bigcodeflow.core.display_text import csv_cell
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.explorer.catalog import ListedRun, utc
+from bigcodeflow.explorer.catalog import ORDERS, ListedRun, RunFilter, ordered
 from bigcodeflow.explorer.changes import changes_of, worse
 from bigcodeflow.explorer.pages import CHOICES, ROWS, Page, Portion, Visit
-from bigcodeflow.pipeline.live_files import live_runs
+from bigcodeflow.pipeline.live_files import LiveState, live_runs
 from bigcodeflow.report import overview
 from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, reported_run
 from bigcodeflow.results.runs import RecordedRun
+from bigcodeflow.results.statistics import Interval, clustered_interval
 
-#: Sort orders by query value, the default first: label, and key of a run; runs whose key is None come last.
-_ORDERS: Mapping[str, tuple[str, Callable[[ListedRun], Any]]] = {
-    "latest": ("latest first", lambda run: run.started_at),
-    "oldest": ("oldest first", lambda run: run.started_at),
-    "score": ("highest score first", lambda run: run.pass_at_k),
-    "cost": ("dearest first", lambda run: run.cost_usd),
-    "model": ("by model", lambda run: run.title),
-}
-_ASCENDING = ("oldest", "model")
 _MOST_WORSE = 3
 
 
 def all_runs(visit: Visit) -> Page:
-    """Make the page of all recorded runs that match the filters."""
-    found = filtered(visit, words=visit.text("q").lower().split())
-    order = visit.text("sort") if visit.text("sort") in _ORDERS else "latest"
-    runs = _ordered(found, order)
+    """Make the page of all runs that match the filters, finished or not."""
+    every = visit.catalog.listed(visit.version, archived=bool(visit.text("archived")))
+    runs, order = _listed(visit, every)
     portion = Portion.of(visit, len(runs))
-    given = {name: visit.text(name) for name in (*CHOICES, "q", "since", "until")}
+    given = {name: visit.text(name) for name in (*CHOICES, "q", "tag", "since", "until", "archived")}
     return Page(
         "runs.html",
         {
             "runs": runs[portion.first :][:ROWS],
             "portion": portion,
-            "n_all": len(visit.version.runs),
+            "n_all": len(every),
+            "n_archived": len(visit.version.archived),
             "given": given,
             "order": order,
-            "orders": {name: words for name, (words, _) in _ORDERS.items()},
-            "choices": visit.choices(),
+            "choices": visit.choices() | {"tag": sorted({tag for run in every for tag in run.tags})},
             "live": live_runs(visit.catalog.store.root, visit.now),
             "worse": worse(changes_of(visit.catalog, visit.version))[:_MOST_WORSE],
         },
@@ -52,41 +45,54 @@ def all_runs(visit: Visit) -> Page:
 
 def live_page(visit: Visit) -> Page:
     """Make the page of runs in progress."""
-    return Page("live.html", {"live": live_runs(visit.catalog.store.root, visit.now)})
+    live = live_runs(visit.catalog.store.root, visit.now)
+    return Page("live.html", {"live": live, "scores": [_running_score(run) for run in live]})
 
 
-def filtered(visit: Visit, *, words: Sequence[str] = ()) -> list[ListedRun]:
-    """Return the runs that match the filters in the address and contain all words, the latest first.
-
-    Words are in lower case; they are looked up in title, name and record name of a run.
-    """
-    wanted = {attribute: text for name, attribute in CHOICES.items() if (text := visit.text(name))}
-    since, until = visit.day("since"), visit.day("until")
-
-    def fits(run: ListedRun) -> bool:
-        day = utc(run.started_at).date()
-        text = f"{run.title}\n{run.run}\n{run.record}".lower()
-        return (
-            all(getattr(run, attribute) == value for attribute, value in wanted.items())
-            and (since is None or day >= since)
-            and (until is None or day <= until)
-            and all(word in text for word in words)
-        )
-
-    return [run for run in visit.version.runs if fits(run)]
+def _running_score(run: LiveState) -> tuple[float, Interval | None, int] | None:
+    """Return the share of passes among the samples judged so far, its 95 % interval, and their number."""
+    judged = {kind: count for kind, count in run.outcomes.items() if kind != "infrastructure"}
+    if not (n_judged := sum(judged.values())):
+        return None
+    n_passed = judged.get("", 0)
+    return n_passed / n_judged, clustered_interval([1.0] * n_passed + [0.0] * (n_judged - n_passed)), n_judged
 
 
-def _ordered(runs: Sequence[ListedRun], order: str) -> list[ListedRun]:
-    key = _ORDERS[order][1]
-    known = [run for run in runs if key(run) is not None]
-    return sorted(known, key=key, reverse=order not in _ASCENDING) + [run for run in runs if key(run) is None]
+def runs_csv(visit: Visit) -> str:
+    """Return the runs that match the filters as CSV, in the order of the page; no cell is a formula."""
+    runs, _ = _listed(visit, visit.catalog.listed(visit.version, archived=bool(visit.text("archived"))))
+    rows = [run.exported() for run in runs]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(rows[0] if rows else ())
+    for row in rows:
+        cells = ["; ".join(value) if isinstance(value, list) else value for value in row.values()]
+        writer.writerow(csv_cell(cell) if isinstance(cell, str) else cell for cell in cells)
+    return out.getvalue()
+
+
+def filtered(visit: Visit) -> list[ListedRun]:
+    """Return the recorded runs that match the filters of runs in the address, the latest first."""
+    return list(filter(_filter(visit).fits, visit.version.runs))
+
+
+def _listed(visit: Visit, runs: Sequence[ListedRun]) -> tuple[list[ListedRun], str]:
+    """Return the runs that match filters and words of the address, in its order, and that order."""
+    order = visit.text("sort") if visit.text("sort").removeprefix("-") in ORDERS else "began"
+    chosen = _filter(visit)._replace(words=visit.text("q").lower().split(), tag=visit.text("tag"))
+    return ordered(list(filter(chosen.fits, runs)), order), order
+
+
+def _filter(visit: Visit) -> RunFilter:
+    equal = {attribute: visit.text(name) for name, attribute in CHOICES.items()}
+    return RunFilter(equal, since=visit.day("since"), until=visit.day("until"))
 
 
 def one_run(visit: Visit, record: str) -> Page:
     """Make the page of a run: scores, failures and settings, with its neighbours in the series."""
     listed = visit.run(record)
     recorded = visit.catalog.recorded(listed)
-    nights = visit.version.series[listed.series]
+    nights = visit.version.series.get(listed.series, ())  # archived runs are of no series
     earlier = next((before for after, before in pairwise(nights) if after == listed), None)
     later = next((after for after, before in pairwise(nights) if before == listed), None)
     try:
@@ -128,6 +134,7 @@ def _facts(run: ListedRun, recorded: RecordedRun) -> list[tuple[str, str]]:
     facts = [
         ("record", run.record),
         ("name", run.run),
+        ("note", run.note),
         ("model", str(config.get("generation", {}).get("model") or run.model)),
         ("answers come from", run.source or ""),
         ("asked with", asked),

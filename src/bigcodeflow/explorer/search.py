@@ -25,6 +25,7 @@ class SampleQuery(NamedTuple):
     """Status of the samples; '!pass' matches all that did not pass."""
     kind: str = ""
     variant: str = ""
+    """Empty leaves out raw verdicts that repeat the calibrated one; 'all' matches those too."""
 
     def fits(self, status: str, kind: str) -> bool:
         """Tell if samples with this status and failure kind match."""

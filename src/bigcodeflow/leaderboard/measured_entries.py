@@ -46,8 +46,8 @@ def measured_entries(
 ) -> MeasuredEntries:
     """Return the entries of a store's runs, and the newest refusal of each model, setting, split and subset.
 
-    A refused run does not hide an earlier one that can be published. Controls, and runs over contradicted tasks or
-    variants of tasks, become neither entries nor refusals.
+    A refused run does not hide an earlier one that can be published. Controls, archived runs, and runs over
+    contradicted tasks or variants of tasks, become neither entries nor refusals.
 
     Args:
         store_root: the store.
@@ -61,7 +61,7 @@ def measured_entries(
     refusals: dict[tuple[str, ...], str] = {}
     for run in reversed(recorded_runs(store_root)):
         kind = (*map(str, named_model(run.model)), setting_of(run).key, run.split, run.subset)
-        if run.control or run.contradicted_tasks or run.task_variants or kind in entries:
+        if run.control or run.labels.archived or run.contradicted_tasks or run.task_variants or kind in entries:
             continue
         try:
             entries[kind] = entry_of(run, allow=allow)

@@ -1,15 +1,17 @@
 """Publish the current state of a run in a file of its store, for readers outside the process, such as the explorer.
 
-The run's process writes ``{store}/live/{run_id}.json`` every two seconds and removes it at the run's end. For a store
-at a URL the file is in this machine's replica: other machines do not see it. A killed run leaves its file; the next
-run on this machine removes it, or else retention.
+The run's process writes ``{store}/live/{run_id}.json`` every two seconds and removes it at the run's end; the last
+state of a run that fails stays in ``ended/``. For a store at a URL the files are in this machine's replica: other
+machines do not see them. A killed run leaves its file, which the next run on this machine moves to ``ended/``.
 """
 
 import logging
 import os
+import signal
 import socket
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context, copy_context
@@ -18,14 +20,24 @@ from datetime import UTC, datetime
 from typing import Self
 
 from bigcodeflow.config import RunConfig
+from bigcodeflow.core.errors import error_message
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
-from bigcodeflow.pipeline.live_files import LIVE_FOLDER, ExecutingSample, LiveState, remove_left_over
+from bigcodeflow.pipeline.live_files import (
+    CANCEL_SUFFIX,
+    LIVE_FOLDER,
+    ExecutingSample,
+    LiveState,
+    forget_ended,
+    keep_ended,
+    remove_left_over,
+)
 from bigcodeflow.pipeline.outputs import model_name, run_title
 from bigcodeflow.pipeline.stages import STAGES, Listener
 from bigcodeflow.store import ArtifactRef, Store
 
 _SECONDS_BETWEEN_WRITES = 2.0
+_LONGEST_ERROR, _LONGEST_LINE, _MOST_LINES = 4_000, 400, 12
 _ORDER = tuple(spec.title for spec in STAGES.values())
 
 logger = logging.getLogger(__name__)
@@ -67,27 +79,40 @@ class LiveRun:
         """
         self._run_id, self._config, self._check = run_id or uuid.uuid4().hex, config, check
         self._started_at = datetime.now(UTC)
+        self._root, self._settings = store.root, config.model_dump(mode="json")
         self._file = store.root / LIVE_FOLDER / f"{self._run_id}.json"
         self._stages: dict[str, _LiveStage] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._log = _LastLines()
         self._may_write = True
         self._thread = threading.Thread(target=self._work, name="live", daemon=True)
 
     def __enter__(self) -> Self:
         """Write the file, and start the thread that updates it."""
         remove_left_over(self._file.parent)
+        with suppress(OSError):
+            forget_ended(self._root, self._run_id)  # of an attempt of the same flow run
         self._write()
         self._thread.start()
+        logging.getLogger("bigcodeflow").addHandler(self._log)
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        """Remove the file."""
+        """Remove the file; keep the last state of a run that failed or was cancelled."""
         self._ended.set()
         self._thread.join(_SECONDS_BETWEEN_WRITES)
+        logging.getLogger("bigcodeflow").removeHandler(self._log)
+        if error is not None:
+            # Prefect cancels a flow with an exception that is no Exception either.
+            outcome = "crashed" if isinstance(error, Exception) else "cancelled"
+            text = error_message(error)[:_LONGEST_ERROR] if isinstance(error, Exception) else ""
+            with suppress(OSError):
+                keep_ended(self._root, self.content().model_copy(update={"outcome": outcome, "error": text}))
         with self._lock, suppress(OSError):
             self._may_write = False
             self._file.unlink(missing_ok=True)
+            self._file.with_suffix(CANCEL_SUFFIX).unlink(missing_ok=True)
         if isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt(self._kept()) from None
 
@@ -103,6 +128,7 @@ class LiveRun:
         stage = _LiveStage(StageProgress(title), show, copy_context())
         with self._lock:
             self._stages[title] = stage
+        self._log.add(f"{title} begins")
 
         def report(finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
             self._check()
@@ -116,6 +142,7 @@ class LiveRun:
         """Stop following the stage."""
         with self._lock:
             self._stages.pop(title, None)
+        self._log.add(f"{title} has ended")
 
     def _kept(self) -> str:
         """Return the message for an interrupted run: the kept results, and how to continue."""
@@ -131,6 +158,7 @@ class LiveRun:
         """Return the content of the file."""
         config, stages = self._config, self._at_work()
         first = stages[0].state if stages else StageProgress("")
+        outcomes = next((stage.state.status.outcomes for stage in stages if stage.state.status.outcomes), {})
         status = next((stage.state.status for stage in stages if stage.state.status.longest), NO_STATUS)
         return LiveState(
             run_id=self._run_id,
@@ -144,6 +172,8 @@ class LiveRun:
             total=first.total,
             eta_seconds=first.eta_seconds,
             note=first.note,
+            outcomes=dict(outcomes),
+            log=tuple(self._log.lines),
             open=status.open_items,
             executing=tuple(
                 ExecutingSample(
@@ -158,6 +188,7 @@ class LiveRun:
             model=model_name(config),
             split=config.dataset.split,
             subset=config.dataset.subset,
+            config=self._settings,
         )
 
     def _at_work(self) -> list[_LiveStage]:
@@ -169,6 +200,10 @@ class LiveRun:
     def _work(self) -> None:
         while not self._ended.wait(_SECONDS_BETWEEN_WRITES):
             self._write()
+            if self._file.with_suffix(CANCEL_SUFFIX).exists():
+                self._file.with_suffix(CANCEL_SUFFIX).unlink(missing_ok=True)
+                self._log.add("cancelled from the explorer")
+                os.kill(os.getpid(), signal.SIGINT)
             for stage in self._at_work():
                 if not stage.is_fresh:
                     stage.repeat()
@@ -184,6 +219,22 @@ class LiveRun:
             except OSError as error:  # a full disk, say: whoever works there says so too
                 self._may_write = False
                 logger.warning("%s is not written any more (%s): the run itself goes on", self._file, error)
+
+
+class _LastLines(logging.Handler):
+    """Keeps the last lines of the log, with their times in UTC."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.lines: deque[str] = deque(maxlen=_MOST_LINES)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the record's message in one line."""
+        self.add(" ".join(record.getMessage().split())[:_LONGEST_LINE])
+
+    def add(self, line: str) -> None:
+        """Keep a line."""
+        self.lines.append(f"{datetime.now(UTC):%H:%M:%S} {line}")
 
 
 class _Watched:

@@ -1,18 +1,21 @@
-"""Files ``{store}/live/{run_id}.json`` of runs in progress: their content, reading, and removal after a kill."""
+"""Files of runs without a record: ``{store}/live/{run_id}.json`` of runs in progress, ``ended/`` of failed ones."""
 
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import psutil
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from bigcodeflow.core.files import write_atomically
 from bigcodeflow.results.formatting import board_title
 
-LIVE_FOLDER = "live"
+LIVE_FOLDER, ENDED_FOLDER = "live", "ended"
+#: Suffix of the file beside a live file that asks the run to end.
+CANCEL_SUFFIX = ".cancel"
 #: A process that has not written for this time hangs, was killed, or its machine stopped.
 _SILENT_AFTER = timedelta(seconds=60)
 #: The file of a killed process remains; after this time it is ignored, and removed if another machine wrote it.
@@ -91,6 +94,16 @@ class LiveState(_Process):
     subset: str | None = None
     note: str = ""
     """The stage's own remark, in one line."""
+    outcomes: dict[str, _Count] = {}
+    """Final verdicts of samples by failure kind, those of passes under ''."""
+    log: tuple[str, ...] = ()
+    """Its last log lines and stages, with their times."""
+    config: dict[str, Any] = {}
+    """The run's configuration, as `RunConfig` dumps it."""
+    outcome: str = ""
+    """How it ended: 'crashed', 'cancelled' or 'killed'; empty for a run in progress."""
+    error: str = ""
+    """Message of the error that ended it."""
 
     @property
     def board(self) -> str:
@@ -119,9 +132,40 @@ class LiveState(_Process):
 
 def live_runs(store_root: Path, now: datetime) -> Sequence[LiveState]:
     """Return the runs in progress, the latest start first; skip files that do not describe a run."""
-    files = sorted((store_root / LIVE_FOLDER).glob("*.json"))[:_MOST_FILES]
-    found = [run for path in files if (run := _read(path)) and now - run.updated_at <= _FORGOTTEN_AFTER]
-    return sorted(found, key=lambda run: run.started_at, reverse=True)
+    return [run for run in _all_in(store_root / LIVE_FOLDER) if now - run.updated_at <= _FORGOTTEN_AFTER]
+
+
+def ended_runs(store_root: Path) -> Sequence[LiveState]:
+    """Return the runs that crashed, were cancelled or were killed, the latest start first."""
+    return _all_in(store_root / ENDED_FOLDER)
+
+
+def keep_ended(store_root: Path, state: LiveState) -> None:
+    """Keep the last state of a run that has no record."""
+    write_atomically(_ended_file(store_root, state.run_id), state.model_dump_json().encode())
+
+
+def request_cancellation(store_root: Path, run_id: str) -> bool:
+    """Ask a run in progress to end as by Ctrl-C, which it does within seconds; return False if there is none."""
+    file = store_root / LIVE_FOLDER / f"{Path(run_id).name}.json"
+    if not file.is_file():
+        return False
+    write_atomically(file.with_suffix(CANCEL_SUFFIX), b"")
+    return True
+
+
+def forget_ended(store_root: Path, run_id: str) -> None:
+    """Remove what was kept of a run, if it ended without a record."""
+    _ended_file(store_root, run_id).unlink(missing_ok=True)
+
+
+def _ended_file(store_root: Path, run_id: str) -> Path:
+    return store_root / ENDED_FOLDER / f"{Path(run_id).name}.json"
+
+
+def _all_in(folder: Path) -> list[LiveState]:
+    files = sorted(folder.glob("*.json"))[:_MOST_FILES]
+    return sorted(filter(None, map(_read, files)), key=lambda run: run.started_at, reverse=True)
 
 
 def _read(path: Path) -> LiveState | None:
@@ -133,12 +177,15 @@ def _read(path: Path) -> LiveState | None:
 
 
 def remove_left_over(folder: Path) -> None:
-    """Remove the live files of killed runs."""
+    """Remove the live files of killed runs, and keep the last states of those of this machine."""
     now = datetime.now(UTC)
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
         with suppress(OSError):
             age = now - datetime.fromtimestamp(path.stat().st_mtime, UTC)
-            if age > _FORGOTTEN_AFTER or (path.suffix == ".json" and _is_of_ended_process(path)):
+            killed = path.suffix == ".json" and _is_of_ended_process(path)
+            if killed and (state := _read(path)):
+                keep_ended(folder.parent, state.model_copy(update={"outcome": "killed"}))
+            if killed or age > _FORGOTTEN_AFTER:
                 path.unlink(missing_ok=True)
 
 

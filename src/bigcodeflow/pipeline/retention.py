@@ -6,8 +6,9 @@ inputs. Records are removed first: a removal that is killed leaves no record of 
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import PurePosixPath
 from typing import Literal, NamedTuple, get_args
 
 from pydantic import Field, ValidationError
@@ -19,15 +20,15 @@ from bigcodeflow.core.schemas import DERIVED_FOLDER, STAGE_FOLDERS
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
 from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
-from bigcodeflow.pipeline.live_files import LIVE_FOLDER
+from bigcodeflow.pipeline.live_files import ENDED_FOLDER, LIVE_FOLDER
 from bigcodeflow.results.run_settings import setting_of
-from bigcodeflow.results.runs import RecordedRun, recorded_runs
-from bigcodeflow.store import StoredFolder, open_store
+from bigcodeflow.results.runs import RecordedRun, labels_file, recorded_runs
+from bigcodeflow.store import Store, StoredFolder, open_store
 
 #: In the order of removal: a record before the artifacts that it names.
 Kind = Literal["run record", "artifact", "unfinished work", "debris", "answers"]
 _ORDER: tuple[Kind, ...] = get_args(Kind)
-_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), DERIVED_FOLDER, "quarantine", LIVE_FOLDER)
+_FOLDERS = (*dict.fromkeys(STAGE_FOLDERS.values()), DERIVED_FOLDER, "quarantine", LIVE_FOLDER, ENDED_FOLDER)
 _ANSWERS = "answers"
 _UNIT = 1024
 
@@ -73,14 +74,9 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
         if not keep or newer[asked] <= keep or ended_at >= limit:
             kept.append(run)
             continue
-        name, reason = f"runs/{run.record}.json", f"{keep:,} newer {'run' if keep == 1 else 'runs'} called {run.run}"
-        found.append(Removable("run record", name, (store.root / name).stat().st_size, ended_at, reason))
+        found.append(_record_of(run, f"{keep:,} newer {'run' if keep == 1 else 'runs'} called {run.run}"))
     found.reverse()
-    keys: list[Mapping[str, str]] = [one for run in kept for one in (run.keys, *run.rounds)]
-    if snapshot_paths(store.location):  # the next leaderboard is compared with the latest
-        entries = find_snapshot(store.location, "latest").entries
-        keys += [entry.run.artifacts for entry in entries if entry.run]
-    artifacts = {f"{STAGE_FOLDERS[name]}/{key}" for one in keys for name, key in one.items() if name in STAGE_FOLDERS}
+    artifacts = _needed_artifacts(store, kept)
     answers = {f"{_ANSWERS}/{key}" for run in kept if (key := _answers_key(run))}
     # In folders of studies only debris is removed: a result may have taken hours, and no record names it.
     for folder in (*_FOLDERS, *study_entries(), *([_ANSWERS] if config.answers else [])):
@@ -91,13 +87,31 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
     return sorted((one for one in found if one.last_used_at < limit), key=_order)
 
 
+def removable_with(store: Store, runs: Sequence[RecordedRun]) -> list[Removable]:
+    """List the records of these runs, and their artifacts that no other run and no leaderboard needs."""
+    gone = {run.record for run in runs}
+    kept = [run for run in recorded_runs(store.location) if run.record not in gone]
+    own = _names_of(one for run in runs for one in (run.keys, *run.rounds)) - _needed_artifacts(store, kept)
+    entries = (entry for folder in dict.fromkeys(STAGE_FOLDERS.values()) for entry in store.contents(folder))
+    return [_record_of(run, "named") for run in runs] + [
+        Removable("artifact", entry.name, entry.size_bytes, entry.last_used_at, "no other run needs it")
+        for entry in entries
+        if entry.name in own
+    ]
+
+
 def remove(config: RetentionConfig, found: Iterable[Removable], now: datetime) -> list[Removable]:
     """Remove the listed records, and other things that are still unused; rebuild the catalog; return what is gone."""
-    store, limit = open_store(config.store), now - timedelta(days=config.older_than_days)
+    return remove_unused(open_store(config.store), found, now - timedelta(days=config.older_than_days))
+
+
+def remove_unused(store: Store, found: Iterable[Removable], limit: datetime) -> list[Removable]:
+    """Remove records with their labels, and other things not used since the limit; rebuild the catalog."""
     gone = []
     for one in sorted(found, key=_order):
         if one.kind == "run record":
             store.remove_file(one.name)
+            store.remove_file(labels_file(PurePosixPath(one.name).stem))
         # Local runs that ask for answers hold a lock on them.
         elif not store.remove_unused(one.name, limit, lock="lock" if one.kind == "answers" else ""):
             continue  # somebody has used it meanwhile
@@ -138,6 +152,26 @@ def size_text(size_bytes: int) -> str:
     return f"{size:,.0f} {units[0]}" if units[0] == "B" else f"{size:,.1f} {units[0]}"
 
 
+def _record_of(run: RecordedRun, reason: str) -> Removable:
+    name = f"runs/{run.record}.json"
+    return Removable(
+        "run record", name, (run.store.root / name).stat().st_size, run.finished_at or run.started_at, reason
+    )
+
+
+def _needed_artifacts(store: Store, runs: Iterable[RecordedRun]) -> set[str]:
+    """Return the names of the artifacts that these runs or the latest leaderboard need."""
+    keys: list[Mapping[str, str]] = [one for run in runs for one in (run.keys, *run.rounds)]
+    if snapshot_paths(store.location):  # the next leaderboard is compared with the latest
+        entries = find_snapshot(store.location, "latest").entries
+        keys += [entry.run.artifacts for entry in entries if entry.run]
+    return _names_of(keys)
+
+
+def _names_of(keys: Iterable[Mapping[str, str]]) -> set[str]:
+    return {f"{STAGE_FOLDERS[name]}/{key}" for one in keys for name, key in one.items() if name in STAGE_FOLDERS}
+
+
 def _order(one: Removable) -> int:
     return _ORDER.index(one.kind)
 
@@ -150,7 +184,7 @@ def _classified(entry: StoredFolder, artifacts: set[str], answers: set[str]) -> 
     if key.endswith(".partial"):
         return "unfinished work", "nobody has gone on with it"
     # A run in progress writes its live file every two seconds.
-    if key.endswith((".tmp", ".old")) or entry.torn or folder == LIVE_FOLDER:
+    if key.endswith((".tmp", ".old")) or entry.torn or folder in (LIVE_FOLDER, ENDED_FOLDER):
         return "debris", "left by something that was killed"
     if folder == DERIVED_FOLDER:
         return "artifact", "a study makes it again"

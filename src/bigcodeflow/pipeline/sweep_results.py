@@ -67,8 +67,8 @@ class Plan(NamedTuple):
 
 
 def last_runs(store_root: str) -> dict[str, RecordedRun]:
-    """Return the latest recorded run of each name."""
-    return {run.run: run for run in recorded_runs(store_root)}
+    """Return the latest recorded run of each name in its settings."""
+    return {run.config.get("name") or run.run: run for run in recorded_runs(store_root)}
 
 
 def plan_of(member: Member, last: RecordedRun | None, resolver: Resolver) -> Plan:

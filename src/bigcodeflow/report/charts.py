@@ -5,6 +5,7 @@ expressions: expressions contain no data, so a model's name is always only text.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NotRequired, TypedDict
 
 from bigcodeflow.core.display_text import elided
@@ -19,8 +20,8 @@ _PERCENT: Spec = {"type": "quantitative", "axis": {"tickCount": 5}}
 _NAME_LENGTH = 52
 _SHORT_NAME = 28
 _DAY_MILLISECONDS = 86_400_000
-#: Approximate number of day labels on the axis of a trend.
-_MOST_DAYS = 8
+#: Approximate number of day labels on the axis of a trend; with fewer than `_FEWEST_DAYS` they have times of day.
+_MOST_DAYS, _FEWEST_DAYS = 8, 3
 _DOT: Spec = {"type": "point", "filled": True, "size": 80, "opacity": 1}
 _WHISKER: Spec = {"type": "rule", "strokeWidth": 2, "opacity": 0.55}
 
@@ -157,13 +158,24 @@ def curve(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec | N
     return _lines(points, title, x, (), [_number("x", x_title, "~g"), *_SCORE_TOOLTIP])
 
 
-def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str]) -> Spec:
-    """Specify a line with whiskers for each run over time; ``x`` is in milliseconds since 1970, UTC."""
+def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str], domain: tuple[float, float]) -> Spec:
+    """Specify a line with whiskers for each run over time; ``x`` is in milliseconds since 1970, UTC.
+
+    ``domain`` is the range of scores on the axis, in percent, which charts of one page share.
+    """
     moments = [point["x"] for point in points]
-    days = max(1, round((max(moments) - min(moments)) / _DAY_MILLISECONDS / _MOST_DAYS))
-    axis = {"grid": False, "format": "%b %d", "tickCount": {"interval": "day", "step": days}, "labelOverlap": True}
-    x = {"type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": axis}
-    return _lines(points, title, x, runs, _SCORE_TOOLTIP)
+    days = (max(moments) - min(moments)) / _DAY_MILLISECONDS
+    ticks: Spec = {"format": "%b %d %H:%M" if days > 1 else "%H:%M", "tickCount": 6}
+    if days >= _FEWEST_DAYS:
+        ticks = {"format": "%b %d", "tickCount": {"interval": "day", "step": max(1, round(days / _MOST_DAYS))}}
+    day = None if days > 1 else f"{datetime.fromtimestamp(min(moments) / 1000, UTC):%Y-%m-%d}, UTC"
+    axis = {"grid": False, "labelOverlap": True, **ticks}
+    spec = _lines(
+        points, title, {"type": "temporal", "title": day, "scale": {"type": "utc"}, "axis": axis}, runs, _SCORE_TOOLTIP
+    )
+    for layer in spec["layer"]:
+        layer["encoding"]["y"]["scale"] = {"domain": list(domain)}
+    return spec
 
 
 def scatter(points: Sequence[ScorePoint], *, title: str, x_title: str) -> Spec:

@@ -49,7 +49,9 @@ def select_runs(store_root: Path | str, names: Sequence[str]) -> list[ReportedRu
         if "*" not in name:
             fitting = [find_run(store_root, name)]
         else:
-            fitting = latest_of_each(run for run in recorded_runs(store_root) if fnmatchcase(run.run, name))
+            fitting = latest_of_each(
+                run for run in recorded_runs(store_root) if fnmatchcase(run.run, name) and not run.labels.archived
+            )
         if not fitting:
             raise ArtifactError(
                 f"{store_root}: no recorded run's name fits {name!r}: "

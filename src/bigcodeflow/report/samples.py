@@ -3,14 +3,18 @@
 Packs are compressed and base64-encoded; texts are cut so that the page does not exceed its size limit.
 """
 
+import ast
 import base64
 import json
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NamedTuple
+from warnings import catch_warnings
 
 from bigcodeflow.report.overview import duration
 from bigcodeflow.report.runs import ReportedRun
@@ -48,6 +52,8 @@ class Part(NamedTuple):
     is_open: bool
     first_line: int
     """Number of the first line; 0: show no line numbers."""
+    beside: bool
+    """True: a wide page shows it next to the other part of a pair, trace and source of a failing test."""
     text: str
 
 
@@ -218,13 +224,34 @@ def parts(detail: SampleDetail, *, portable: bool = False) -> Iterator[Part]:
     """
     for title, text, form, first_line in sections(detail, portable=portable):
         failed = bool(detail.failing_tests) and title.endswith((": fail", ": error"))
+        name = title.rpartition(":")[0].rpartition(".")[2]
+        line, source = _methods(detail.test).get(name, (0, "")) if failed else (0, "")
         if text.rstrip("\n"):
-            yield Part(title, form, title in _OPEN or failed, first_line, text.rstrip("\n"))
+            yield Part(title, form, title in _OPEN or failed, first_line, bool(source), text.rstrip("\n"))
+        if source:
+            at = detail.first_test_line + line - 1
+            yield Part(f"{name}: source", "python", is_open=True, first_line=at, beside=True, text=source)
     tests = detail.verdict["tests"] or ()
     lines = [f"{one['outcome'].replace('_', ' '):<10} {duration(one['seconds']):>7}  {one['name']}" for one in tests]
     for title, text in (("all tests and their times", "\n".join(lines)), ("reasoning", detail.row["reasoning"])):
         if text:
-            yield Part(title, form="text", is_open=False, first_line=0, text=text)
+            yield Part(title, form="text", is_open=False, first_line=0, beside=False, text=text)
+
+
+@lru_cache(maxsize=32)
+def _methods(test: str) -> Mapping[str, tuple[int, str]]:
+    """Return first line and source of each test method by name; empty if this Python cannot parse the text."""
+    try:
+        with catch_warnings(action="ignore"):
+            tree = ast.parse(test)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    lines = test.splitlines()
+    return {
+        node.name: (node.lineno, dedent("\n".join(lines[node.lineno - 1 : node.end_lineno])))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test")
+    }
 
 
 def cause_of(row: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ from bigcodeflow.results.models import Row
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.store.store import MANIFEST
 
-_FOLDER = "runs"
+_FOLDER, _LABELS = "runs", "labels"
 #: Sources of samples that are not answers of a model: their scores only test the judge.
 CONTROLS = frozenset({"oracle", "stub", "cheat", "starter"})
 _LONGEST_VALUE = 24
@@ -38,6 +38,26 @@ _MOST_CANDIDATES = 20
 
 
 _Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
+
+
+class RunLabels(BaseModel):
+    """What people noted about a recorded run, in ``labels/RECORD.json`` of the store; no stage reads it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    name: str = ""
+    """Replaces the name in the record; empty keeps that."""
+    tags: tuple[str, ...] = ()
+    note: str = ""
+    archived: bool = False
+    """True: lists, boards and 'latest' leave the run out."""
+
+    def write(self, store: Store, record: str) -> None:
+        """Replace the labels of a run; labels without content remove the file."""
+        if self == RunLabels():
+            store.remove_file(labels_file(record))
+        else:
+            store.write(labels_file(record), self.model_dump_json(indent=2).encode())
 
 
 class RecordedRun(BaseModel):
@@ -49,9 +69,10 @@ class RecordedRun(BaseModel):
     """Name of the record: unique; names sort by the time of the run."""
     store: Store
     run: str
-    """Name that people gave the run; several records may share it."""
+    """Name that people gave the run, by its settings or later; several records may share it."""
     model: str
     """Model, in the form of the original's file names: [ORGANISATION--]NAME[--REVISION]."""
+    labels: RunLabels = RunLabels()
     started_at: _Utc
     finished_at: _Utc | None = None
     config: dict[str, Any] = {}
@@ -167,9 +188,10 @@ _MATCHES: tuple[Callable[[RecordedRun, str], bool], ...] = (
 
 
 def recorded_runs(store_root: Path | str) -> list[RecordedRun]:
-    """Return all recorded runs of the store, in the order of time."""
+    """Return all recorded runs of the store, archived ones included, in the order of time."""
     store = open_store(store_root)
-    return [_read(path, store) for path in store.files(_FOLDER)]
+    labels = _labels(store)
+    return [_read(path, store, labels) for path in store.files(_FOLDER)]
 
 
 def recorded_run(store: Store, record: str) -> RecordedRun:
@@ -177,7 +199,23 @@ def recorded_run(store: Store, record: str) -> RecordedRun:
     path = store.file(f"{_FOLDER}/{record}.json")
     if path is None:
         raise ArtifactError(f"{store.location}: has no record {record!r}: it was deleted, or is of another store")
-    return _read(path, store)
+    return _read(path, store, _labels(store))
+
+
+def labels_file(record: str) -> str:
+    """Return the name of the file with a run's labels in its store."""
+    return f"{_LABELS}/{record}.json"
+
+
+def _labels(store: Store) -> Mapping[str, RunLabels]:
+    """Return the labels of all runs that have any, by record."""
+    found = {}
+    for path in store.files(_LABELS):
+        try:
+            found[path.stem] = RunLabels.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise ArtifactError(f"{path}: holds no labels of a run ({type(error).__name__}): delete it") from error
+    return found
 
 
 class Judge(NamedTuple):
@@ -241,15 +279,17 @@ def find_run(store_root: Path | str, name: str) -> RecordedRun:
     """Find a run by the name of its record, run or model; 'latest' returns the latest run of the store.
 
     Priority of matches: record, run name, title (such as 'gpt-4o · hard · instruct'), control or model, beginning of a
-    record's name. Of several records of the same run (see `latest_of_each`) the latest is returned. If no run fits,
-    or different runs fit, an ArtifactError lists candidates.
+    record's name. Of several records of the same run (see `latest_of_each`) the latest is returned; archived runs fit
+    only names that no other run fits. If no run fits, or different runs fit, an ArtifactError lists candidates.
     """
-    runs = recorded_runs(store_root)
+    every = recorded_runs(store_root)
+    runs = [run for run in every if not run.labels.archived]
     if name == "latest" and runs:
         return runs[-1]
-    for matches in _MATCHES:
-        if fitting := [run for run in runs if matches(run, name)]:
-            return _only(fitting, name, store_root)
+    for candidates in (runs, every):
+        for matches in _MATCHES:
+            if fitting := [run for run in candidates if matches(run, name)]:
+                return _only(fitting, name, store_root)
     known = list(dict.fromkeys(text for run in reversed(runs) for text in (run.run, run.model)))
     close = difflib.get_close_matches(name, known, n=3) or known[:10]
     there = f"it has {', '.join(close)}" if close else "it has none yet: run `bigcodeflow run` first"
@@ -283,10 +323,12 @@ def _only(fitting: Sequence[RecordedRun], name: str, store_root: Path | str) -> 
     raise ArtifactError("\n".join([head, *lines, *rest]))
 
 
-def _read(path: Path, store: Store) -> RecordedRun:
+def _read(path: Path, store: Store, labels: Mapping[str, RunLabels]) -> RecordedRun:
     try:
         content = json.loads(path.read_bytes())
         own = {"record": path.stem, "store": store, "model": content.get("model") or content.get("run")}
+        if given := labels.get(path.stem):
+            own |= {"labels": given, "run": given.name or content.get("run")}
         return RecordedRun.model_validate(content | own)
     except (OSError, ValueError, AttributeError) as error:  # also for JSON that is not an object
         raise ArtifactError(

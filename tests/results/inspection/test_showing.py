@@ -67,6 +67,20 @@ def test_a_hostile_answer_on_the_terminal(record, failures):
     assert "[red]bold[/red]" in shown
 
 
+def test_a_run_fits_a_screen(record, failures):
+    """A summary of the outcomes, and a line for each; raw verdicts that repeat the calibrated ones are left out."""
+    rows, _ = rows_and_details(record(failures))
+    shown = inspection.without_repeats(rows)
+    assert [(row["task_id"], row["variant"]) for row in rows[:2]] == [("Demo/1", "calibrated"), ("Demo/1", "raw")]
+    assert [row["task_id"] for row in shown] == ["Demo/1", "Demo/2", "Demo/3", "Demo/4"]
+    assert [row[1] for row in inspection.outcomes_table(rows).rows] == [2, 1, 1, 1]
+    lines = printed(inspection.samples_table(shown), width=80).splitlines()
+    assert len(lines) == 4 + len(shown)
+    assert {len(line) for line in lines} == {len(lines[0])}
+    rows[1]["status"] = "timeout"
+    assert len(inspection.without_repeats(rows)) == 5, "a raw verdict that differs stays"
+
+
 def test_lists_in_three_formats(record, failures):
     """The same samples in each; JSON holds the texts as they are, and nothing that a terminal obeys."""
     rows, _ = rows_and_details(record(failures))

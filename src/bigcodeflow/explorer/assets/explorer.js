@@ -70,15 +70,20 @@ function foldFilters() {
 }
 
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || byId('help').open || isTyping(event.target)) return;
+  const turn = { n: 'next', p: 'prev' }[event.key];
   if (event.key === '/' && byId('q')) byId('q').select();
+  else if (event.key === '/') location.assign('/samples');
   else if (event.key === 't') switchTheme();
+  else if (event.key === '?') byId('help').showModal();
+  else if (turn) document.querySelector(`a[rel="${turn}"]`)?.click();
   else return;
   event.preventDefault();
 }
 
 async function start() {
   byId('theme').addEventListener('click', switchTheme);
+  byId('help-open').addEventListener('click', () => byId('help').showModal());
   addEventListener('keydown', onKey);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawCharts);
   byId('choose')?.addEventListener('change', countChosen);

@@ -39,7 +39,7 @@ function chartConfig() {
     text: { fill: ink },
     rule: { color: colour('--accent') },
     mark: { color: colour('--accent') },
-    range: { category: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => colour(`--series-${n}`)) },
+    range: { category: Array.from({ length: 16 }, (_, n) => n + 1).map((n) => colour(`--series-${n}`)) },
   };
 }
 

@@ -24,8 +24,8 @@ function detailParts(sample, row) {
     index.cause[row] && make('p', { class: 'cause' }, index.cause[row]),
     ...sample.notices.map((text) => make('p', { class: 'notice' }, text)),
     make('ol', { class: 'steps', 'aria-label': 'Stages of this sample' }, ...sample.steps.map(stepElement)),
-    ...sample.parts.map(([title, form, open, firstLine, text]) => make('details', { class: 'part', open },
-      make('summary', {}, title), form === 'sentence' ? make('p', {}, sample.texts[text]) : block(title, form, firstLine, sample.texts[text]))),
+    make('div', { class: 'parts' }, ...sample.parts.map(([title, form, open, firstLine, beside, text]) => make('details', { class: beside ? 'part beside' : 'part', open },
+      make('summary', {}, title), form === 'sentence' ? make('p', {}, sample.texts[text]) : block(title, form, firstLine, sample.texts[text])))),
   ].filter(Boolean);
 }
 

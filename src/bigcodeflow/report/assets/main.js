@@ -28,7 +28,7 @@ function openLinked(given) {
   }
   explorer.opened = row;
   if (!explorer.shown.includes(row)) {
-    setFilters(new URLSearchParams());
+    setFilters(new URLSearchParams(explorer.index.repeats[row] ? 'variant=all' : ''));
     applyFilters();
   }
   select(explorer.shown.indexOf(row));

@@ -14,7 +14,8 @@ async function loadSamples() {
   options('filter-run', 'all runs', summary.runs.map((run) => [run.record, run.label]));
   options('filter-status', 'any', index.values.status.toSorted().map((status) => [status, worded(status)]), [['!pass', 'not passed']]);
   options('filter-kind', 'any', kinds.toSorted().map((kind) => [kind, worded(kind)]));
-  options('filter-variant', 'all', variantsOf(index).map((variant) => [variant, variant]));
+  options('filter-variant', 'raw where it differs', [...variantsOf(index), 'all'].map((variant) => [variant, variant]));
+  index.repeats = repeatsOf(index);
   byId('variants').hidden = variantsOf(index).length < 2;
   byId('filter-run').closest('label').hidden = summary.runs.length < 2;
 }
@@ -26,6 +27,14 @@ function options(id, all, entries, first = []) {
 const variantOf = (index, row) => `${index.variant[row]}, ${index.sanitizer[row]}`;
 const variantsOf = (index) => [...new Set(index.variant.map((_, row) => variantOf(index, row)))];
 
+/** Which rows are raw verdicts equal to the calibrated ones. */
+function repeatsOf(index) {
+  const columns = [index.task_index, index.run_index, index.sample_index, index.sanitizer, index.status, index.failure_kind];
+  const outcome = (row) => columns.map((column) => column[row]).join('\n');
+  const calibrated = new Set(index.variant.map((variant, row) => (variant === 'calibrated' ? outcome(row) : null)));
+  return index.variant.map((variant, row) => variant !== 'calibrated' && calibrated.has(outcome(row)));
+}
+
 /** Apply the filters as they stand in the form. */
 function applyFilters() {
   const { index } = explorer;
@@ -36,7 +45,7 @@ function applyFilters() {
   const fits = (row) => (!run || index.run_index[row] === runIndex)
     && (!status || (status === '!pass' ? index.status[row] !== 'pass' : index.status[row] === status))
     && (!kind || index.failure_kind[row] === kind)
-    && (!variant || variantOf(index, row) === variant)
+    && (variant ? variant === 'all' || variantOf(index, row) === variant : !index.repeats[row])
     && words.every((word) => haystacks[row].includes(word));
   explorer.shown = Array.from(index.status.keys()).filter(fits);
   explorer.selected = explorer.shown.indexOf(explorer.opened);

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 CATALOG_NAME = "results.duckdb"
 #: Increase it when a table of schema ``stored`` changes: nothing is copied from a catalog of another version.
-_VERSION = 4
+_VERSION = 5
 #: DuckDB spills to disk above this limit; a run that ends while others execute must not take their memory.
 _MEMORY_LIMIT = "1GiB"
 #: SELECT of a stage's rows with model, split and subset of the runs that have the artifact; null if they differ.
@@ -297,6 +297,7 @@ def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[s
         **_owner(run),
         "setting": setting.text,
         "setting_key": setting.key,
+        **run.labels.model_dump(include={"tags", "note", "archived"}),
         **judge._asdict(),
         "split_mismatch": is_mismatched(run, templates.get(run.keys.get("generation", ""), ())),
         "contradicted": run.contradicted_tasks > 0,

@@ -20,7 +20,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.table import Cell, Column, Table, Tone
 from bigcodeflow.results.exports import failure_details
-from bigcodeflow.results.formatting import json_text, plain
+from bigcodeflow.results.formatting import json_text, numbers, plain
 from bigcodeflow.results.inspection.samples import (
     DetailSection,
     Filters,
@@ -45,21 +45,47 @@ _RULER = "=" * 50 + "\n"
 
 
 def samples_table(rows: Sequence[Row]) -> Table:
-    """Return a table with one row per sample, with the reason of its failure in one line."""
+    """Return a table with a line for each sample; columns that tell none apart are left out."""
+    differing = [name for name in ("sample_index", "variant") if len({row[name] for row in rows}) > 1]
     cells = [
         (
             row["task_id"],
-            row["sample_index"],
-            row["variant"],
-            Cell(row["status"].replace("_", " "), _TONES.get(row["status"], "bad")),
-            row["failure_kind"].replace("_", " "),
+            *(row[name] for name in differing),
+            Cell((row["failure_kind"] or row["status"]).replace("_", " "), _TONES.get(row["status"], "bad")),
             f"{len(row['failing_tests'])} of {row['tests_expected']}" if row["failing_tests"] else "",
             _reason_of(row),
         )
         for row in rows
     ]
-    task = Column("task", wrap="never")
-    return Table.of((task, "sample", "variant", "status", "kind", "failing tests", "reason"), cells)
+    names = ("task", *(name.removesuffix("_index") for name in differing), "outcome", "tests failed")
+    return Table.of((*(Column(name, wrap="never") for name in names), Column("reason", wrap="elide")), cells)
+
+
+def outcomes_table(rows: Sequence[Row]) -> Table:
+    """Return a table of the outcomes of samples, the most frequent first, each with some of its tasks."""
+    tasks: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        tasks.setdefault((row["failure_kind"] or row["status"], row["status"]), []).append(row["task_id"])
+    cells = [
+        (
+            Cell(kind.replace("_", " "), _TONES.get(status, "bad")),
+            len(ids),
+            ", ".join(first) + ", …" * (len(ids) > len(first)),
+        )
+        for (kind, status), ids in sorted(tasks.items(), key=lambda item: -len(item[1]))
+        if (first := list(dict.fromkeys(ids))[:3])
+    ]
+    return Table.of((Column("outcome", wrap="never"), *numbers("samples"), "tasks"), cells)
+
+
+def without_repeats(rows: Sequence[Row]) -> list[Row]:
+    """Leave out the raw samples that ended like the calibrated ones."""
+    calibrated = {_outcome_of(row) for row in rows if row["variant"] == "calibrated"}
+    return [row for row in rows if row["variant"] == "calibrated" or _outcome_of(row) not in calibrated]
+
+
+def _outcome_of(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("task_id", "sample_index", "sanitizer", "status", "failure_kind"))
 
 
 def samples_json(rows: Sequence[Row]) -> str:

@@ -65,7 +65,7 @@ def _is_current(path: Path, store: Store) -> bool:
         with readable(path) as place, duckdb.connect(place, read_only=True) as connection:
             # A catalog of an earlier version lacks this column.
             told = connection.execute(
-                "SELECT record FROM (SELECT record, setting_key FROM runs) UNION SELECT record FROM left_out"
+                "SELECT record FROM (SELECT record, archived FROM runs) UNION SELECT record FROM left_out"
             ).fetchall()
     except duckdb.Error:  # absent, or of another version
         return False

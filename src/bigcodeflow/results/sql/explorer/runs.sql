@@ -4,11 +4,12 @@ with
 records as (
     select
         record, run, model, split, subset, split_mismatch, contradicted, task_variants, setting, setting_key,
-        environment_sha, harness_version,
+        environment_sha, harness_version, tags, note, archived,
         started_at, dataset_key, generation_key, execution_key,
         json_extract_string(config, '$.execution.environment') as environment,
         json_extract_string(config, '$.generation.base_url') as address,
-        json_extract_string(config, '$.samples.source') as source
+        json_extract_string(config, '$.samples.source') as source,
+        json_extract_string(config, '$.dataset.source') as dataset
     from runs
 ),
 

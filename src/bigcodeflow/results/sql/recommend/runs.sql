@@ -9,6 +9,7 @@ records as (
         ground_truth_key as truths, execution_key as artifact, setting, setting_key,
         json_extract_string(config, '$.samples.source') as source
     from runs
+    where not archived
 ),
 
 kinds as (

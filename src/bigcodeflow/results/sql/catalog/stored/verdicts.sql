@@ -1,7 +1,12 @@
 -- Grain: one row an execution artifact, task, sample_index, variant and sanitizer: what became of a sample.
+-- repeats: the raw verdict of a sample whose calibrated verdict is the same
 -- cause: the first failing test with its exception, or how the sandbox ended
 -- words: what searches look in, in small letters
 with
+
+calibrated as (
+    select artifact, task_id, sample_index, sanitizer, status, failure_kind from fresh where variant = 'calibrated'
+),
 
 failing as (
     select *, list_filter(tests, lambda test: test.outcome in ('fail', 'error', 'missing'))[1] as failed
@@ -35,16 +40,25 @@ described as (
 )
 
 select
-    artifact,
-    task_id,
-    sample_index,
-    variant,
-    sanitizer,
-    status,
-    failure_kind,
+    described.artifact,
+    described.task_id,
+    described.sample_index,
+    described.variant,
+    described.sanitizer,
+    described.status,
+    described.failure_kind,
+    calibrated.task_id is not null as repeats,
     cpu_seconds,
     wall_seconds,
     cause,
     -- The blank behind the task's id lets "task/1 " be told from "task/10".
-    lower(concat_ws(' ', task_id, replace(status, '_', ' '), status, replace(failure_kind, '_', ' '), cause)) as words
+    lower(concat_ws(
+        ' ', described.task_id, replace(described.status, '_', ' '), described.status,
+        replace(described.failure_kind, '_', ' '), cause
+    )) as words
 from described
+left join calibrated
+    on described.variant = 'raw' and calibrated.artifact = described.artifact
+    and calibrated.task_id = described.task_id and calibrated.sample_index = described.sample_index
+    and calibrated.status = described.status and calibrated.failure_kind = described.failure_kind
+    and calibrated.sanitizer is not distinct from described.sanitizer
