@@ -66,8 +66,8 @@ def runs(
         print_line(json_text([run.exported() for run in found]))
         return
     shown = found[: limit or None]
-    columns = (Column("run", wrap="elide", min_width=20), Column("score, 95 % interval", wrap="never"))
-    columns += (Column("began, UTC", wrap="never"), Column("name, tags", wrap="elide"))
+    columns = [Column("run", wrap="elide", min_width=20), Column("score, 95 % interval", wrap="never")]
+    columns += [Column("began, UTC", wrap="never"), Column("name, tags", wrap="elide")]
     print_table(Table.of(columns, map(_row, shown)))
     rest = f"; --limit 0 lists all {len(found):,}" if len(shown) < len(found) else ""
     notice(f"{len(shown):,} of {len(every):,} runs in {store}{rest}")
