@@ -48,7 +48,7 @@ class Unit(NamedTuple):
     """One measurement to make."""
 
     answers: str
-    """qwen, gemma, loops, or oracle: ground truths as samples, of which each is executed once."""
+    """qwen, gemma, loops, strong (each ground truth with a comment), or oracle (ground truths, each executed once)."""
     side: str
     """fresh (in an empty store), first, again, unchecked; original or, with its ground truths, original fresh."""
     task_ids: tuple[str, ...]
@@ -99,7 +99,12 @@ def _measured(unit: Unit, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def solutions_of(unit: Unit, tasks: Sequence[Mapping[str, Any]], data: Path) -> dict[str, str]:
-    """Return recorded answers of these tasks by task_id; replace some by endless loops if the unit asks for it."""
+    """Return recorded answers of these tasks by task_id; replace some by endless loops if the unit asks for it.
+
+    A strong model's answers are the ground truths, each with a comment, so that they are executed as any answer.
+    """
+    if unit.answers == "strong":
+        return {task["task_id"]: f"{task['code_prompt']}{task['canonical_solution']}\n# A.\n" for task in tasks}
     name = "qwen" if unit.answers == "loops" else unit.answers
     with gzip.open(data / "data" / f"{SAMPLE_FILES[name]}.jsonl.gz", "rt") as file:
         rows = map(json.loads, file)
@@ -163,9 +168,10 @@ def _ground_truths(store: Path) -> list[Row]:
 
 
 def longest_chain(rows: Sequence[Row], truths: Sequence[Row], *, counts_truths: bool) -> float:
-    """Return the longest wall time of executions of one task that wait for each other: ground truth, sample, check.
+    """Return the longest wall time of executions of one task that wait for each other.
 
-    The store has no verdicts of checks. A check takes as long as its sample, but its tests take at most the budget
+    A check waits for its sample and, if ``counts_truths``, for the ground truth, which wait for nothing. The store has
+    no verdicts of checks. A check takes as long as its sample, but its tests take at most the budget
     that the product gives them. A checked sample has a value of ``integrity``; pauses are not part of wall times.
     """
     budgets = {row["task_id"]: Reference({}, _no_item, "", _seconds(row)).budget_seconds for row in truths}
@@ -173,7 +179,7 @@ def longest_chain(rows: Sequence[Row], truths: Sequence[Row], *, counts_truths: 
 
     def seconds(row: Row) -> float:
         check = row["wall_seconds"] - max(0.0, sum(_seconds(row)) - budgets[row["task_id"]])
-        return float(before[row["task_id"]] + row["wall_seconds"] + (check if row["integrity"] else 0.0))
+        return float(max(before[row["task_id"]], row["wall_seconds"]) + (check if row["integrity"] else 0.0))
 
     return max(map(seconds, rows))
 

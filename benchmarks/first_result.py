@@ -4,7 +4,8 @@
     python benchmarks/first_result.py --data ../shared --out FOLDER --only hard,starter --turns 3
     python benchmarks/first_result.py --data ../shared --out FOLDER --only beyond --samples 11400
 
-    hard      a first run: Qwen's answers to BigCodeBench-Hard in an empty store; the original with its ground truths
+    hard      a first run: a strong model's answers to BigCodeBench-Hard (ground truths, each with a comment) in an empty
+              store; the original with its ground truths
     further   Gemma's answers to BigCodeBench-Hard, ground truths known; the original without them
     full      Qwen's answers to all tasks: first (ground truths known) and again (also the tasks' contradictions)
     truths    the ground truths of all tasks alone
@@ -16,7 +17,7 @@ Altered tests that ship with the product count as known. Where the original take
 that begins changes from turn to turn; the report shows medians over the turns, and both sides' CPU time. Others: CPU
 that other programs used meanwhile, which should be near zero. The longest chain is the longest wall time of executions
 of one task that wait for each other: ground truth (if it is not known), sample, check; see `longest_chain` in
-evaluations.py, which computes it from the verdicts of the run's store. No number of cores makes a run shorter.
+evaluations.py, which computes it from the verdicts of the store. No number of cores makes a run shorter.
 
 Finished measurements are kept in FOLDER/runs.jsonl and not repeated by the same command; the report goes to standard
 output and to FOLDER/report.md.
@@ -108,7 +109,7 @@ def plan(name: str, ids: dict[str, tuple[str, ...]], arguments: Namespace) -> li
         arguments: of the command line; workers, time_seconds, samples, turns and original are read.
     """
     subset = "hard" if name in ("hard", "further") else "full"
-    answers = {"further": "gemma", "truths": "oracle"}.get(name, "qwen")
+    answers = {"hard": "strong", "further": "gemma", "truths": "oracle"}.get(name, "qwen")
     sides = {
         "hard": ("fresh", "original fresh"),
         "further": ("first", "original"),
