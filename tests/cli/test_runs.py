@@ -136,7 +136,7 @@ def test_nothing_is_deleted_while_a_run_is_in_progress(bigcodeflow: Command, sto
     [
         (["show", "nobody"], "no recorded run is called 'nobody'"),
         (["tag", "abc123", "x"], "has no record to label"),
-        (["retry", "abc123"], "samples"),
+        (["retry", "abc123"], "its settings were not kept"),
         (["--sort", "luck"], "luck"),
     ],
 )
