@@ -153,16 +153,16 @@ def _beside_leaderboard(run: ReportedRun) -> Section | None:
     common = next((row for row in run.of_lead("pass@k_judgeable") if row["k"] == 1), None)
     if published is None and not failing:
         return None
-    rows = [("all", n_tasks, percent(score["value"]), interval(score), "" if published is None else percent(published))]
+    rows = [("all", n_tasks, percent(score["value"]), "" if published is None else percent(published), interval(score))]
     lead = "The published figure counts all tasks; prompts, sampling or the hosted model may differ."
     if failing and common:
         ends = published and _over_common(published, n_tasks, common["n_tasks"])
-        rows += [("common", common["n_tasks"], percent(common["value"]), interval(common), percent_range(ends or None))]
+        rows += [("common", common["n_tasks"], percent(common["value"]), percent_range(ends or None), interval(common))]
         lead += (
             f" Common tasks are those whose own solution passes here. It fails in {len(failing):,}, which no model can "
             f"pass: {', '.join(failing)}. The range is what the published figure can be over the common tasks."
         )
-    headings = ("tasks", *numbers("count", "pass@1 here", "95 % interval", "published"))
+    headings = ("tasks", *numbers("count", "pass@1 here", "published", "95 % interval"))
     return Section("leaderboard", "Beside the leaderboard", lead, Table.of(headings, rows))
 
 
