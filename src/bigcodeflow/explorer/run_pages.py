@@ -9,7 +9,7 @@ from itertools import pairwise
 from bigcodeflow.core.display_text import csv_cell
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import read_artifact
-from bigcodeflow.core.table import Table
+from bigcodeflow.core.table import Column, Table
 from bigcodeflow.explorer.catalog import ORDERS, ListedRun, RunFilter, ordered
 from bigcodeflow.explorer.changes import changes_of, worse
 from bigcodeflow.explorer.pages import CHOICES, ROWS, Page, Portion, Visit
@@ -141,7 +141,8 @@ def _beside_leaderboard(run: ReportedRun) -> Section | None:
 
     None for runs that no board ranks, and for models without a published figure whose tasks can all be passed.
     """
-    of, n_tasks = run.recorded, N_TASKS.get(run.recorded.subset, 0)
+    of = run.recorded
+    n_tasks = next((number for subset, number in N_TASKS.items() if subset == of.subset), 0)
     score = next((row for row in run.of_lead("pass@k") if row["k"] == 1 and row["n_tasks"] == n_tasks), None)
     is_other = of.control or of.contradicted_tasks or of.task_variants or split_mismatch(of)
     if not score or is_other or "ground_truth" not in of.keys:
@@ -162,7 +163,7 @@ def _beside_leaderboard(run: ReportedRun) -> Section | None:
             f" Common tasks are those whose own solution passes here. It fails in {len(failing):,}, which no model can "
             f"pass: {', '.join(failing)}. The range is what the published figure can be over the common tasks."
         )
-    headings = ("tasks", *numbers("count", "pass@1 here", "published", "95 % interval"))
+    headings: tuple[str | Column, ...] = ("tasks", *numbers("count", "pass@1 here", "published", "95 % interval"))
     return Section("leaderboard", "Beside the leaderboard", lead, Table.of(headings, rows))
 
 
