@@ -13,7 +13,8 @@ import httpx
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
-from bigcodeflow.core.progress import NO_STATUS, StageProgress, Status
+from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
+from bigcodeflow.pipeline.progress import terminal_listener
 from bigcodeflow.prefect_service.folder import explorer_url
 from bigcodeflow.store import ArtifactRef
 
@@ -56,20 +57,31 @@ class RunListener:
         self._seconds_now = seconds_now
         self._store = store
         self._bar: ProgressBar | None = None
+        self._terminal = terminal_listener.get()
         self.reused = False
         """True if the artifact of the last ended stage was already in the store."""
 
-    def begin(self, title: str) -> "ProgressBar":
-        """Log the start of a stage, and return the progress bar for its reports."""
+    def begin(self, title: str) -> Progress:
+        """Log the start of a stage, and return the callback for its reports."""
         get_run_logger().info("%s: started", title)
-        self._bar = ProgressBar(title, get_run_logger(), self._seconds_now, store=self._store)
-        return self._bar
+        self._bar = bar = ProgressBar(title, get_run_logger(), self._seconds_now, store=self._store)
+        if self._terminal is None:
+            return bar
+        show = self._terminal.begin(title)
+
+        def report(finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
+            bar(finished, total, note, status)
+            show(finished, total, note, status)
+
+        return report
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
         """Log the result of the stage with its counts, and set the bar to 100 %."""
         self.reused = reused
         if self._bar:
             self._bar.update(100.0, f"{title}: finished")
+        if self._terminal:
+            self._terminal.end(title, ref, reused=reused)
         counts = [f"{ref.rows:,} rows"]
         for name, value in sorted(ref.statistics.items()):
             counts.append(f"{name.replace('_', ' ')} {f'{value:,}' if isinstance(value, int) else value}")

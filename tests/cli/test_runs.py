@@ -1,5 +1,6 @@
 """`bigcodeflow runs` on a store of small real tables: lists, labels, archive, deletion and a second start."""
 
+import io
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -102,8 +103,11 @@ def test_archived_runs_are_left_out_unless_asked_for(bigcodeflow: Command, store
     assert find_run(store.root, "latest").model == "beta"
 
 
-def test_delete_lists_asks_and_keeps_what_others_need(bigcodeflow: Command, store: RecordedStore) -> None:
+def test_delete_lists_asks_and_keeps_what_others_need(
+    bigcodeflow: Command, store: RecordedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without --yes a terminal that says nothing deletes nothing; the dataset that both runs share stays."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     bigcodeflow("runs", "tag", "alpha", "x")
     refused = bigcodeflow("runs", "delete", "alpha", check=False)
     assert refused.returncode == 1
@@ -136,7 +140,7 @@ def test_nothing_is_deleted_while_a_run_is_in_progress(bigcodeflow: Command, sto
     [
         (["show", "nobody"], "no recorded run is called 'nobody'"),
         (["tag", "abc123", "x"], "has no record to label"),
-        (["retry", "abc123"], "samples"),
+        (["retry", "abc123"], "its settings were not kept"),
         (["--sort", "luck"], "luck"),
     ],
 )

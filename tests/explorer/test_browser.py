@@ -119,6 +119,21 @@ def test_a_run_in_progress_is_renewed_where_the_reader_is(reader, live):
     expect(page.locator(".card table")).to_have_count(0, timeout=10_000)
 
 
+def test_forms_of_the_explorer_s_own_pages_are_accepted(reader, live, nights, places):
+    """Cancel and labels, as a browser sends them; the server refuses a form without the page's origin."""
+    live(10)
+    page = reader().open("/live")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page).to_have_url(f"{nights.url}/live")
+    request = nights.recorded.root / "live" / "one.cancel"
+    assert request.exists()
+    request.unlink()
+    page = reader().open_whole(places["run"])
+    page.get_by_label("Note").fill("seen")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".title .note")).to_have_text("seen", timeout=20_000)
+
+
 def test_the_theme_follows_the_system_and_the_reader(reader, places):
     """Dark where the system is; the reader's own choice wins, on the next page too."""
     tab = reader(scheme="dark")

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from bigcodeflow.pipeline.live_files import ended_runs, remove_left_over, reques
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import open_store
+from tests.conftest import ROOT
 from tests.doubles.listeners import RecordingListener
 from tests.endtoend.conftest import write_samples
 from tests.prefect_service.services import wait_for
@@ -144,13 +146,35 @@ def test_a_run_is_cancelled_by_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
             assert request_cancellation(store.root, "mine")
             wait_for(lambda: False, "the interruption")
 
-    with pytest.raises(KeyboardInterrupt, match="run the same again"):
-        run_until_cancelled()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where pytest runs in the background
+    try:
+        with pytest.raises(KeyboardInterrupt, match="run the same again"):
+            run_until_cancelled()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert files(tmp_path) == []
     [ended] = ended_runs(store.root)
     assert ended.log[-1].endswith("cancelled from the explorer")
     assert not request_cancellation(store.root, "mine")
     assert not request_cancellation(store.root, "../ended/mine")
+
+
+def test_a_background_job_of_a_script_is_cancelled_too(tmp_path: Path) -> None:
+    """Shells let these ignore Ctrl-C."""
+    program = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "from pathlib import Path\n"
+        "from tests.pipeline.test_live import LiveRun, config_in, open_store, request_cancellation\n"
+        "store = open_store(Path(sys.argv[1]) / 'store')\n"
+        "with LiveRun(config_in(Path(sys.argv[1])), store, 'mine'):\n"
+        "    request_cancellation(store.root, 'mine')\n"
+        "    time.sleep(60)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], cwd=ROOT, check=False, timeout=50)
+    assert done.returncode == -signal.SIGTERM
+    assert files(tmp_path) == []
+    assert [one.outcome for one in ended_runs(tmp_path / "store")] == ["cancelled"]
 
 
 def test_the_last_lines_of_the_log_are_shown(tmp_path: Path) -> None:
@@ -182,7 +206,7 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
 
-    def left(name: str, **content: Any) -> Path:
+    def left(name: str, /, **content: Any) -> Path:
         path = folder / f"{name}.json"
         path.write_text(json.dumps({"host": socket.gethostname(), "started_at": now.isoformat(), **content}))
         return path

@@ -19,7 +19,8 @@ def explore(
 ) -> None:
     """Show the runs of a store in the browser: those recorded, those in progress, trends, comparisons, samples.
 
-    It only reads, and stops with Ctrl-C. `bigcodeflow up` starts one beside the Prefect UI. See docs/explorer.md.
+    It changes only labels of runs, and stops with Ctrl-C. `bigcodeflow up` starts one beside the Prefect UI. See
+    docs/explorer.md.
     """
     from bigcodeflow.core.listening import is_loopback
     from bigcodeflow.explorer import server

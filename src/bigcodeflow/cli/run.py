@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from importlib.abc import MetaPathFinder
 from pathlib import Path
@@ -188,7 +189,9 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
             finished = perform_and_record(config, listener)
         _show_results(finished)
         return
-    ui_url = _prepare_prefect()
+    ui_url, on_terminal = _prepare_prefect(), sys.stderr.isatty()
+    if on_terminal:  # it shows bars in place of the log, which the server keeps
+        os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "WARNING")
     if ui_url:
         # Errors are reported here, so that the server gets no failed run; it may have keys that are not here.
         if problems := problems_of([config], lambda _: True):
@@ -206,7 +209,9 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
         start_own_server()
     from flows.benchmark import benchmark
 
-    _show_results(benchmark(config), ui_url)
+    with progress_listener() if on_terminal else nullcontext():
+        finished = benchmark(config)
+    _show_results(finished, ui_url)
 
 
 def _prepare_prefect() -> str:

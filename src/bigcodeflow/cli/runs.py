@@ -177,6 +177,8 @@ def retry(run: Run, store: RecordedStore = "results/store") -> None:
     found = _found(store, run)
     if isinstance(found, RecordedRun) and found.imported:
         raise ConfigError(f"run {run} was imported: nothing here can run it again")
+    if not found.config:  # all defaults would be another run
+        raise ConfigError(f"run {run}: its settings were not kept: start it again with `bigcodeflow run`")
     config = validated(RunConfig, found.config, f"settings of run {run}")
     with progress_listener() as listener:
         finished = perform_and_record(config, listener)

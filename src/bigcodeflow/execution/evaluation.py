@@ -65,7 +65,9 @@ def judge(
 
     def report(*_: int) -> None:
         if progress:
-            progress(rows.finished, rows.total, "", engine.status())
+            # Of ground truths no score is shown; raw verdicts count only where there are no others.
+            outcomes = rows.outcomes.get("calibrated") or rows.outcomes.get("raw") if planner else None
+            progress(rows.finished, rows.total, "", engine.status()._replace(outcomes=dict(outcomes or {})))
 
     with ExitStack() as held:
         if texts:

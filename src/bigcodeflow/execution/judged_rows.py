@@ -1,6 +1,6 @@
 """Rows of a stage while it runs: their verdicts, known and new, and the checks of those that pass."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -73,6 +73,8 @@ class JudgedRows:
         """Distinct executions by verdict key."""
         self.finished = 0
         """Number of rows whose verdict is final."""
+        self.outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """Final rows by variant and failure kind, '' for a pass."""
         self._seen: set[tuple[str, int, str]] = set()
         self._rows: dict[str, list[Planned]] = {}
         self._verdicts: dict[str, Verdict] = {}
@@ -133,9 +135,11 @@ class JudgedRows:
             if identity in self._seen:
                 continue
             self._seen.add(identity)
-            self.finished += bool(plan.blocked_by or key in self._final)
             if plan.blocked_by:
+                self._finish(plan, plan.blocked_kind)
                 continue
+            if key in self._final:
+                self._finish(plan, self._verdicts[key]["failure_kind"])
             self._rows.setdefault(key, []).append(plan)
             if key not in self.items:
                 self.items[key] = new[key] = plan.item
@@ -195,7 +199,12 @@ class JudgedRows:
 
     def _end(self, key: str) -> None:
         self._final.add(key)
-        self.finished += len(self._rows[key])
+        for plan in self._rows[key]:
+            self._finish(plan, self._verdicts[key]["failure_kind"])
+
+    def _finish(self, plan: Planned, kind: str) -> None:
+        self.finished += 1
+        self.outcomes[plan.variant][kind] += 1
 
     def _forecast(self) -> None:
         """Tell the engine how much work the checks of open rows will be."""

@@ -1,1 +1,1 @@
-"""The explorer: read-only pages about a store's recorded and running runs, for a browser on this machine."""
+"""The explorer: pages about a store's recorded and running runs, for a browser on this machine."""

@@ -1,4 +1,4 @@
-"""Web application of the explorer: read-only pages, only for requests that use this machine's own name."""
+"""Web application of the explorer: pages and two forms, only for requests that use this machine's own name."""
 
 import ipaddress
 import logging
@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import parse_qsl, quote
 
 import duckdb
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
@@ -26,12 +28,15 @@ from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
 from bigcodeflow.explorer.rendering import POLICY, assets, compile_templates, rendered, vega
 from bigcodeflow.pipeline.live_files import live_runs, request_cancellation
+from bigcodeflow.results import rebuild_catalog
+from bigcodeflow.results.runs import RunLabels
 
 #: Headers of all responses.
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # With "no-referrer", browsers would send "Origin: null" with the forms of these pages.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -95,12 +100,13 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
     }
     # Starlette calls these functions in threads, so that no page has to wait for another.
     routes = [Route(path, partial(_answer, catalog, make)) for path, make in pages.items()]
-    may_cancel = is_loopback(host)
-    if may_cancel:
+    may_change = is_loopback(host)
+    if may_change:
         routes.append(Route("/live/{run_id}/cancel", partial(_cancel, catalog), methods=["POST"]))
+        routes.append(Route("/runs/{record}/labels", partial(_label, catalog), methods=["POST"]))
     routes += [Route("/assets/{name}", _asset), Route("/health", health), Route("/runs.csv", partial(_csv, catalog))]
     app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
-    app.state.may_cancel = may_cancel
+    app.state.may_change = may_change
     return OwnNameOnly(app, host)
 
 
@@ -134,17 +140,46 @@ def _common(catalog: Catalog, request: Request) -> dict[str, Any]:
         "n_live": len(live_runs(catalog.store.root, moment)),
         "location": catalog.store.location,
         "now": moment,
-        "may_cancel": request.app.state.may_cancel,
+        "may_change": request.app.state.may_change,
     }
 
 
 def _cancel(catalog: Catalog, request: Request) -> Response:
-    """Ask a run in progress to end; only for a form of this explorer's own pages."""
-    if not is_same_site(request.headers.get("origin", ""), request.headers.get("host", "")):
-        return PlainTextResponse("only this explorer's own page may cancel a run", HTTPStatus.FORBIDDEN)
+    """Ask a run in progress to end."""
+    if not _is_own_form(request):
+        return _foreign_form()
     if not request_cancellation(catalog.store.root, request.path_params["run_id"]):
         return _problem(catalog, request, "This run is not in progress any more.", HTTPStatus.NOT_FOUND)
     return RedirectResponse("/live", HTTPStatus.SEE_OTHER)
+
+
+async def _label(catalog: Catalog, request: Request) -> Response:
+    """Write the name, tags and note of a run, and archive it or bring it back; rebuild the catalog."""
+    if not _is_own_form(request):
+        return _foreign_form()
+    record = request.path_params["record"]
+    if record not in catalog.version().by_record:
+        return _problem(catalog, request, "There is no such run.", HTTPStatus.NOT_FOUND)
+    given = dict(parse_qsl((await request.body()).decode(errors="replace")))
+    tags = tuple(filter(None, map(str.strip, given.get("tags", "").split(","))))
+    texts = {name: given.get(name, "").strip() for name in ("name", "note")}
+    labels = RunLabels(**texts, tags=tuple(dict.fromkeys(tags)), archived="archived" in given)
+
+    def write() -> None:
+        labels.write(catalog.store, record)
+        rebuild_catalog(catalog.store.location)
+
+    await run_in_threadpool(write)
+    return RedirectResponse(f"/runs/{quote(record)}", HTTPStatus.SEE_OTHER)
+
+
+def _is_own_form(request: Request) -> bool:
+    """Tell if a page of this explorer sent the form."""
+    return is_same_site(request.headers.get("origin", ""), request.headers.get("host", ""))
+
+
+def _foreign_form() -> Response:
+    return PlainTextResponse("only this explorer's own pages may change runs", HTTPStatus.FORBIDDEN)
 
 
 def _csv(catalog: Catalog, request: Request) -> Response:

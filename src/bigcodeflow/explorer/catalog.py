@@ -85,6 +85,7 @@ class ListedRun:
     def of_ended(cls, state: LiveState) -> "ListedRun":
         """Make the list's row of a run that ended without a record."""
         config = state.config
+        reached = f"{state.stage}, {state.done:,} of {state.total:,}" if state.stage else ""
         known: dict[str, Any] = dict.fromkeys(one.name for one in fields(cls))
         known |= {
             "record": state.run_id,
@@ -102,7 +103,7 @@ class ListedRun:
             "dataset": config.get("dataset", {}).get("source"),
             "run_seconds": (state.updated_at - state.started_at).total_seconds(),
             "outcome": state.outcome,
-            "error": f"{state.stage}, {state.done:,} of {state.total:,}: {state.error}" if state.stage else state.error,
+            "error": ": ".join(filter(None, (reached, state.error))),
         }
         return cls(**known)
 

@@ -8,14 +8,18 @@ from itertools import pairwise
 
 from bigcodeflow.core.display_text import csv_cell
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.parquet import read_artifact
+from bigcodeflow.core.table import Column, Table
 from bigcodeflow.explorer.catalog import ORDERS, ListedRun, RunFilter, ordered
 from bigcodeflow.explorer.changes import changes_of, worse
 from bigcodeflow.explorer.pages import CHOICES, ROWS, Page, Portion, Visit
+from bigcodeflow.leaderboard.entries import N_TASKS, published_score
 from bigcodeflow.pipeline.live_files import LiveState, live_runs
 from bigcodeflow.report import overview
 from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, reported_run
-from bigcodeflow.results.runs import RecordedRun
+from bigcodeflow.results.formatting import interval, named_model, numbers, percent, percent_range
+from bigcodeflow.results.runs import RecordedRun, split_mismatch
 from bigcodeflow.results.statistics import Interval, clustered_interval
 
 _MOST_WORSE = 3
@@ -54,8 +58,11 @@ def _running_score(run: LiveState) -> tuple[float, Interval | None, int] | None:
     judged = {kind: count for kind, count in run.outcomes.items() if kind != "infrastructure"}
     if not (n_judged := sum(judged.values())):
         return None
-    n_passed = judged.get("", 0)
-    return n_passed / n_judged, clustered_interval([1.0] * n_passed + [0.0] * (n_judged - n_passed)), n_judged
+    share = judged.get("", 0) / n_judged
+    # Samples of a task may all end alike: only tasks count as independent, or the interval would be too narrow.
+    n_tasks = max(1, n_judged // int(run.config.get("generation", {}).get("n_samples") or 1))
+    n_solved = round(share * n_tasks)
+    return share, clustered_interval([1.0] * n_solved + [0.0] * (n_tasks - n_solved)), n_judged
 
 
 def runs_csv(visit: Visit) -> str:
@@ -103,6 +110,7 @@ def one_run(visit: Visit, record: str) -> Page:
         "run.html",
         {
             "run": listed,
+            "labels": recorded.labels,
             "earlier": earlier,
             "later": later,
             "n_nights": len(nights),
@@ -119,12 +127,50 @@ def _sections(run: ReportedRun) -> list[Section]:
     """Return the report's sections of a run that are made from its metrics."""
     found = (
         overview.scores([run]),
+        _beside_leaderboard(run),
         overview.pass_at_k([run]),
         overview.reliability([run]),
         overview.failure_kinds([run]),
         *overview.by_traits([run]),
     )
     return [section for section in found if section is not None]
+
+
+def _beside_leaderboard(run: ReportedRun) -> Section | None:
+    """Compare the run's pass@1 with the published figure, over all tasks and over those that can be passed here.
+
+    None for runs that no board ranks, and for models without a published figure whose tasks can all be passed.
+    """
+    of = run.recorded
+    n_tasks = next((number for subset, number in N_TASKS.items() if subset == of.subset), 0)
+    score = next((row for row in run.of_lead("pass@k") if row["k"] == 1 and row["n_tasks"] == n_tasks), None)
+    is_other = of.control or of.contradicted_tasks or of.task_variants or split_mismatch(of)
+    if not score or is_other or "ground_truth" not in of.keys:
+        return None
+    truths = read_artifact(of.path("ground_truth"), ["task_id", "status"]).to_pylist()
+    failing = sorted({row["task_id"] for row in truths if row["status"] != "pass"})
+    model = named_model(of.model)
+    published = None if model.revision else published_score(model.name, of.subset, of.split)
+    common = next((row for row in run.of_lead("pass@k_judgeable") if row["k"] == 1), None)
+    if published is None and not failing:
+        return None
+    rows = [("all", n_tasks, percent(score["value"]), "" if published is None else percent(published), interval(score))]
+    lead = "The published figure counts all tasks; prompts, sampling or the hosted model may differ."
+    if failing and common:
+        ends = published and _over_common(published, n_tasks, common["n_tasks"])
+        rows += [("common", common["n_tasks"], percent(common["value"]), percent_range(ends or None), interval(common))]
+        lead += (
+            f" Common tasks are those whose own solution passes here. It fails in {len(failing):,}, which no model can "
+            f"pass: {', '.join(failing)}. The range is what the published figure can be over the common tasks."
+        )
+    headings: tuple[str | Column, ...] = ("tasks", *numbers("count", "pass@1 here", "published", "95 % interval"))
+    return Section("leaderboard", "Beside the leaderboard", lead, Table.of(headings, rows))
+
+
+def _over_common(score: float, n_tasks: int, n_common: int) -> tuple[float, float]:
+    """Return the lowest and highest score over some of the tasks, from the score over all."""
+    solved, others = score * n_tasks, n_tasks - n_common
+    return max(0.0, solved - others) / n_common, min(1.0, solved / n_common)
 
 
 def _facts(run: ListedRun, recorded: RecordedRun) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from functools import cache
 from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 
@@ -148,6 +149,16 @@ def published_entries() -> list[LeaderboardEntry]:
             for subset, split in RANKINGS
             if (figure := row[f"{subset}_{split}"])
         ]
+
+
+def published_score(model: str, subset: str, split: str) -> float | None:
+    """Return the published score of the model of this name, a share; None if nothing is published."""
+    return _published_scores().get((_bare_name(model), subset, split))
+
+
+@cache
+def _published_scores() -> Mapping[tuple[str, str, str], float]:
+    return {(_bare_name(one.model), one.subset, one.split): one.pass_at_1 for one in published_entries()}
 
 
 class Rank(NamedTuple):

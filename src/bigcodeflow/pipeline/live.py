@@ -104,17 +104,24 @@ class LiveRun:
         self._thread.join(_SECONDS_BETWEEN_WRITES)
         logging.getLogger("bigcodeflow").removeHandler(self._log)
         if error is not None:
-            # Prefect cancels a flow with an exception that is no Exception either.
-            outcome = "crashed" if isinstance(error, Exception) else "cancelled"
-            text = error_message(error)[:_LONGEST_ERROR] if isinstance(error, Exception) else ""
-            with suppress(OSError):
-                keep_ended(self._root, self.content().model_copy(update={"outcome": outcome, "error": text}))
+            self._keep(error)
+        self._remove()
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(self._kept()) from None
+
+    def _keep(self, error: BaseException) -> None:
+        # Prefect cancels a flow with an exception that is no Exception either.
+        is_crash = isinstance(error, Exception)
+        end = {"outcome": "crashed" if is_crash else "cancelled"}
+        end["error"] = error_message(error)[:_LONGEST_ERROR] if is_crash else ""
+        with suppress(OSError):
+            keep_ended(self._root, self.content().model_copy(update=end))
+
+    def _remove(self) -> None:
         with self._lock, suppress(OSError):
             self._may_write = False
             self._file.unlink(missing_ok=True)
             self._file.with_suffix(CANCEL_SUFFIX).unlink(missing_ok=True)
-        if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(self._kept()) from None
 
     def watched(self, listener: Listener) -> Listener:
         """Wrap a listener so that the reports to it are also written to the live file.
@@ -203,11 +210,20 @@ class LiveRun:
             if self._file.with_suffix(CANCEL_SUFFIX).exists():
                 self._file.with_suffix(CANCEL_SUFFIX).unlink(missing_ok=True)
                 self._log.add("cancelled from the explorer")
-                os.kill(os.getpid(), signal.SIGINT)
+                self._cancel()
             for stage in self._at_work():
                 if not stage.is_fresh:
                     stage.repeat()
                 stage.is_fresh = False
+
+    def _cancel(self) -> None:
+        """End the run as Ctrl-C does; background jobs of a script ignore that, and end without cleanup."""
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            os.kill(os.getpid(), signal.SIGINT)
+            return
+        self._keep(KeyboardInterrupt())
+        self._remove()
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def _write(self) -> None:
         content = self.content().model_dump_json().encode()

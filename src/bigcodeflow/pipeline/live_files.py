@@ -164,8 +164,15 @@ def _ended_file(store_root: Path, run_id: str) -> Path:
 
 
 def _all_in(folder: Path) -> list[LiveState]:
-    files = sorted(folder.glob("*.json"))[:_MOST_FILES]
+    files = sorted(folder.glob("*.json"), key=_written_at, reverse=True)[:_MOST_FILES]
     return sorted(filter(None, map(_read, files)), key=lambda run: run.started_at, reverse=True)
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # removed in the meantime
+        return 0.0
 
 
 def _read(path: Path) -> LiveState | None:

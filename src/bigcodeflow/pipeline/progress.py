@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -42,7 +43,7 @@ class ProgressListener:
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
         """Print one permanent line for the finished stage."""
         for task in self._bars.tasks:
-            if task.description == title and not task.finished:
+            if task.description == title:
                 self._bars.update(task.id, visible=False)
         details = "from cache" if reused else f"{time.monotonic() - self._began[title]:.1f} s"
         statistics = ref.statistics
@@ -61,10 +62,19 @@ class _Bars(Progress):
                 yield Text(f"  {task.description}: {task.fields['note']}", style="dim")
 
 
+#: The listener of the command that runs a flow in this process.
+terminal_listener: ContextVar[ProgressListener | None] = ContextVar("terminal_listener", default=None)
+
+
 @contextmanager
 def progress_listener(*, quiet: bool = False) -> Iterator[ProgressListener]:
     """Yield a listener whose bars exist as long as the block; a quiet one prints nothing."""
     columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True, highlight=False, quiet=quiet)
     with _Bars(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
-        yield ProgressListener(bars)
+        listener = ProgressListener(bars)
+        token = terminal_listener.set(listener)
+        try:
+            yield listener
+        finally:
+            terminal_listener.reset(token)

@@ -82,6 +82,7 @@ function onKey(event) {
 }
 
 async function start() {
+  document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   byId('theme').addEventListener('click', switchTheme);
   byId('help-open').addEventListener('click', () => byId('help').showModal());
   addEventListener('keydown', onKey);

@@ -45,19 +45,19 @@ _RULER = "=" * 50 + "\n"
 
 
 def samples_table(rows: Sequence[Row]) -> Table:
-    """Return a table with a line for each sample; columns that tell none apart are left out."""
+    """Return a table with a line for each sample; its number and variant are left out where all have the same."""
     differing = [name for name in ("sample_index", "variant") if len({row[name] for row in rows}) > 1]
     cells = [
         (
             row["task_id"],
-            *(row[name] for name in differing),
+            *([" ".join(str(row[name]) for name in differing if row[name] != "calibrated")] if differing else []),
             Cell((row["failure_kind"] or row["status"]).replace("_", " "), _TONES.get(row["status"], "bad")),
-            f"{len(row['failing_tests'])} of {row['tests_expected']}" if row["failing_tests"] else "",
+            f"{len(row['failing_tests'])}/{row['tests_expected']}" if row["failing_tests"] else "",
             _reason_of(row),
         )
         for row in rows
     ]
-    names = ("task", *(name.removesuffix("_index") for name in differing), "outcome", "tests failed")
+    names = ("task", *(["sample"] if differing else []), "outcome", "failed")
     return Table.of((*(Column(name, wrap="never") for name in names), Column("reason", wrap="elide")), cells)
 
 
