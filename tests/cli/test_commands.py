@@ -182,6 +182,17 @@ def test_a_dry_run_counts_requests(bigcodeflow: Command, tmp_path: Path, start: 
     assert not (tmp_path / "results" / "runs").exists()
 
 
+def test_a_dry_run_checks_a_sample_file(bigcodeflow: Command, tmp_path: Path) -> None:
+    """It tells how many tasks are answered, and has the defects that the run would have."""
+    write_lines(tmp_path / "two.jsonl", *({"task_id": f"Starter/{one}", "solution": ""} for one in (0, 2)))
+    done = bigcodeflow("evaluate", "--samples", "two.jsonl", *STARTER, "--dry-run")
+    assert "two.jsonl answers 2 of 45 tasks" in done.stderr
+    (tmp_path / "list.jsonl").write_text(json.dumps([{"task_id": "Starter/0", "solution": ""}], indent=1))
+    refused = bigcodeflow("evaluate", "--samples", "list.jsonl", *STARTER, "--dry-run", check=False)
+    assert refused.returncode == 1
+    assert "list.jsonl: is a JSON list" in refused.stderr
+
+
 @pytest.mark.slow
 def test_uncalibrated_failures_are_rerun_and_counted(evaluated: Path) -> None:
     """A program that leaves the imports out passes calibrated only; what fails again is not flaky."""
