@@ -66,6 +66,8 @@ def show_result(run: FinishedRun) -> None:
         get_run_logger().info("%s: %s", title, ", ".join(filter(None, texts)))
     if outputs.report:
         get_run_logger().info("%s: report %s", title, outputs.report)
+    if link:
+        get_run_logger().info("%s: explorer %s", title, link)
 
 
 def show_study(store: Store, ref: ArtifactRef, title: str) -> None:
