@@ -142,7 +142,7 @@ def test_a_file_of_some_tasks_is_judged_on_these(evaluated: Path) -> None:
     command = command_in(evaluated)
     done = command("evaluate", "--samples", "clean.jsonl", *STARTER, "--name", "some")
     assert "clean · full · complete · some · 3 of 45 tasks: 3 samples of 3 tasks" in done.stdout
-    assert "3 of 45 tasks were judged, and the score is of these alone" in done.stderr
+    assert "3 of 45 tasks were judged; the score is of these alone" in done.stderr
     folder = (evaluated / "results" / "latest").resolve()
     assert json.loads((folder / "clean_pass_at_k.json").read_text())["selection"] == "3 of 45 tasks"
     run = find_run(evaluated / "results" / "store", "some")
