@@ -182,7 +182,7 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
 
-    def left(name: str, **content: Any) -> Path:
+    def left(name: str, /, **content: Any) -> Path:
         path = folder / f"{name}.json"
         path.write_text(json.dumps({"host": socket.gethostname(), "started_at": now.isoformat(), **content}))
         return path
