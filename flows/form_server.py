@@ -85,12 +85,12 @@ class FormChecks:
         problems: list[str] = []
         try:
             if _is_authorized(request):
-                is_saved = bool(form["saved"] or form["edited"])
-                problems, body = await _checked(form["id"] or form["edited"], body, is_saved=is_saved)
+                problems, body = await _checked(form, body)
         except RecursionError:
             problems, status = ["the body is nested too deeply"], HTTPStatus.BAD_REQUEST
         if problems:
-            detail = "This run cannot start: " + "; ".join(problems)
+            what = "schedule cannot be saved" if "/schedules" in form[0] else "run cannot start"
+            detail = f"This {what}: " + "; ".join(problems)
             # Prefect's UI sends requests to 127.0.0.1 even if it was opened as localhost.
             origin = request.headers.get("origin")
             readable = {"Access-Control-Allow-Origin": origin} if origin else None
@@ -99,17 +99,18 @@ class FormChecks:
         await self._app(scope, _replayed(body, receive), send)
 
 
-async def _checked(deployment_id: str, body: bytes, *, is_saved: bool) -> tuple[list[str], bytes]:
-    """Return all mistakes in a request's parameters, and the body that Prefect gets instead.
+async def _checked(form: re.Match[str], body: bytes) -> tuple[list[str], bytes]:
+    """Return all mistakes in the parameters of a request to `_FORMS`, and the body that Prefect gets instead.
 
     In parameters that are saved, the body has values in place of templates and variables. For a malformed request or an
     unknown deployment, return no mistakes and the same body: Prefect then reports the error.
     """
+    is_saved = bool(form["saved"] or form["edited"])
     try:
         asked = json.loads(body or b"{}")
-        forms = asked if isinstance(asked, list) else [asked]
-        runs = [dict(form.get("parameters") or {}) for form in forms]
-        id_ = UUID(deployment_id)
+        entries = asked if isinstance(asked, list) else [asked]
+        runs = [dict(entry.get("parameters") or {}) for entry in entries]
+        id_ = UUID(form["id"] or form["edited"])
     except (AttributeError, TypeError, ValueError):
         return [], body
     database = provide_database_interface()
@@ -122,16 +123,21 @@ async def _checked(deployment_id: str, body: bytes, *, is_saved: bool) -> tuple[
             context = await HydrationContext.build(
                 session=session, raise_on_error=True, render_jinja=True, render_workspace_variables=True
             )
-            given = [run for run in runs if run or not is_saved]  # switching a schedule on sends no parameters
+            given = [run for run in runs if run or not form["edited"]]  # switching a schedule on sends no parameters
             parameters = [hydrate({**deployment.parameters, **run}, context) for run in given]
-            for form, run in zip(forms, runs, strict=True):
+            for entry, run in zip(entries, runs, strict=True):
                 if is_saved and run:
-                    form["parameters"] = hydrate(run, context)
+                    entry["parameters"] = hydrate(run, context)
         except HydrationError:
             return [], body
         read = read_block_documents
         secrets = await read(session=session, block_type_filter=BlockTypeFilter.model_validate(_SECRETS))
         names = frozenset(str(block.name) for block in secrets)
+    if "/schedules" in form[0]:  # Prefect checks the fields of runs
+        required = (deployment.parameter_openapi_schema or {}).get("required", [])
+        missing = [name for name in required if any(name not in one for one in parameters)]
+        if missing:
+            return [f"{name}: is required; give it in the schedule's parameters" for name in missing], body
     # Reading files and checking a backend takes time, in which the server handles other requests.
     problems = await asyncio.to_thread(_check, deployment.entrypoint, parameters, names)
     return problems, json.dumps(asked).encode() if is_saved else body

@@ -49,7 +49,7 @@ def show_result(run: FinishedRun) -> None:
 
     described = linked(scored, config.store, path)
     if link:
-        create_link_artifact(link, "Open this run in the explorer", key=key("explorer"), description=scored)
+        create_link_artifact(link, "Open this run in the explorer", key=key("explorer"), description=described)
     create_table_artifact(score_rows(metrics), key=key("scores"), description=described)
     if failures:
         reasons = linked(f"Why samples of {title} did not pass", config.store, path)
@@ -66,6 +66,8 @@ def show_result(run: FinishedRun) -> None:
         get_run_logger().info("%s: %s", title, ", ".join(filter(None, texts)))
     if outputs.report:
         get_run_logger().info("%s: report %s", title, outputs.report)
+    if link:
+        get_run_logger().info("%s: explorer %s", title, link)
 
 
 def show_study(store: Store, ref: ArtifactRef, title: str) -> None:

@@ -25,6 +25,7 @@ _SECONDS_BETWEEN_UPDATES = 1.0
 _LOG_STEPS = 10
 #: Longest time between log lines about a running stage, as long as it reports.
 _SECONDS_BETWEEN_LINES = 60.0
+_BRACKETS = re.compile(r"[\[\]]")
 _NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
 
 
@@ -45,9 +46,12 @@ def run_path(record: str) -> str:
 
 
 def linked(description: str, store: str, path: str = "/") -> str:
-    """Return an artifact's description as Markdown, with a link to the explorer if there is an explorer."""
+    """Return an artifact's description as Markdown, as a link to the explorer if there is an explorer.
+
+    The UI's cards cut off the end of a description, so the whole text is the link.
+    """
     link = explorer_link(store, path)
-    return f"{description} · [open in the explorer]({link})" if link else description
+    return f"[{_BRACKETS.sub(' ', description)}]({link})" if link else description
 
 
 class RunListener:

@@ -86,6 +86,7 @@ def _surroundings(
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(sys, "argv", words)
+        patch.setattr(sys, "stdin", io.StringIO())
         for name, stream in zip(("stdout", "stderr"), streams, strict=True):
             patch.setattr(sys, name, stream)
         for shown in (console.out, console.notices):  # they read variables and the terminal's colors once only

@@ -107,7 +107,7 @@ def test_samples_of_the_caller_are_judged(config: bcf.RunConfig, starter_environ
         (["answers.jsonl"], "samples, row 1: is a str: give a file's path"),
         (5, "samples: is a int: give a file's path"),
         ([{"task_id": "Starter/0", "solution": b""}], "row 1: holds what JSON does not"),
-        ([{"task_id": "Starter/0", "solution": ""}, {"solution": ""}], "line 2"),
+        ([{"task_id": "Starter/0", "solution": ""}, {"solution": ""}], "samples, row 2: has no task_id"),
         ([], "is empty"),
     ],
 )
@@ -120,8 +120,14 @@ def test_arguments_are_named_and_paths_are_taken(tmp_path: Path) -> None:
     """A preset's name stands for its settings, and a path for its text."""
     with pytest.raises(bcf.BigCodeFlowError, match=r"^config: is a dict: give what load_config returns"):
         bcf.run({})
-    with pytest.raises(bcf.BigCodeFlowError, match=r"^options: generation\.n_samples"):
-        bcf.load_config("starter", options={"generation.n_samples": 0})
+    for given, message in [
+        ({"options": {"generation.n_samples": 0}}, r"options: generation\.n_samples"),
+        ({"options": ["dataset.ids=0"]}, "options: is a list"),
+        ({"overrides": {"dataset.ids": "0"}}, "overrides: is a dict"),
+        ({"overrides": "dataset.ids"}, "overrides: 'dataset.ids' is not of the form"),
+    ]:
+        with pytest.raises(bcf.BigCodeFlowError, match=f"^{message}"):
+            bcf.load_config("starter", **given)
     config = bcf.load_config("starter", "dataset.ids=0-1", {"store": tmp_path / "store"})
     assert (config.store, config.dataset.ids) == (str(tmp_path / "store"), "0-1")
     assert bcf.load_tasks("starter", progress=False).height == 45
@@ -132,6 +138,7 @@ def test_what_a_prompt_shows_is_short() -> None:
     assert dir(bcf) == sorted(bcf.__all__)
     config = bcf.load_config(options={"dataset.ids": "0-1"})
     assert repr(config) == "RunConfig(dataset=DatasetConfig(ids='0-1'))"
+    assert repr(config.generation) == "GenerationConfig()"
     assert [name for name in dir(config.dataset) if name.startswith("li")] == ["libraries", "limit"]
 
 

@@ -51,8 +51,15 @@ def load_config(
     Raises:
         ConfigError: one line for each problem, naming file, option or override, key, value and remedy.
     """
+    _require(preset, str | Path | None, "preset", "give the name or path of a preset")
+    _require(options, Mapping | None, "options", "give settings by path, such as {'dataset.ids': '0-4'}")
+    if isinstance(overrides, Mapping):
+        raise ConfigError(f"overrides: is a dict: give texts such as 'dataset.ids=0-4', or options={overrides!r}")
     lines = (overrides,) if isinstance(overrides, str) else tuple(overrides)
-    return settings.load_config(preset, lines, options or {}, origin="options")
+    try:
+        return settings.load_config(preset, lines, options or {}, origin="options")
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("--set ", "overrides: ")) from None
 
 
 def load_tasks(config: Config, *, progress: bool = True) -> pl.DataFrame:
@@ -136,6 +143,7 @@ def read_results(name: str = "latest", store: str | Path = "results/store") -> "
     Raises:
         ArtifactError: no run, or several different ones, have that name.
     """
+    _require(name, str, "name", "give the name, model, title or record of a run, or 'latest'")
     return RunResults(find_run(store, name))
 
 
@@ -183,11 +191,14 @@ class RunResults:
 def _settings(config: Config) -> RunConfig:
     if isinstance(config, RunConfig):
         return config
-    if not isinstance(config, str | Path):
-        raise ConfigError(
-            f"config: is a {type(config).__name__}: give what load_config returns, or the name or path of a preset"
-        )
+    _require(config, str | Path, "config", "give what load_config returns, or the name or path of a preset")
     return load_config(config)
+
+
+def _require(value: Any, kind: Any, argument: str, remedy: str) -> None:
+    """Raise ConfigError if an argument has another type."""
+    if not isinstance(value, kind):
+        raise ConfigError(f"{argument}: is a {type(value).__name__}: {remedy}")
 
 
 def _table_of(stage: str, config: Config, samples: Samples | None, *, progress: bool) -> pl.DataFrame:
@@ -212,7 +223,11 @@ def _with_samples(config: RunConfig, samples: Samples | None) -> Iterator[RunCon
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "samples.jsonl"
         path.write_text("".join(_line(number, row) for number, row in enumerate(rows, start=1)), encoding="utf-8")
-        yield config.model_copy(update={"samples": SamplesConfig(source=str(path))})
+        try:
+            yield config.model_copy(update={"samples": SamplesConfig(source=str(path))})
+        except SamplesError as error:
+            message = str(error).replace(f"{path}, line", "samples, row").replace(str(path), "samples")
+            raise SamplesError(message) from None
 
 
 def _line(number: int, row: Any) -> str:

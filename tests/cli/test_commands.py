@@ -142,7 +142,7 @@ def test_a_file_of_some_tasks_is_judged_on_these(evaluated: Path) -> None:
     command = command_in(evaluated)
     done = command("evaluate", "--samples", "clean.jsonl", *STARTER, "--name", "some")
     assert "clean · full · complete · some · 3 of 45 tasks: 3 samples of 3 tasks" in done.stdout
-    assert "3 of 45 tasks were judged, and the score is of these alone" in done.stderr
+    assert "3 of 45 tasks were judged; the score is of these alone" in done.stderr
     folder = (evaluated / "results" / "latest").resolve()
     assert json.loads((folder / "clean_pass_at_k.json").read_text())["selection"] == "3 of 45 tasks"
     run = find_run(evaluated / "results" / "store", "some")
@@ -180,6 +180,17 @@ def test_a_dry_run_counts_requests(bigcodeflow: Command, tmp_path: Path, start: 
     assert done.stdout.count("300,000") == 2
     assert "$" in done.stdout
     assert not (tmp_path / "results" / "runs").exists()
+
+
+def test_a_dry_run_checks_a_sample_file(bigcodeflow: Command, tmp_path: Path) -> None:
+    """It tells how many tasks are answered, and has the defects that the run would have."""
+    write_lines(tmp_path / "two.jsonl", *({"task_id": f"Starter/{one}", "solution": ""} for one in (0, 2)))
+    done = bigcodeflow("evaluate", "--samples", "two.jsonl", *STARTER, "--dry-run")
+    assert "two.jsonl answers 2 of 45 tasks" in done.stderr
+    (tmp_path / "list.jsonl").write_text(json.dumps([{"task_id": "Starter/0", "solution": ""}], indent=1))
+    refused = bigcodeflow("evaluate", "--samples", "list.jsonl", *STARTER, "--dry-run", check=False)
+    assert refused.returncode == 1
+    assert "list.jsonl: is a JSON list" in refused.stderr
 
 
 @pytest.mark.slow

@@ -68,7 +68,5 @@ def test_runs_link_to_the_explorer_of_their_store(tmp_path, monkeypatch):
     assert explorer_url("results/store") == "http://127.0.0.1:4201"
     assert explorer_url("elsewhere") == ""
     assert explorer_link("results/store", run_path("2026+a b/c")) == "http://127.0.0.1:4201/runs/2026%2Ba%20b%2Fc"
-    assert (
-        linked("Scores", "results/store", "/trends") == "Scores · [open in the explorer](http://127.0.0.1:4201/trends)"
-    )
+    assert linked("Scores", "results/store", "/trends") == "[Scores](http://127.0.0.1:4201/trends)"
     assert linked("Scores", "elsewhere") == "Scores"

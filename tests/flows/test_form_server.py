@@ -177,3 +177,6 @@ def test_a_schedule_is_checked_and_saved_with_plain_values(forms: Forms) -> None
     refused = forms.submit(judge_samples, given, cron="0 3 * * *")
     assert refused.status_code == 409
     assert "idz" in refused.json()["detail"]
+    incomplete = forms.submit(ask_a_model, {}, cron="0 3 * * *")
+    assert incomplete.status_code == 409
+    assert incomplete.json()["detail"].startswith("This schedule cannot be saved: model: is required")

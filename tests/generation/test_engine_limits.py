@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from itertools import pairwise
 
 import pytest
@@ -11,7 +11,11 @@ import pytest
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.generation.answer_ledger import AnswerLedger
 from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError, TokenUsage
+from bigcodeflow.generation.outcome import GenerationOutcome
+from bigcodeflow.generation.providers import open_provider
 from bigcodeflow.generation.retries import RetryPolicy
+from tests.generation.providers.conftest import endpoint
+from tests.generation.providers.double import Fail, Send, model_server
 
 from .in_process import Model, Script, at_random, every, generate, held, now, requests, run, settings
 
@@ -64,6 +68,22 @@ def test_what_concerns_every_request_stops_at_once_and_keeps_what_came(ledger: A
     assert outcome.stopped_because.endswith("run again to go on")
     assert "\n" not in (outcome.stopped_because or "")
     assert [failure.task_id for failure in outcome.failures] == ["Task/20"]
+
+
+def test_a_server_that_lacks_the_model_is_asked_for_those_that_it_has(ledger: AnswerLedger) -> None:
+    """Names like the wanted one come first, a few of many."""
+    names = ["other", *(f"llama-{number}" for number in range(20)), "qwen2.5-coder"]
+    listed = Send({"data": [{"id": name} for name in names]})
+
+    async def ask() -> GenerationOutcome:
+        async with aclosing(open_provider("openai", endpoint(server, "openai", model="qwen-coder"))) as provider:
+            return await generate(requests(5), provider, ledger, settings(concurrency=2))
+
+    with model_server(lambda received: listed if received.method == "GET" else Fail(404, "no such model")) as server:
+        stopped = asyncio.run(ask()).stopped_because or ""
+    assert "404: no such model" in stopped
+    assert "The server has qwen2.5-coder, " in stopped
+    assert stopped.endswith(", …")
 
 
 def test_attempts_for_one_answer_are_bounded(ledger: AnswerLedger) -> None:

@@ -86,11 +86,16 @@ def test_folders_are_settings_of_every_form(tmp_path: Path) -> None:
 def test_a_sweep_takes_models_and_answers() -> None:
     """What holds a colon is asked; blank rows and repeated ones are left out."""
     sweep = models_sweep(
-        models=["openai:a", "", "oracle", "openai:a"], splits=["complete", "instruct"], n_samples=2, preset="starter"
+        models=["openai:a", "", "oracle", "openai:a"],
+        base_url=" http://127.0.0.1:8000/v1 ",
+        splits=["complete", "instruct"],
+        n_samples=2,
+        preset="starter",
     )
     names = [member.name for member in members_of(sweep)]
     assert names == ["a-complete-hard", "a-instruct-hard", "oracle-complete-hard", "oracle-instruct-hard"]
-    assert {member.config.generation.n_samples for member in members_of(sweep)} == {2}
+    asked = {(one.config.generation.n_samples, one.config.generation.base_url) for one in members_of(sweep)}
+    assert asked == {(2, "http://127.0.0.1:8000/v1")}
 
 
 def test_everything_that_is_missing_is_known_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,16 @@
 """What runs would ask of models: requests, tokens and cost, for dry runs and before very many requests."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
-from bigcodeflow import datasets
+from bigcodeflow import datasets, generation
 from bigcodeflow.cli.console import notice, notices, out
-from bigcodeflow.config import RunConfig
+from bigcodeflow.config import DatasetConfig, RunConfig
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation.costs import RequestEstimate, estimate_requests
@@ -22,8 +24,12 @@ _MOST_TASKS = 1_140
 
 def print_estimates(runs: Sequence[RunConfig]) -> None:
     """Print requests, tokens and cost of the runs that ask a model, one row each; ask no model."""
+    _print(_estimates(runs))
+
+
+def _print(estimates: Iterable[tuple[RunConfig, RequestEstimate]]) -> None:
     rows, notes = [], dict[str, None]()
-    for run, found in _estimates(runs):
+    for run, found in estimates:
         most = "no limit" if found.most_completion_tokens is None else found.most_completion_tokens
         cost = "unknown" if found.most_cost_usd is None else f"${found.most_cost_usd:,.2f}"
         rows.append((run.name, found.samples, found.known, found.requests, found.prompt_tokens, most, cost))
@@ -43,20 +49,39 @@ def confirm_requests(runs: Sequence[RunConfig]) -> None:
     most = sum(run.generation.n_samples * _MOST_TASKS for run in runs if run.samples.source == "model")
     if most <= _MANY_REQUESTS or not (sys.stdin.isatty() and notices.is_terminal):
         return
-    if (requests := sum(found.requests for _, found in _estimates(runs))) > _MANY_REQUESTS:
-        print_estimates(runs)
+    estimates = list(_estimates(runs))
+    if (requests := sum(found.requests for _, found in estimates)) > _MANY_REQUESTS:
+        _print(estimates)
         typer.confirm(f"Send {requests:,} requests?", abort=True, err=True)
 
 
+def check_samples(run: RunConfig) -> None:
+    """Raise the errors of a run's sample file; print how many tasks it answers if not all."""
+    if run.samples.source == "model":
+        return
+    resolved, tasks = _load_tasks(run.dataset)
+    known = datasets.known_task_ids(run.dataset, resolved)
+    samples = generation.load_samples(run.samples, tasks, known_task_ids=known, selection=True)
+    answered = pc.count_distinct(samples["task_id"]).as_py()
+    if answered < len(tasks):
+        notice(f"note: {run.samples.source} answers {answered:,} of {len(tasks):,} tasks; only these are judged")
+
+
 def tasks_of(config: RunConfig) -> list[dict[str, Any]]:
-    """Load the tasks, from the hub cache if possible: a command without model requests should need no network."""
-    offline = config.dataset.model_copy(update={"offline": True})
-    try:
-        tasks = datasets.load_tasks(offline, datasets.resolve(offline))
-    except DatasetError:
-        tasks = datasets.load_tasks(config.dataset, datasets.resolve(config.dataset))
-    found: list[dict[str, Any]] = tasks.to_pylist()
+    """Load the tasks as dicts."""
+    found: list[dict[str, Any]] = _load_tasks(config.dataset)[1].to_pylist()
     return found
+
+
+def _load_tasks(view: DatasetConfig) -> tuple[datasets.ResolvedDataset, pa.Table]:
+    """Load the tasks, from the hub cache if possible: a command without model requests should need no network."""
+    offline = view.model_copy(update={"offline": True})
+    try:
+        resolved = datasets.resolve(offline)
+        return resolved, datasets.load_tasks(offline, resolved)
+    except DatasetError:
+        resolved = datasets.resolve(view)
+        return resolved, datasets.load_tasks(view, resolved)
 
 
 def _estimates(runs: Sequence[RunConfig]) -> Iterator[tuple[RunConfig, RequestEstimate]]:

@@ -63,7 +63,7 @@ def _summary(name: str) -> str:
     module, _, attribute = _COMMANDS[name].partition(".")
     tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    text = ast.get_docstring(functions.get(attribute, tree)) or ""
+    text = ast.get_docstring(functions.get(attribute) or functions.get(name) or tree) or ""
     return " ".join(text.partition("\n\n")[0].split())
 
 

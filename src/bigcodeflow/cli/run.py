@@ -16,7 +16,7 @@ import typer
 from bigcodeflow import results
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, perform_each, print_study, print_table
-from bigcodeflow.cli.estimates import confirm_requests, print_estimates
+from bigcodeflow.cli.estimates import check_samples, confirm_requests, print_estimates
 from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import DatasetConfig, RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
@@ -168,9 +168,10 @@ def _spare_pandas() -> None:
 
 def _show_plans(runs: Sequence[RunConfig]) -> None:
     """Print what each run would do and why, and what it would ask of a model."""
+    check_samples(runs[0])  # a grid of settings shares tasks and samples
+    print_estimates(runs)  # loads the tasks, from the hub if necessary, which the plans need in its cache
     members = [Member(one.name, model_name(one), "", one) for one in runs]
     _print_plans(members, "Dry run", sweep_results.last_runs(runs[0].store), Resolver(dry_run=True))
-    print_estimates(runs)
 
 
 def _print_plans(
@@ -216,17 +217,30 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
 
 def _prepare_prefect() -> str:
     """Set the environment variables that Prefect reads at import; return the UI's URL of a running server, or ''."""
-    state = Path(os.environ.get("BIGCODEFLOW_STATE", ".bigcodeflow"))
-    if not os.environ.get("PREFECT_API_URL") and (state / "service.json").is_file():
+    if not os.environ.get("PREFECT_API_URL") and (_state() / "service.json").is_file():
         from bigcodeflow.prefect_service.folder import ServiceFolder, running_server
 
-        settings = running_server(ServiceFolder(state))
+        settings = running_server(ServiceFolder(_state()))
         if settings is not None:
             notice(f"on the Prefect server of this folder: {settings.ui_url}")
             os.environ["PREFECT_API_URL"] = settings.api_url
     for name, value in _PREFECT_SETTINGS.items():
         os.environ.setdefault(name, value)
     return os.environ.get("PREFECT_API_URL", "").removesuffix("/").removesuffix("/api")
+
+
+def _state() -> Path:
+    """Return the folder of this folder's service."""
+    return Path(os.environ.get("BIGCODEFLOW_STATE", ".bigcodeflow"))
+
+
+def _explorer_address(store: str) -> str:
+    """Return the address of this folder's explorer if it runs and shows the store, else ''."""
+    if not (_state() / "service.json").is_file():
+        return ""
+    from bigcodeflow.prefect_service.folder import explorer_url  # imports an HTTP client
+
+    return explorer_url(store)
 
 
 def _show_results(run: FinishedRun, ui_url: str = "") -> None:
@@ -239,9 +253,7 @@ def _show_results(run: FinishedRun, ui_url: str = "") -> None:
     if outputs.rounds:
         print_study(store, outputs.rounds)
     if outputs.selection:
-        notice(
-            f"note: {outputs.selection} were judged, and the score is of these alone; no whole run is ranked with it"
-        )
+        notice(f"note: {outputs.selection} were judged; the score is of these alone, and not ranked with whole runs")
     # For a store at a URL, the catalog is in this machine's replica.
     folder = store.root if config.store == store.location else config.store
     notice(f"results    {config.out}")
@@ -251,7 +263,9 @@ def _show_results(run: FinishedRun, ui_url: str = "") -> None:
     notice(f"catalog    {folder}/{results.CATALOG_NAME}  (for any DuckDB client)")
     store_option = "" if config.store == RunConfig().store else f" --store {shlex.quote(config.store)}"
     notice(f"failures   bigcodeflow inspect {outputs.record}{store_option}")
-    notice(f"explorer   bigcodeflow explore --open{store_option}")
+    address = _explorer_address(config.store)
+    page = f"{address}/runs/{outputs.record}" if address else f"bigcodeflow explore --open{store_option}"
+    notice(f"explorer   {page}")
     if ui_url:
         notice(f"Prefect UI {ui_url}")
 

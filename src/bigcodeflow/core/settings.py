@@ -76,8 +76,9 @@ class SettingsModel(BaseModel):
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Yield the settings that are not the default: with all of them, a run's are longer than a screen."""
-        fields = type(self).model_fields
-        return ((name, getattr(self, name)) for name in fields if getattr(self, name) != fields[name].default)
+        fields = type(self).model_fields.items()
+        given = ((name, getattr(self, name), field.get_default(call_default_factory=True)) for name, field in fields)
+        return ((name, value) for name, value, default in given if value != default)
 
 
 class SettingOption(NamedTuple):

@@ -68,7 +68,7 @@ class HubSource(NamedTuple):
         if self.commit and (files := named.cached_files(self.commit)):
             return named.at(self.commit, files)
         if _is_offline(config):
-            return named.from_cache("offline, as asked")
+            return named.from_cache("offline")
         try:
             info = _dataset_info(named.repo, self.commit)
         except _HubUnreachableError as error:

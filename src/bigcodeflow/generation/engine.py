@@ -132,6 +132,8 @@ class _RequestLoop:
             self._give_up(job)
         totals = self._snapshot("")
         report(totals)
+        if totals.errors["not_found"] and self._stopped_because and (offer := await self._provider.offered_models()):
+            self._stopped_because += f". {offer}"
         return GenerationOutcome(totals, tuple(sorted(self._failures)), self._stopped_because, self._now() - started)
 
     async def _dispatch(self, group: asyncio.TaskGroup, report: Report, shared_limit: SharedLimit) -> None:

@@ -79,9 +79,7 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     number = foreign = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                remedy = f"save it as UTF-8, for instance with `iconv -f UTF-16 -t UTF-8 {name} > utf8.jsonl`"
-                raise SamplesError(f"{name}: is UTF-16: {remedy}")
+            _refuse_other_formats(file.read(2), name)
             file.seek(0)
             for number, line in lines_of(file):
                 task_id = _read_line(line, f"line {number}", name, read)
@@ -99,6 +97,16 @@ def read_samples(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     if not read.samples and not read.defects:
         raise SamplesError(f"{name}: is empty: write one JSON object a line, one line a sample")
     return read
+
+
+def _refuse_other_formats(start: bytes, name: str) -> None:
+    """Raise SamplesError for a JSON list or UTF-16, known by the first two bytes."""
+    if start.startswith(b"["):
+        remedy = f"write one JSON object a line, for instance with `jq -c '.[]' {name} > lines.jsonl`"
+        raise SamplesError(f"{name}: is a JSON list: {remedy}")
+    if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        remedy = f"save it as UTF-8, for instance with `iconv -f UTF-16 -t UTF-8 {name} > utf8.jsonl`"
+        raise SamplesError(f"{name}: is UTF-16: {remedy}")
 
 
 def _read_line(line: bytes, location: str, name: str, read: ReadSamples) -> str | None:

@@ -30,8 +30,8 @@ _HARD: tuple[Subset, ...] = ("hard",)
 #: Path of a setting → the form's field for it: in every form, in forms that ask models, in the form of one model.
 _FIELDS = {f"dataset.{field}": field for field in ("split", "subset", "ids", "limit")}
 _FIELDS |= {"samples.source": "samples", "name": "name"}
-_FIELDS_OF_MODELS = _FIELDS | {"generation.n_samples": "n_samples"}
-_FIELDS_OF_A_MODEL = _FIELDS_OF_MODELS | {"generation.model": "model", "generation.base_url": "base_url"}
+_FIELDS_OF_MODELS = _FIELDS | {f"generation.{field}": field for field in ("n_samples", "base_url")}
+_FIELDS_OF_A_MODEL = _FIELDS_OF_MODELS | {"generation.model": "model"}
 
 
 def asked_run(
@@ -127,6 +127,7 @@ def judged_run(
 def models_sweep(
     *,
     models: list[str],
+    base_url: str = "",
     splits: Sequence[Split] = _COMPLETE,
     subsets: Sequence[Subset] = _HARD,
     ids: str = "",
@@ -141,6 +142,8 @@ def models_sweep(
     Args:
         models: One PROVIDER:NAME an entry, such as openai:gpt-4o; or answers that exist: a sample file, 'oracle',
             'stub', 'cheat' or 'starter'.
+        base_url: Address of a server that is asked for all these models, such as http://127.0.0.1:8000/v1; empty takes
+            each provider's own.
         splits: 'complete' prompts with a docstring, 'instruct' with prose.
         subsets: 'hard' takes the 148 tasks of BigCodeBench-Hard, 'full' all 1,140.
         ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes all.
@@ -158,7 +161,8 @@ def models_sweep(
         raise ConfigError("models: is empty; name one a row as PROVIDER:NAME, such as openai:gpt-4o")
     entries = [{"model": entry} if ":" in entry else {"answers": entry} for entry in dict.fromkeys(named)]
     values, folders = _folders_apart(_other_settings(settings, _FIELDS_OF_MODELS))
-    common = {"generation.n_samples": n_samples} | _chosen_tasks(ids, limit) | values
+    common = {"generation.n_samples": n_samples, "generation.base_url": base_url.strip()} | _chosen_tasks(ids, limit)
+    common |= values
     fields = {"models": entries, "splits": splits, "subsets": subsets, "preset": preset, "common": common, **folders}
     return validated(SweepConfig, {**fields, "name": name or "models"}, "form")
 

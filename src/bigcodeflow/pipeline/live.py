@@ -247,6 +247,9 @@ class _LastLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the record's message in one line."""
         self.add(" ".join(record.getMessage().split())[:_LONGEST_LINE])
+        last = logging.lastResort  # Python uses it only if a logger has no handler at all
+        if last and record.levelno >= last.level and not logging.getLogger().handlers:
+            last.handle(record)
 
     def add(self, line: str) -> None:
         """Keep a line."""

@@ -184,7 +184,8 @@ def run_title(config: RunConfig, selection: str = "") -> str:
     # A sweep names its runs MODEL-SPLIT-SUBSET-SETTING+GRID; only the end adds anything to the title.
     _, _, rest = config.name.partition(f"-{view.split}-{view.subset}")
     own = rest or config.name.removeprefix("run")
-    return title_of(model, view.subset, view.split, "" if own in ("", model) else own.lstrip("-+"), selection)
+    default = as_name(model.rpartition("--")[0])  # name that a form gives to a run of MODEL--REVISION
+    return title_of(model, view.subset, view.split, "" if own in ("", model, default) else own.lstrip("-+"), selection)
 
 
 def write_sample_files(config: RunConfig, samples: ArtifactRef, solutions: ArtifactRef) -> tuple[Path, ...]:

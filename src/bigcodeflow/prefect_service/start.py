@@ -272,6 +272,7 @@ class Start:
                 record.settings.database or f"sqlite+aiosqlite:///{self.folder.database}"
             ),
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
             # With Prefect's defaults, 10 s and 5 s, a busy disk causes 503 errors, and runs fail; waiting is harmless.
             "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
             "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",

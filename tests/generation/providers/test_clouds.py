@@ -11,7 +11,8 @@ from azure.core.credentials import AccessToken
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.model_api import Answer, ErrorKind, RequestError, Sampling, TokenUsage
-from bigcodeflow.generation.providers import Endpoint, azure, open_provider
+from bigcodeflow.generation.providers import Endpoint, open_provider
+from bigcodeflow_clouds import azure
 from tests.generation.providers.clouds import AWS, service_account, token_server
 from tests.generation.providers.conftest import chat, endpoint, used
 from tests.generation.providers.double import Completion, Fail, ModelServer, model_server

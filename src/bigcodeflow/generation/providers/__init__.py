@@ -91,6 +91,10 @@ class Provider:
         """
         return ""
 
+    async def offered_models(self) -> str:
+        """Return a sentence with the names of the models that can be asked for; empty if they are not known."""
+        return ""
+
     async def aclose(self) -> None:
         """Close the connections."""
 

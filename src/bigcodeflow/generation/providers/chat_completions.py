@@ -6,6 +6,7 @@ Use the provider openai for Ollama's /v1 address, which accepts neither options 
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,7 +24,7 @@ from bigcodeflow.generation.model_api import (
     finish_reason,
 )
 from bigcodeflow.generation.providers import Endpoint, given_fields, merged, turns, untaken
-from bigcodeflow.generation.providers.http_client import HttpProvider, ensure_ok
+from bigcodeflow.generation.providers.http_client import SHAPE_ERRORS, HttpProvider, ensure_ok, shown
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -55,6 +56,7 @@ _CONTINUING = re.compile(r"gpt-3\.5-turbo-instruct|davinci-002|babbage-002")
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop")
 _PENALTIES = ("frequency_penalty", "presence_penalty")
 _HUGGING_FACE = ("frequency_penalty", "max_tokens", "n", "presence_penalty", "seed", "stop", "temperature", "top_p")
+_MODELS_NAMED = 10
 _OWN_PARAMETER = "no parameter of the protocol; give the server's own in generation.extra_body"
 
 
@@ -122,6 +124,17 @@ class OpenAIProvider(ChatCompletions):
 
     def path(self, request: Request) -> str:
         return "/completions" if request.prompt.form == "direct" else "/chat/completions"
+
+    async def offered_models(self) -> str:
+        """Return a sentence with the names of the server's models, those like the wanted name first."""
+        try:
+            names = [str(one["id"]) for one in (await self.json("GET", "/models"))["data"]]
+        except (RequestError, *SHAPE_ERRORS):
+            return ""
+        close = difflib.get_close_matches(self.endpoint.model, names, n=_MODELS_NAMED, cutoff=0.0)
+        more = ", …" if len(close) < len(names) else ""
+        listed = f"The server has {', '.join(close)}{more}" if close else "The server has no model"
+        return shown(listed, self.endpoint.api_key)
 
     def adapt(self, body: Mapping[str, Any], error: RequestError) -> str:
         """Switch once to the other name of the token limit if a server refuses the name that was sent."""
