@@ -4,8 +4,8 @@
     python benchmarks/first_result.py --data ../shared --out FOLDER --only hard,starter --turns 3
     python benchmarks/first_result.py --data ../shared --out FOLDER --only beyond --samples 11400
 
-    hard      a first run: a strong model's answers to BigCodeBench-Hard (ground truths, each with a comment) in an empty
-              store; the original with its ground truths
+    hard      a first run: a strong model's answers to BigCodeBench-Hard (ground truths, each with a comment), nothing
+              known; the original with its ground truths
     further   Gemma's answers to BigCodeBench-Hard, ground truths known; the original without them
     full      Qwen's answers to all tasks: first (ground truths known) and again (also the tasks' contradictions)
     truths    the ground truths of all tasks alone

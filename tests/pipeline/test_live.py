@@ -139,7 +139,6 @@ def test_a_second_attempt_replaces_the_failed_one(tmp_path: Path) -> None:
 def test_a_run_is_cancelled_by_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by Ctrl-C, with its message; a run that is not there cannot be cancelled."""
     monkeypatch.setattr(live, "_SECONDS_BETWEEN_WRITES", 0.02)
-    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     store = open_store(tmp_path / "store")
 
     def run_until_cancelled() -> None:

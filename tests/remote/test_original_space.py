@@ -120,13 +120,18 @@ def test_a_space_that_is_lost_or_busy_is_asked_again(space: Space, tasks: list[d
             {"errors": [AppError("lost")] * 3},
             3,
             ExecutionError,
-            "failed .lost.: its log says why; nothing was imported",
+            "failed .lost.: see its log; nothing was imported",
         ),
         ({"errors": [AuthenticationError("no")]}, 1, ExecutionError, "put it into BIGCODEFLOW_SERVICE_KEY"),
         ({"settings": []}, 0, ExecutionError, "no endpoint /predict"),
         ({"settings": ["samples"]}, 0, ConfigError, "does not accept calibrated"),
         ({"answer": {"hello": [1, 2]}}, 1, ExecutionError, "returned no results and scores"),
-        ({"answer": ({"date": "", "eval": {"Starter/0": []}}, SCORES)}, 1, ExecutionError, "no results that can be"),
+        (
+            {"answer": ({"date": "", "eval": {"Starter/0": []}}, SCORES)},
+            1,
+            ExecutionError,
+            "returned invalid results: see its log",
+        ),
     ],
 )
 def test_what_gives_no_whole_result_is_refused(

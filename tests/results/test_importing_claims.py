@@ -156,7 +156,7 @@ _CALIBRATED = "m--bigcodebench-complete--vllm-0-1-sanitized-calibrated"
         (STEM, "012", {"split": "Complete"}, r"split 'Complete' is not complete or instruct"),
         (STEM, "012", {"subset": 3}, r"subset 3 is not full or hard"),
         (STEM, "012", {"calibrated": 1}, r"calibrated 1 is not true or false"),
-        (STEM, "012", {"model": ["m"]}, r"model \['m'\] is no name"),
+        (STEM, "012", {"model": ["m"]}, r"model \['m'\] is not a model name"),
         (STEM, "012", {"calibrated": False}, r"calibrated is stated in several ways: no .*, yes says its samples \(every one"),
         (STEM, "012", {"pass@2": 1.0}, r"has tasks of 1 samples, and .* states pass@2"),
         (STEM, "012", {"failed_tasks": ["Starter/9"]}, r"has no result of Starter/9, and .* its ground truth failed"),

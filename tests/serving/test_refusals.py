@@ -132,7 +132,7 @@ def test_what_cannot_be_judged_has_a_line(shared_service: Served) -> None:
     """Tests that are none, times and limits beyond the service's, names that occur twice."""
     items = [item("a", test="x = 1"), item("b", test="def"), item("b", time_seconds=4000)]
     assert refused(shared_service, 422, items=items) == [
-        "items.0.test: has no class TestCases with a test method: write one, or name expected_tests",
+        "items.0.test: has no class TestCases with a test method: write one, or set expected_tests",
         "items.1.test: is not valid Python (invalid syntax, line 1)",
         "items.2.time_seconds: 4000 is more than the service's limit, 3600 s",
         "items: the id 'b' occurs more than once",
@@ -157,7 +157,7 @@ def test_what_is_no_request_is_refused(shared_service: Served, body: bytes) -> N
 def test_a_plan_needs_the_tests_that_it_names(shared_service: Served) -> None:
     """A number that no test has is refused."""
     lines = refused(shared_service, 422, "/v1/prepare", tests=[TEST], programs=[{"program": RIGHT, "test": 1}])
-    assert lines == ["programs.0.test: there is no test 1"]
+    assert lines == ["programs.0.test is 1, but the number of tests is 1"]
 
 
 def test_a_batch_of_too_many_items_is_refused(shared_service: Served) -> None:

@@ -303,7 +303,7 @@ def test_a_dispute_is_shown_again_by_its_command(tmp_path: Path) -> None:
     assert "--environment bigcodebench --dataset mine.parquet --ids Demo/0" in found.command
     assert " --set dataset.view=verified" in found.command
     assert [f"--run {run.record}" in found.command for run in runs] == [True, True]
-    with pytest.raises(ConfigError, match="name two runs or more"):
+    with pytest.raises(ConfigError, match="--run needs two runs or more"):
         named_runs(str(tmp_path), ["one", "one"])
     assert dispute_findings([], tasks, command) == []
 

@@ -143,7 +143,7 @@ def test_a_file_that_is_damaged_or_without_text_is_named(
 def test_a_corpus_that_is_none_is_refused(tmp_path: Path) -> None:
     """No name, an empty folder, nothing of that name."""
     for corpus, message in (
-        ("", "none is named"),
+        ("", "corpus: is missing: give a folder"),
         (str(tmp_path), "holds no file that ends in"),
         (str(tmp_path / "absent"), "is neither a folder, nor a file, nor a hub dataset"),
     ):

@@ -22,6 +22,7 @@ from typing import IO
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.files import file_sha256, locked, write_atomically
+from bigcodeflow.core.machine import usable_cores
 from bigcodeflow.core.progress import duration_text
 from bigcodeflow.judge.environments import (
     LOCK,
@@ -127,7 +128,7 @@ def _parallel_compilation() -> Iterator[dict[str, str]]:
             (Path.home() / ".cache").mkdir(exist_ok=True)  # else uv's cache would be temporary too
             for entry in Path.home().iterdir():
                 (home / entry.name).symlink_to(entry)
-        cores = len(os.sched_getaffinity(0))
+        cores = usable_cores()
         if not (home / ".pydistutils.cfg").exists():
             (home / ".pydistutils.cfg").write_text(f"[build_ext]\nparallel = {cores}\n", encoding="utf-8")
         # The longest build begins at once, and none counts the time for which it waited for others.

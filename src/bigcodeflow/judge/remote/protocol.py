@@ -377,5 +377,7 @@ def programs_of(request: PrepareRequest) -> list[tuple[str, str]]:
     """Return each program with the text of its test; raise ProtocolError if the request lacks that test."""
     for number, one in enumerate(request.programs):
         if one.test >= len(request.tests):
-            raise ProtocolError(f"programs.{number}.test is {one.test}, but there are only {len(request.tests)} tests")
+            raise ProtocolError(
+                f"programs.{number}.test is {one.test}, but the number of tests is {len(request.tests)}"
+            )
     return [(one.program, request.tests[one.test]) for one in request.programs]
