@@ -11,8 +11,12 @@ import json
 import random
 import shutil
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -24,6 +28,7 @@ from parity import SAMPLE_FILES
 
 from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.judge.integrity.contradictions import Reference
+from bigcodeflow.pipeline.live_files import live_runs
 
 HERE = (sys.executable, "-c", "from bigcodeflow.cli.main import main; main()")
 _COLUMNS = [
@@ -38,6 +43,8 @@ _COLUMNS = [
 ]
 _LOOP = "def {entry_point}(*args, **kwargs):\n    while True:\n        pass\n"
 _SEED = 17
+#: A stated time left is believable within this factor, or within these seconds.
+_FACTOR, _NEAR_SECONDS = 2.0, 10.0
 
 Row = Mapping[str, Any]
 Run = Mapping[str, Any]
@@ -132,7 +139,8 @@ def _run_here(unit: Unit, tasks: Sequence[Mapping[str, Any]], arguments: argpars
         shutil.copytree(prepared, store)
     if unit.side == "again" and known.exists():
         shutil.copytree(known, store / "contradictions", dirs_exist_ok=True)
-    done = evaluated(unit, sample_file(unit, tasks, arguments), store, arguments)
+    with forecasts(store) as errors:
+        done = evaluated(unit, sample_file(unit, tasks, arguments), store, arguments)
     if unit.side == "first":
         shutil.rmtree(known, ignore_errors=True)
         if (store / "contradictions").exists():  # none is made where no sample passes
@@ -141,7 +149,8 @@ def _run_here(unit: Unit, tasks: Sequence[Mapping[str, Any]], arguments: argpars
     chain_seconds = longest_chain(rows, _ground_truths(store), counts_truths=not prepared)
     for row in rows:
         del row["tests"]
-    return done._asdict() | {"rows": rows, "chain_seconds": chain_seconds}
+    within = sum(error <= _FACTOR for error in errors) / len(errors) if errors else 0.0
+    return done._asdict() | {"rows": rows, "chain_seconds": chain_seconds, "eta_within_factor": within}
 
 
 def sample_file(unit: Unit, tasks: Sequence[Mapping[str, Any]], arguments: argparse.Namespace) -> str:
@@ -216,6 +225,37 @@ def evaluated(unit: Unit, samples: str, store: Path, arguments: argparse.Namespa
         command += ["--set", setting]
     shutil.rmtree(out, ignore_errors=True)
     return succeeded(command, log)
+
+
+@contextmanager
+def forecasts(store: Path) -> Iterator[list[float]]:
+    """Collect how wrong the time left is that the run in a store states, each second from a third of the way on.
+
+    Each entry is the larger of stated and actual seconds left, divided by the smaller; a difference of less than ten
+    seconds counts as 1. The list is filled when the context ends. Nothing is collected while the run states no time.
+    """
+    stated, errors, ended = list[tuple[float, float]](), list[float](), threading.Event()
+    began = time.monotonic()
+
+    def poll() -> None:
+        while not ended.wait(1):
+            for run in live_runs(store, datetime.now(UTC)):
+                if (left := run.eta(datetime.now(UTC))) is not None:
+                    stated.append((time.monotonic() - began, left))
+
+    with ThreadPoolExecutor(1) as thread:
+        polling = thread.submit(poll)
+        try:
+            yield errors
+        finally:
+            ended.set()
+    polling.result()
+    total = time.monotonic() - began
+    for at, left in stated:
+        if at >= total / 3:
+            actual = total - at
+            near = abs(left - actual) < _NEAR_SECONDS
+            errors.append(1.0 if near else max(left, actual) / max(1.0, min(left, actual)))
 
 
 def succeeded(command: Sequence[str], log: Path) -> Measured:

@@ -17,7 +17,9 @@ Altered tests that ship with the product count as known. Where the original take
 that begins changes from turn to turn; the report shows medians over the turns, and both sides' CPU time. Others: CPU
 that other programs used meanwhile, which should be near zero. The longest chain is the longest wall time of executions
 of one task that wait for each other: ground truth (if it is not known), sample, check; see `longest_chain` in
-evaluations.py, which computes it from the verdicts of the store. No number of cores makes a run shorter.
+evaluations.py, which computes it from the verdicts of the store. No number of cores makes a run shorter. The time left
+is believable while it is within a factor of two, or within ten seconds, of the actual one; the share is that of the
+seconds from a third of the way on in which the run states a time.
 
 Finished measurements are kept in FOLDER/runs.jsonl and not repeated by the same command; the report goes to standard
 output and to FOLDER/report.md.
@@ -140,7 +142,8 @@ def _starter(arguments: Namespace) -> Measured:
 def report_of(runs: dict[str, list[Run]], cores: int) -> str:
     """Return Markdown: every run with its conditions, then the goals."""
     lines = [_line(name, run) for name, own in runs.items() for run in own]
-    head = ["run", "turn", "samples", "wall, s", "CPU, s", "longest chain, s", "load before", "after", "others, CPU s"]
+    head = ["run", "turn", "samples", "wall, s", "CPU, s", "longest chain, s", "time left believable, %"]
+    head += ["load before", "after", "others, CPU s"]
     goals = [goal.cells for name, own in runs.items() for goal in goals_of(name, own, cores)]
     measured_runs = table(head, lines)
     return f"{cores} cores.\n\n{measured_runs}\n{table(['goal', 'figure', 'bound', 'met'], goals)}"
@@ -148,6 +151,7 @@ def report_of(runs: dict[str, list[Run]], cores: int) -> str:
 
 def _line(name: str, run: Run) -> list[object]:
     costs = [f"{run['wall_seconds']:.1f}", f"{run['cpu_seconds']:.1f}", f"{run.get('chain_seconds', 0.0):.1f}"]
+    costs.append(f"{100 * run['eta_within_factor']:.0f}" if "eta_within_factor" in run else "")
     conditions = [f"{run[one]:.2f}" for one in ("load_before", "load_after")] + [f"{run['others_cpu_seconds']:.1f}"]
     title = f"{name}, {run['side']}" if "side" in run else name
     return [title, run.get("turn", ""), len(run.get("rows", ())) or 10, *costs, *conditions]

@@ -177,7 +177,7 @@ class LiveRun:
             stage=first.title,
             done=first.finished,
             total=first.total,
-            eta_seconds=first.eta_seconds,
+            eta_seconds=max((eta for one in stages if (eta := one.state.eta_seconds) is not None), default=None),
             note=first.note,
             outcomes=dict(outcomes),
             log=tuple(self._log.lines),
