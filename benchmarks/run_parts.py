@@ -64,7 +64,7 @@ _PARTS = {
     "bigcodeflow.cli.run": ("_run", "_show_results"),
     "bigcodeflow.recording": ("begin_run", "record_run"),
     "bigcodeflow.datasets": ("load_tasks",),
-    "bigcodeflow.execution.cluster": ("_local", "_certificate", "Cluster._connected", "Cluster.close"),
+    "bigcodeflow.execution.cluster": ("_local", "Cluster._connected", "Cluster.close"),
     "bigcodeflow.execution.evaluation": ("judge",),
     "bigcodeflow.execution.planning": (),
     "bigcodeflow.execution.workers": ("Workers._prepared", "_adapted"),

@@ -61,7 +61,9 @@ def first_run(
     """The folder of a store, and the first run in it: every stage is computed, and every ground truth executed."""
     folder = tmp_path_factory.mktemp("first")
     first, computed = _perform(_config(folder))
-    assert computed == ["dataset", "generation", "sanitizing", "ground truth", "execution", "aggregation"]
+    assert computed[:3] + sorted(computed[3:5]) + computed[5:] == [
+        *("dataset", "generation", "sanitizing", "execution", "ground truth", "aggregation")
+    ]
     assert first.ground_truth.statistics["executed"] == 4
     return folder, first
 

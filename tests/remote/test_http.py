@@ -258,7 +258,7 @@ def test_closing_leaves_nobody_waiting(service: Served, connect: Connect) -> Non
         backend.close()
         outcomes = [future.result(timeout=120) for future in running]
     assert all(outcome.not_started for outcome in outcomes)
-    assert "as the run ends" in backend.execute(program("after")).exit
+    assert "the run is ending" in backend.execute(program("after")).exit
 
 
 def test_a_wrong_key_is_reported_and_not_shown(

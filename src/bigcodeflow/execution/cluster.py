@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from multiprocessing import forkserver, spawn
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
@@ -27,7 +26,6 @@ from bigcodeflow.judge.items import WorkItem
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
-    from distributed.security import Security
 
 logger = logging.getLogger(__name__)
 
@@ -237,6 +235,7 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
     """
     start_fork_server(config)
     from distributed import LocalCluster, utils
+    from distributed.security import Security
 
     utils._forkserver_preload_set = True  # noqa: SLF001 -- else Dask would import pandas here, in order to preload it
     _leave_main_to_its_process()
@@ -250,7 +249,7 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
                 threads_per_worker=math.ceil(cores / processes) * config.slots_per_worker,
                 host="127.0.0.1",
                 protocol="tls://",
-                security=_certificate(),
+                security=Security.temporary(),
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
                 env=dict(os.environ),  # that of the forked process may be older
@@ -261,28 +260,6 @@ def _local(config: ExecutionConfig) -> "LocalCluster":
             cause = error
             logger.warning("the local Dask cluster did not start (%s); %d more tries", error, starts_left)
     raise ExecutionError(f"the local Dask cluster did not start ({cause}): fewer execution.workers may help") from cause
-
-
-def _certificate() -> "Security":
-    """Make the key and the certificate of all processes of a cluster, in memory.
-
-    `Security.temporary` does the same with an RSA key, which takes a thousand times the CPU time of this key.
-    """
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from distributed.security import Security
-
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "dask-internal")])
-    end, number = now + timedelta(days=365), x509.random_serial_number()
-    certificate = x509.CertificateBuilder(name, name, key.public_key(), number, now, end).sign(key, hashes.SHA256())
-    pem, open_text = serialization.Encoding.PEM, serialization.NoEncryption()
-    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, open_text).decode()
-    public = certificate.public_bytes(pem).decode()
-    roles = ("client", "scheduler", "worker")
-    texts = {f"tls_{role}_{kind}": text for role in roles for kind, text in (("key", secret), ("cert", public))}
-    return Security(require_encryption=True, tls_ca_file=public, **texts)
 
 
 def _leave_main_to_its_process() -> None:

@@ -164,7 +164,7 @@ def test_without_a_difference_it_tells_the_smallest(call, recorded):
 def test_impossible_questions_are_refused(call, option, values):
     """A number that cannot be planned for is named with what it needs."""
     for value in values.split():
-        with pytest.raises(ConfigError, match=f"--{option} .*(must be|need) "):
+        with pytest.raises(ConfigError, match=f"--{option} .*(must be|needs?) "):
             call(f"--{option}", value)
 
 
