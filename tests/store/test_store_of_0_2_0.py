@@ -1,6 +1,6 @@
 """A store that version 0.2.0 wrote: two runs of three tasks, whose sample files are beside it."""
 
-import tarfile
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,7 @@ from bigcodeflow.cli.main import app
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("older")
-    with tarfile.open(Path(__file__).with_name("store-0.2.0.tar.gz")) as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(Path(__file__).with_name("store-0.2.0.tar.gz"), folder)
     return folder
 
 

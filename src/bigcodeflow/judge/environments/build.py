@@ -141,7 +141,9 @@ def _interpreter(version: str) -> str:
     if not version:
         return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
     pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()  # uv checks only pyenv's shims
-    found = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
+    found = list[Path]()
+    with suppress(PermissionError):  # the variable may name another user's folder
+        found = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
     return str(found[-1]) if found else version
 
 
