@@ -101,7 +101,7 @@ class LiveState(_Process):
     config: dict[str, Any] = {}
     """The run's configuration, as `RunConfig` dumps it."""
     outcome: str = ""
-    """How it ended: 'crashed', 'cancelled' or 'killed'; empty for a run in progress."""
+    """The end: 'crashed', 'cancelled' or 'killed'; empty for a run in progress."""
     error: str = ""
     """Message of the error that ended it."""
 

@@ -41,7 +41,7 @@ _Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(
 
 
 class RunLabels(BaseModel):
-    """What people noted about a recorded run, in ``labels/RECORD.json`` of the store; no stage reads it."""
+    """Name, tags and note of a recorded run, in ``labels/RECORD.json`` of the store; no stage reads it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
