@@ -7,6 +7,7 @@ import typer
 from bigcodeflow.cli.console import notice, print_line, print_study, print_table
 from bigcodeflow.cli.options import DATASET, Overrides, RecordedStore, RecordedVariant, settings_options
 from bigcodeflow.config import load_config
+from bigcodeflow.core.plugins import benchmark_of
 from bigcodeflow.core.settings import SettingOption, validated
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
@@ -47,7 +48,8 @@ def write(
 
     require_suffix(out)
     given["samples.source"] = "oracle"
-    given.setdefault("execution.environment", "starter" if given["dataset.source"] == "starter" else "bigcodebench")
+    if benchmark_of(given["dataset.source"]) is None:
+        given.setdefault("execution.environment", "starter" if given["dataset.source"] == "starter" else "bigcodebench")
     run = load_config(None, tuple(settings or ()), given)
     values = {"run": run, "kinds": tuple(kinds or DEFAULT_KINDS), "seed": seed, "per_task": per_task}
     config = validated(PerturbationConfig, values, "command line")

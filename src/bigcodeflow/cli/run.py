@@ -20,6 +20,7 @@ from bigcodeflow.cli.estimates import check_samples, confirm_requests, print_est
 from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import DatasetConfig, RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
+from bigcodeflow.core.plugins import benchmark_of
 from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
@@ -136,8 +137,10 @@ def evaluate(
     Samples are executed as their file states them: sanitize raw answers first, or use `bigcodeflow run`.
     """
     given["sanitizing.mode"] = "parity" if given["samples.source"] == "starter" else "none"
-    given["execution.variants"] = ["raw" if uncalibrated else "calibrated"]
-    given.setdefault("execution.environment", "starter" if given["dataset.source"] == "starter" else "bigcodebench")
+    if uncalibrated:
+        given["execution.variants"] = ["raw"]
+    if benchmark_of(given["dataset.source"]) is None:
+        given.setdefault("execution.environment", "starter" if given["dataset.source"] == "starter" else "bigcodebench")
     config = load_config(None, tuple(settings or ()), given)
     if dry_run:
         _show_plans([config])

@@ -26,6 +26,7 @@ from bigcodeflow.config.generation import GenerationConfig, OfflineConfig, Promp
 from bigcodeflow.core.difficulty import parse_difficulty
 from bigcodeflow.core.errors import ConfigError, error_message
 from bigcodeflow.core.paths import located, shipped, user_path
+from bigcodeflow.core.plugins import benchmark_of
 from bigcodeflow.core.settings import (
     NAME_PATTERN,
     SettingsModel,
@@ -54,8 +55,8 @@ class DatasetConfig(SettingsModel):
     """Which tasks are judged."""
 
     source: str = "starter"
-    """'starter', a hub dataset such as 'bigcode/bigcodebench@v0.1.4', or the path of a Parquet, JSONL or JSONL.gz file
-    in the hub's schema."""
+    """'starter', a hub dataset such as 'bigcode/bigcodebench@v0.1.4', the path of a Parquet, JSONL or JSONL.gz file in
+    the hub's schema, or a benchmark's plug-in such as 'evalplus/humanevalplus' or 'evalplus/humanevalplus=FILE'."""
     split: Split = "complete"
     """'complete' prompts with a docstring, 'instruct' with prose."""
     subset: Subset = "full"
@@ -248,7 +249,23 @@ def load_settings(
         path, value = parse_override(override)
         origins[path] = f"--set {override}"
         set_by_path(settings, path, value, origins[path])
-    return validated(RunConfig, settings, origin, origins)
+    return validated(RunConfig, _with_benchmark(settings, origins), origin, origins)
+
+
+def _with_benchmark(settings: dict[str, Any], chosen: Mapping[SettingPath, str]) -> dict[str, Any]:
+    """Add the settings of the dataset's benchmark, if it is a plug-in.
+
+    They replace those of a preset that was written for another dataset, but none that the user has ``chosen``.
+    """
+    source = _setting(settings.get("dataset"), "source")
+    benchmark = benchmark_of(source) if isinstance(source, str) else None
+    if benchmark is None:
+        return settings
+    kept = chosen if ("dataset", "source") in chosen else dict(flattened(settings))
+    added = {path: value for path, value in flattened(benchmark.settings) if path not in kept}
+    for path, value in added.items():
+        set_by_path(settings, path, value, source)
+    return settings
 
 
 def read_preset(preset: str | Path) -> tuple[dict[str, Any], str]:

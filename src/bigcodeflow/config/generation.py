@@ -72,6 +72,8 @@ class PromptConfig(SettingsModel):
     """Sentence in front of the task; empty takes the original's."""
     response_prefix: str = ""
     """Beginning of the answer where the form is prefill; empty takes the original's."""
+    stop: tuple[str, ...] = ()
+    """Texts at which code ends where the form is direct; empty takes the original's, such as the next 'def'."""
 
 
 class RequestsConfig(SettingsModel):

@@ -91,6 +91,7 @@ _YOUNGER: Mapping[str, Any] = {
     "execution.limits.time_policy": "fixed",
     "execution.fail_fast": False,
     "generation.unanswerable": "stop",
+    "generation.prompt.stop": [],
 }
 _CHOSEN_TASKS = tuple(f"dataset.{name}" for name in ("ids", "limit", "libraries", "domains", "difficulty", "view"))
 _OFFLINE_NAMES = ("environment", "revision", "tokenizer", "dtype", "max_model_tokens", "lora", "trust_remote_code")

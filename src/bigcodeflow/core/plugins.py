@@ -42,6 +42,14 @@ def loaded_plugins(group: str) -> dict[str, Any]:
     return {name: plugin for name, plugin in found.items() if plugin is not None}
 
 
+@cache
+def benchmark_of(source: str) -> Any:
+    """Return the benchmark plug-in that a ``dataset.source`` such as NAME, NAME=FILE or NAME@VERSION names, or None."""
+    name = re.split("[=@#]", source, maxsplit=1)[0]
+    entry = next(iter(entry_points(group="bigcodeflow.datasets", name=name)), None)
+    return entry and _loaded(entry)
+
+
 def _loaded(entry: EntryPoint) -> Any:
     try:
         return entry.load()

@@ -9,8 +9,10 @@ from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.difficulty import SHIPPED_SOLVE_RATES
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.paths import shipped, user_path
+from bigcodeflow.core.plugins import benchmark_of
 from bigcodeflow.core.schemas import TASKS, table_of
 from bigcodeflow.datasets import amendments
+from bigcodeflow.datasets.benchmarks import Benchmark, BenchmarkSource, benchmark_source
 from bigcodeflow.datasets.hub import DEFAULT_VERSION, HUB_SOURCE, HubSource
 from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
 from bigcodeflow.datasets.tasks import (
@@ -23,18 +25,20 @@ from bigcodeflow.datasets.tasks import (
     validate,
 )
 
-__all__ = ["DEFAULT_VERSION", "ResolvedDataset"]
+__all__ = ["DEFAULT_VERSION", "Benchmark", "ResolvedDataset"]
 __all__ += ["known_task_ids", "load_tasks", "narrowed", "resolve", "selection_of", "solve_rates", "validate_source"]
 
 #: Part of every dataset artifact's key; increase it when this package makes other rows from the same source.
 VERSION = 1
 
 
-def parse_source(text: str) -> FileSource | HubSource:
-    """Parse ``dataset.source``: 'starter', a file, or OWNER/NAME[@VERSION][#COMMIT] on the hub.
+def parse_source(text: str) -> FileSource | HubSource | BenchmarkSource:
+    """Parse ``dataset.source``: 'starter', a file, a benchmark plug-in, or OWNER/NAME[@VERSION][#COMMIT] on the hub.
 
     A text with the suffix of a task file is a file, even if it also looks like a hub name.
     """
+    if benchmark := benchmark_of(text):
+        return benchmark_source(text, benchmark)
     if text == "starter":
         return FileSource(shipped("data/starter/tasks.jsonl"), "starter")
     path = user_path(text)
@@ -126,7 +130,7 @@ def validate_source(config: DatasetConfig) -> list[str]:
     return validate(_rows(config, resolve(config)))
 
 
-def _solve_rate_source(config: DatasetConfig) -> FileSource | HubSource:
+def _solve_rate_source(config: DatasetConfig) -> FileSource | HubSource | BenchmarkSource:
     if config.solve_rates:
         return parse_source(config.solve_rates)
     return FileSource(shipped(SHIPPED_SOLVE_RATES), "shipped")

@@ -22,7 +22,7 @@ HUB_SOURCE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+?)(?:@(?P<version>[\w.-]+))?(?
 
 _FULL_REPO = "bigcode/bigcodebench"
 _HARD_REPO = "bigcode/bigcodebench-hard"
-_SHARD = re.compile(r"data/(?P<version>.+)-\d{5}-of-(?P<shards>\d{5})\.parquet")
+_SHARD = re.compile(r"data/(?P<version>.+)-\d{5}-of-(?P<shards>\d{5})(-[0-9a-f]{16})?\.parquet")
 _REQUEST_TIMEOUT_SECONDS = 10.0
 _TRIES = 3
 _DEFAULT_WAIT_SECONDS = 1.0

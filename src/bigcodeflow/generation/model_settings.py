@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,6 +104,8 @@ def identity(config: GenerationConfig) -> dict[str, Any]:
     found = config.model_dump(mode="json", include={"model", "base_url", "prompt", "sampling", "extra_body"})
     # Omitted if they are empty, so that answers that were paid for keep their folder.
     otherwise = {name for name in ("environment", "trust_remote_code") if getattr(config.offline, name)}
+    if not config.prompt.stop:
+        del found["prompt"]["stop"]
     found["offline"] = config.offline.model_dump(mode="json", include=_LOADED | otherwise)
     return found
 
@@ -118,12 +120,16 @@ def ledger_of(config: GenerationConfig, answers_folder: Path) -> AnswerLedger:
     return AnswerLedger(answers_folder / ledger_key(config), accepts_unanswerable=config.unanswerable == "fail")
 
 
-def sampling_of(config: SamplingConfig, form: PromptForm) -> Sampling:
-    """Return the parameters that are sent, including the original's defaults and stop texts."""
+def sampling_of(config: SamplingConfig, form: PromptForm, code_ends: Sequence[str] = ()) -> Sampling:
+    """Return the parameters that are sent, including the original's defaults and stop texts.
+
+    ``code_ends`` are the stop texts of direct prompts in place of the original's for functions.
+    """
     given: dict[str, Any] = config.model_dump(exclude={"seed", "stop"})
     if given["top_p"] is None and given["temperature"]:
         given["top_p"] = 0.95  # the original's value whenever it does not decode greedily
-    return Sampling(**given, stop=tuple(dict.fromkeys((*config.stop, *STOPS[form]))))
+    own = (*_STOPS, *code_ends) if code_ends and form == "direct" else STOPS[form]
+    return Sampling(**given, stop=tuple(dict.fromkeys((*config.stop, *own))))
 
 
 def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = True) -> ModelSettings:
@@ -145,7 +151,7 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
         form = "prefill" if talks or split == "instruct" else "direct"
     if form == "direct":
         _check_direct(config, split)
-    sampling, notes = sampling_of(config.sampling, form), list[str]()
+    sampling, notes = sampling_of(config.sampling, form, config.prompt.stop), list[str]()
     request = Request("", (0,), Prompt(form), sampling, config.sampling.seed)
     if info.offline:
         problems = offline.problems(provider, request)

@@ -107,7 +107,8 @@ class Work(NamedTuple):
 
 def _load_tasks(work: Work) -> Computed:
     resolved = work.content["dataset"]
-    return datasets.load_tasks(work.config.dataset, resolved), {"source": resolved.describe}
+    parts = {"parts": found} if (found := resolved.fingerprint.get("parts")) else {}
+    return datasets.load_tasks(work.config.dataset, resolved), {"source": resolved.describe, **parts}
 
 
 def recorded_samples(config: RunConfig, resolved: datasets.ResolvedDataset, tasks: pa.Table) -> pa.Table:
@@ -239,6 +240,7 @@ def _aggregate(work: Work) -> Computed:
         k=config.aggregation.k,
         quarantined=quarantined,
         exclude_quarantined=config.execution.quarantine == "exclude",
+        parts=inputs["dataset"].statistics.get("parts", {}),
     )
     # A provisional score is computed again once its missing samples are judged.
     counts: dict[str, Any] = {

@@ -13,7 +13,6 @@ from bigcodeflow.report import charts
 from bigcodeflow.report.charts import ScorePoint, Spec
 from bigcodeflow.report.runs import ReportedRun
 from bigcodeflow.results.formatting import (
-    identity,
     interval,
     kind_of,
     notes,
@@ -21,6 +20,7 @@ from bigcodeflow.results.formatting import (
     overall,
     percent,
     score_of,
+    scores_of,
     several_samples,
     unjudged_notes,
 )
@@ -306,20 +306,19 @@ def _lead_scores(run: ReportedRun, k: int, slice_kind: str = "all") -> list[Row]
 
 
 def _score_rows(run: ReportedRun) -> Iterator[Sequence[Any]]:
-    judgeable = {identity(row): row for row in overall(run.metrics, "pass@k_judgeable")}
     truths = next(overall(run.metrics, "ground_truth_rate"), None)
-    for row in overall(run.metrics, "pass@k"):
+    for name, row, judgeable in scores_of(run.metrics):
         left = _count(run, "infra_error_count", row)
         excluded, kept = (_count(run, f"{name}_task_count", row) for name in ("excluded", "quarantined"))
         yield (
             samples_link(run.label, run=run.recorded.record),
             row["variant"],
             row["sanitizer"],
-            f"pass@{row['k']}",
+            name,
             Cell(f"{percent(row['value'])} provisional", "warning") if left else percent(row["value"]),
             interval(row),
             Cell(left, "bad") if left else left,
-            score_of(judgeable.get(identity(row))),
+            score_of(judgeable),
             percent(truths["value"]) if truths else "",
             f"{excluded:,} left out" if excluded else f"{kept:,} counted" if kept else "0",
             row["n_tasks"],

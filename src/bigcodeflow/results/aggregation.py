@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -52,6 +53,7 @@ def aggregate(
     k: tuple[int, ...],
     quarantined: Sequence[str] = (),
     exclude_quarantined: bool = False,
+    parts: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
     """Compute the metrics of a run over the given tasks; ignore verdicts of other tasks.
 
@@ -68,6 +70,8 @@ def aggregate(
     ``pass@k_unquarantined``. If they are excluded: ``excluded_task_count``; ``pass@k`` and ``pass@k_judgeable`` then
     leave them out, and ``pass@k_with_quarantined`` is ``pass@k`` with them.
 
+    For each of ``parts``, name → prefix of test methods, ``pass@k:NAME`` is the score of the tests with that prefix.
+
     Raises:
         ExecutionError: a sample without verdict or with several, or a task without ground truth.
         ArtifactError: a table that cannot be read.
@@ -82,7 +86,7 @@ def aggregate(
         connection.execute(
             "CREATE TEMP TABLE requested_k AS SELECT DISTINCT unnest($k::INTEGER[]) AS k", {"k": list(k)}
         )
-        _create_quarantine(connection, quarantined, exclude=exclude_quarantined, judgeable=bool(truths))
+        _create_quarantine(connection, quarantined, exclude=exclude_quarantined, judgeable=bool(truths), parts=parts)
         for model in ("task_slices", "task_counts", "task_scores"):  # later models read earlier ones
             connection.execute(f"CREATE TEMP TABLE {model} AS {models.sql_of(model)}")
         rows = [
@@ -121,22 +125,31 @@ def _require_complete(connection: "DuckDBPyConnection", verdicts: Path) -> None:
 
 
 def _create_quarantine(
-    connection: "DuckDBPyConnection", task_ids: Sequence[str], *, exclude: bool, judgeable: bool
+    connection: "DuckDBPyConnection",
+    task_ids: Sequence[str],
+    *,
+    exclude: bool,
+    judgeable: bool,
+    parts: Mapping[str, str],
 ) -> None:
-    """Create tables ``quarantined_tasks`` and ``score_metrics``: the scores to compute, and the tasks of each."""
+    """Create tables ``quarantined_tasks`` and ``score_metrics``: the scores to compute, and the tasks and tests of each.
+
+    The tests are those whose name starts with ``prefix``; empty if the verdict's status decides.
+    """
     connection.execute(
         "CREATE TEMP TABLE quarantined_tasks AS SELECT DISTINCT unnest($ids::VARCHAR[]) AS task_id",
         {"ids": list(task_ids)},
     )
-    metrics = [("pass@k", False, exclude)]
+    metrics = [("pass@k", False, exclude, "")]
+    metrics += [(f"pass@k:{name}", False, exclude, prefix) for name, prefix in parts.items()]
     if judgeable:
-        metrics.append(("pass@k_judgeable", True, exclude))
+        metrics.append(("pass@k_judgeable", True, exclude, ""))
     if task_ids:
-        metrics.append(("pass@k_with_quarantined", False, False) if exclude else ("pass@k_unquarantined", False, True))
-    connection.execute(
-        "CREATE TEMP TABLE score_metrics (metric VARCHAR, judgeable_only BOOLEAN, unquarantined_only BOOLEAN)"
-    )
-    connection.executemany("INSERT INTO score_metrics VALUES (?, ?, ?)", metrics)
+        other = ("pass@k_with_quarantined", False, False) if exclude else ("pass@k_unquarantined", False, True)
+        metrics.append((*other, ""))
+    columns = "metric VARCHAR, judgeable_only BOOLEAN, unquarantined_only BOOLEAN, prefix VARCHAR"
+    connection.execute(f"CREATE TEMP TABLE score_metrics ({columns})")
+    connection.executemany("INSERT INTO score_metrics VALUES (?, ?, ?, ?)", metrics)
 
 
 def _quarantine_rows(connection: "DuckDBPyConnection", *, exclude: bool) -> list[Row]:

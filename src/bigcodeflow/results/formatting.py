@@ -139,6 +139,16 @@ def overall(rows: Sequence[Row], metric: str) -> Iterator[Row]:
     return (row for row in rows if row["slice_kind"] == "all" and row["metric"] == metric)
 
 
+def scores_of(rows: Sequence[Row]) -> list[tuple[str, Row, Row | None]]:
+    """Return name and row of pass@k and of its parts over all tasks, each with its row for judgeable tasks."""
+    judgeable = {("pass@k", *identity(row)): row for row in overall(rows, "pass@k_judgeable")}
+    parts = [row for row in rows if row["slice_kind"] == "all" and row["metric"].startswith("pass@k:")]
+    return [
+        (row["metric"].replace("@k", f"@{row['k']}", 1), row, judgeable.get((row["metric"], *identity(row))))
+        for row in (*overall(rows, "pass@k"), *parts)
+    ]
+
+
 def kind_of(row: Row) -> str:
     """Return the row's variant and sanitizer as one text."""
     return f"{row['variant']}, {row['sanitizer']}"

@@ -13,7 +13,6 @@ from bigcodeflow.core.table import Cell, Column, Table
 from bigcodeflow.results.aggregation import GroundTruthFailure
 from bigcodeflow.results.formatting import (
     ground_truths,
-    identity,
     interval,
     kind_of,
     notes,
@@ -21,6 +20,7 @@ from bigcodeflow.results.formatting import (
     overall,
     percent,
     score_of,
+    scores_of,
     several_samples,
     unjudged_notes,
 )
@@ -56,20 +56,18 @@ def render_summary(
 
 
 def _scores(rows: Sequence[Row], title: str) -> RenderableType:
-    judgeable = {identity(row): row for row in overall(rows, "pass@k_judgeable")}
     provisional = {kind_of(row) for row in overall(rows, "infra_error_count") if row["value"]}
-    scores = list(overall(rows, "pass@k"))
+    scores = scores_of(rows)
     if not scores:
         return Text("No pass@k: every requested k is larger than the number of samples of some task.", style="yellow")
     cells = []
-    for row in scores:
+    for name, row, judgeable in scores:
         value = Cell(percent(row["value"]) + (" (provisional)" if kind_of(row) in provisional else ""), "strong")
-        other = score_of(judgeable.get(identity(row)))
-        cells.append((row["variant"], row["sanitizer"], f"pass@{row['k']}", value, interval(row), other))
+        cells.append((row["variant"], row["sanitizer"], name, value, interval(row), score_of(judgeable)))
     headings = [Column(heading, wrap="never") for heading in ("variant", "sanitizer", "score")]
     headings += numbers("value", "95 % interval", "judgeable")
     # The smallest k, for which the most tasks have enough judged samples.
-    least = min(scores, key=lambda row: row["k"])
+    least = min((row for _, row, _ in scores), key=lambda row: row["k"])
     title = f"{title}: {least['n_samples']:,} samples of {least['n_tasks']:,} tasks"
     return Table.of(headings, cells, title=title)
 

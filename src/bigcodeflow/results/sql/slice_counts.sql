@@ -11,7 +11,7 @@ counts as (
     select
         variant, sanitizer, task_id, n_judged, n_passed,
         min(n_given) over (partition by variant, sanitizer) as fewest_given
-    from task_counts
+    from task_counts where prefix = ''
 )
 
 select

@@ -3,9 +3,9 @@ with
 
 slices as (select task_id, slice_kind, slice from task_slices),
 
-scores as (select variant, sanitizer, task_id, k, n_judged, judgeable, pass_at_k from task_scores),
+scores as (select variant, sanitizer, task_id, prefix, k, n_judged, judgeable, pass_at_k from task_scores),
 
-metrics as (select metric, judgeable_only, unquarantined_only from score_metrics),
+metrics as (select metric, judgeable_only, unquarantined_only, prefix from score_metrics),
 
 suspects as (select task_id, true as quarantined from quarantined_tasks),
 
@@ -15,7 +15,7 @@ candidates as (
         not isnan(pass_at_k)
         and (judgeable or not judgeable_only)
         and not (unquarantined_only and coalesce(quarantined, false)) as counts
-    from scores join slices using (task_id) left join suspects using (task_id) cross join metrics
+    from scores join slices using (task_id) left join suspects using (task_id) join metrics using (prefix)
 )
 
 select

@@ -1,21 +1,35 @@
--- Grain: one row a variant, sanitizer and task: samples given, judged and passed, and whether the task is judgeable.
+-- Grain: one row a variant, sanitizer, task and prefix of tests: samples given, judged and passed, and whether the task
+-- is judgeable.
 with
 
 tasks as (select task_id from source_tasks),
 
 ground_truths as (select task_id, status = 'pass' as judgeable from source_ground_truth),
 
-verdicts as (select task_id, variant, sanitizer, status from source_verdicts),
+prefixes as (select distinct prefix from score_metrics),
+
+verdicts as (
+    select
+        task_id, variant, sanitizer, status, prefix,
+        status = 'pass' or (
+            prefix <> '' and status <> 'tampered'
+            and coalesce(list_bool_and(
+                [test.outcome = 'pass' for test in tests if starts_with(test.name, prefix)]
+            ), false)
+        ) as passed
+    from source_verdicts cross join prefixes
+),
 
 counted as (
     select
         variant,
         sanitizer,
         task_id,
+        prefix,
         count(*) as n_given,
         -- An infra_error says nothing about the sample: counting it would make it a fail.
         count(*) filter (status <> 'infra_error') as n_judged,
-        count(*) filter (status = 'pass') as n_passed
+        count(*) filter (passed) as n_passed
     from verdicts semi join tasks using (task_id)
     group by all
 )

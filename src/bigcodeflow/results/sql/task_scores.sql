@@ -1,7 +1,7 @@
--- Grain: one row a variant, sanitizer, task and reported k: the task's unbiased pass@k, NaN for fewer than k samples.
+-- Grain: one row a variant, sanitizer, task, prefix of tests and reported k: the task's unbiased pass@k, NaN for fewer than k samples.
 with
 
-counts as (select variant, sanitizer, task_id, n_given, n_judged, n_passed, judgeable from task_counts),
+counts as (select variant, sanitizer, task_id, prefix, n_given, n_judged, n_passed, judgeable from task_counts),
 
 requested as (select k from requested_k),
 
@@ -17,6 +17,7 @@ select
     variant,
     sanitizer,
     task_id,
+    prefix,
     k,
     n_judged,
     judgeable,

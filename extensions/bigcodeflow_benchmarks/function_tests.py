@@ -1,0 +1,147 @@
+"""Test texts for functions that are called with many inputs, and the results that a reference solution gives for them.
+
+The reference is executed once in a sandbox. A test states its short results as literals; further ones are packed, and
+results that are too large for either are computed by the reference when the test is executed.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bigcodeflow.config import LimitsConfig
+from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.judge import Judge, Task
+from bigcodeflow_benchmarks.plain_data import literal
+
+_FOLDER = Path(__file__).parent
+#: Texts that tests begin with: the base of their class, and for recording tests the function ``literal``.
+CHECKS, _LITERAL = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("case_checks.py", "plain_data.py"))
+#: Most characters of one result, of the results of a method that are literals, and of inputs that are a literal.
+_MOST_CHARACTERS, _LITERAL_CHARACTERS, _INPUT_CHARACTERS = 1000, 3000, 2000
+#: Test methods of each group of inputs: more methods make the check of a pass cheaper, and failures more exact.
+_METHODS = 3
+_OUTPUT_KIB = 16 << 10
+_MARK = "results: "
+_RECORDING = """
+import contextlib, io, json
+class TestCases(CaseChecks):
+    def test_results(self):
+        found = []
+        for given in self.unpacked({inputs!r}):
+            with contextlib.redirect_stdout(io.StringIO()):
+                value = {result}
+            try:
+                found.append(literal(value, {most}))
+            except OverflowError:
+                found.append(None)
+        print({mark!r} + json.dumps(found))
+"""
+_ANSWERS = """
+class TestCases(CaseChecks):
+    def answers(self, inputs):
+        for given in inputs:
+            yield {entry_point}(*given)
+"""
+_RULE = """
+    def accepted(self, found, expected, given, atol):
+        return {rule}
+"""
+_REFERENCES = """
+    def references(self, inputs):
+        import copy
+        names = {{}}
+        exec({program!r}, names)
+        return [names[{entry_point!r}](*copy.deepcopy(given)) for given in inputs]
+"""
+
+
+class Cases(NamedTuple):
+    """A task without its test, and the inputs that its function is called with."""
+
+    task: Mapping[str, Any]
+    """Columns of the task."""
+    inputs: Mapping[str, Sequence[Sequence[Any]]]
+    """Lists of arguments, by the name of their group."""
+    atol: float = 0
+    """Tolerance of numbers; floats, and lists of floats, have at least 1e-6."""
+    rule: str = ""
+    """Expression of ``found``, ``expected``, ``given`` and ``atol`` that accepts a result; empty: equality."""
+    result: str = ""
+    """Expression of ``given`` for the expected result; empty: the function's result."""
+
+    @property
+    def program(self) -> str:
+        """The reference solution."""
+        return str(self.task["complete_prompt"] + self.task["canonical_solution"])
+
+
+def expected_texts(cases: Sequence[Cases], environment: str) -> list[list[str | None]]:
+    """Execute the references in a sandbox; return for each task its results as source, None for one that is too large.
+
+    Raises:
+        DatasetError: a reference fails.
+    """
+    samples = []
+    for one in cases:
+        inputs = packed(literal([list(given) for group in one.inputs.values() for given in group]))
+        result = one.result or f"{one.task['entry_point']}(*given)"
+        text = _RECORDING.format(inputs=inputs, result=result, most=_MOST_CHARACTERS, mark=_MARK)
+        samples.append((one.program, Task(f"{CHECKS}\n{_LITERAL}\n{text}")))
+    with Judge(environment, limits=LimitsConfig(output_kib=_OUTPUT_KIB)) as judge:
+        verdicts = judge.check_all(samples)
+    found = []
+    for one, verdict in zip(cases, verdicts, strict=True):
+        if verdict["status"] != "pass":
+            traces = [verdict["module_trace"], *(test["trace"] for test in verdict["tests"])]
+            problem = f"the reference solution does not run in environment {environment} ({verdict['status']})"
+            raise DatasetError(f"{one.task['task_id']}: {problem}: {''.join(traces).strip().rpartition(chr(10))[2]}")
+        found.append(json.loads(verdict["stdout"].rpartition(_MARK)[2]))
+    return found
+
+
+def packed(source: str) -> str:
+    """Return the source of plain data as the short text that ``unpacked`` of a test reads."""
+    return base64.b64encode(zlib.compress(source.encode(), 9)).decode()
+
+
+def test_text(cases: Cases, expected: Sequence[str | None]) -> str:
+    """Return the test module: ``test_GROUP_NUMBER`` methods that call the function with the inputs of a group."""
+    results, entry_point = iter(expected), cases.task["entry_point"]
+    has_floats = bool(cases.atol) or any("." in (text or "") for text in expected)
+    methods: list[str] = []
+    for group, inputs in cases.inputs.items():
+        pairs = list(zip(inputs, islice(results, len(inputs)), strict=True))
+        size = max(1, -(-len(pairs) // _METHODS))
+        for number, first in enumerate(range(0, len(pairs), size), start=1):
+            tolerance = (cases.atol or 1e-06) if has_floats else 0
+            methods.append(_method(f"test_{group}_{number}", pairs[first : first + size], tolerance))
+    parts = [CHECKS, _ANSWERS.format(entry_point=entry_point)]
+    parts += [_RULE.format(rule=cases.rule)] if cases.rule else []
+    if any(text is None for text in expected):
+        parts.append(_REFERENCES.format(program=cases.program, entry_point=entry_point))
+    return "\n".join([*parts, *methods, ""])
+
+
+def _method(name: str, pairs: Sequence[tuple[Sequence[Any], str | None]], atol: float) -> str:
+    """Return a method: literal results first, then packed ones, then those of the reference."""
+    stated: list[tuple[Any, str]] = []
+    packing: list[tuple[Any, str]] = []
+    room = _LITERAL_CHARACTERS
+    for given, text in pairs:
+        if text is not None:
+            room -= len(text)
+            (stated if room > 0 else packing).append((given, text))
+    large = [given for given, text in pairs if text is None]
+    inputs = literal([*(list(given) for given, _ in (*stated, *packing)), *map(list, large)])
+    inputs = inputs if len(inputs) <= _INPUT_CHARACTERS else f"self.unpacked({packed(inputs)!r})"
+    expected = [f"[{', '.join(text for _, text in stated)}]"] if stated else []
+    expected += [f"self.unpacked({packed('[' + ', '.join(text for _, text in packing) + ']')!r})"] if packing else []
+    expected += [f"self.references(inputs[{len(stated) + len(packing)}:])"] if large else []
+    assertion, tolerance = ("self.assert_allclose", f", rtol=1e-07, atol={atol}") if atol else ("self.assert_equal", "")
+    return f"""    def {name}(self):
+        inputs = {inputs}
+        {assertion}(self.answers(inputs), {" + ".join(expected)}, inputs{tolerance})"""

@@ -1,0 +1,97 @@
+"""Benchmarks as plug-ins: a converter makes tasks of a benchmark's own rows; see docs/benchmarks_of_your_own.md."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.files import bytes_of, locked, write_atomically
+from bigcodeflow.core.paths import cache_folder, user_path
+from bigcodeflow.datasets.hub import HUB_SOURCE, HubSource
+from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, raise_problems, read_rows
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Plug-in of the group ``bigcodeflow.datasets``: its entry point's name is the dataset's name."""
+
+    convert: Callable[[Sequence[Values]], Iterable[Values]]
+    """Make tasks (columns of docs/datasets.md) of the benchmark's rows; it raises a DatasetError for rows with errors.
+    Its result is kept until the rows, or ``version``, change."""
+    version: int
+    """Version of the converter; raise it when unchanged rows become other tasks."""
+    release: str
+    """Version of the benchmark, for people."""
+    license: str
+    """Licence of the benchmark's data."""
+    columns: tuple[str, ...]
+    """Columns that every row must have."""
+    settings: Values = field(default_factory=dict)
+    """Settings of a run as its own harness asks for them: prompts, sanitizer, environment, variants, limits. Keys may
+    be paths such as 'execution.limits.time_seconds'."""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """Further scores: name → prefix of the test methods that have to pass for it."""
+    split: str = ""
+    """Split on the hub, whose repository has the name of the entry point; empty: tasks come from a file only."""
+
+    def tasks(self, name: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
+        """Convert the rows of files to rows in the hub's schema; one DatasetError names all rows that lack a column."""
+        rows = [row for path in paths for row in read_rows(path)]
+        lacking = [(row.place, [one for one in self.columns if one not in row.values]) for row in rows]
+        remedy = f"give a file of {name}, {self.release}"
+        raise_problems([f"{place}: has no column {', '.join(names)}: {remedy}" for place, names in lacking if names])
+        return [_completed(task) for task in self.convert([row.values for row in rows])]
+
+
+class BenchmarkSource(NamedTuple):
+    """The tasks that a benchmark's plug-in makes of a file or of a hub dataset."""
+
+    name: str
+    benchmark: Benchmark
+    rows: FileSource | HubSource
+
+    def resolve(self, config: DatasetConfig) -> ResolvedDataset:
+        """Pin the content of the rows, and add the version of their converter."""
+        found = self.rows.resolve(config)
+        fingerprint = {**found.fingerprint, "benchmark": self.name, "converter": self.benchmark.version}
+        if self.benchmark.parts:
+            fingerprint["parts"] = dict(self.benchmark.parts)
+        describe = f"{self.name} {self.benchmark.release} ({self.benchmark.license}) from {found.describe}"
+        return found._replace(fingerprint=fingerprint, describe=describe)
+
+    def fetch(self, config: DatasetConfig, resolved: ResolvedDataset) -> tuple[Path, ...]:
+        """Return the file of the converted tasks; convert them once for each content of the rows."""
+        identity = [self.name, *(resolved.fingerprint.get(one) for one in ("file_sha256", "commit", "converter"))]
+        kept = cache_folder() / "datasets" / f"{'-'.join(map(str, filter(None, identity)))}.jsonl".replace("/", "_")
+        paths = self.rows.fetch(config, resolved)
+        with locked(kept.with_suffix(".lock")):
+            if bytes_of(kept) is None:
+                tasks = self.benchmark.tasks(self.name, paths)
+                write_atomically(kept, "".join(f"{json.dumps(task)}\n" for task in tasks).encode())
+        return (kept,)
+
+
+def benchmark_source(text: str, benchmark: Benchmark) -> BenchmarkSource:
+    """Parse NAME=FILE, or NAME[@SPLIT][#COMMIT] of a benchmark that is on the hub."""
+    name, has_file, file = text.partition("=")
+    if has_file:
+        if not file.endswith(SUFFIXES):
+            raise DatasetError(f"dataset.source {text!r}: {file or 'nothing'} is no file of {', '.join(SUFFIXES)}")
+        return BenchmarkSource(name, benchmark, FileSource(user_path(file), file))
+    match = HUB_SOURCE.fullmatch(text)
+    if match is None or not benchmark.split:
+        raise DatasetError(f"dataset.source {text!r}: name the file with {benchmark.release}, as in {name}=FILE")
+    rows = HubSource(match["repo"], match["version"] or benchmark.split, match["commit"])
+    return BenchmarkSource(match["repo"], benchmark, rows)
+
+
+def _completed(task: Values) -> dict[str, Any]:
+    """Add the columns of a task that a converter may leave out."""
+    setup = f"def {task.get('entry_point')}(*args, **kwargs):"
+    defaults = {"instruct_prompt": task.get("complete_prompt"), "code_prompt": setup, "doc_struct": "{}", "libs": []}
+    return {**defaults, "hard": False, **task}
