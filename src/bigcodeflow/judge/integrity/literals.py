@@ -34,7 +34,8 @@ class Tolerance(NamedTuple):
     relative: float = 0.0
 
     def around(self, value: float) -> float:
-        return self.absolute + self.relative * abs(value)
+        # Without the condition an integer of a thousand digits would overflow.
+        return self.absolute + (self.relative * abs(value) if self.relative else 0.0)
 
 
 EXACT = Tolerance()
