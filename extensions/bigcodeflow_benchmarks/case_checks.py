@@ -34,7 +34,7 @@ class CaseChecks(unittest.TestCase):
     def fits(self, found, expected, rtol, atol):
         """Tell if a result of the same type is close enough; floats, and lists of floats, always have a tolerance."""
         parts = expected if isinstance(expected, (list, tuple)) and expected else [expected]
-        if all(isinstance(one, float) for one in parts):
+        if rtol and all(isinstance(one, float) for one in parts):
             atol = atol or 1e-06
         return atol > 0 and type(found) is type(expected) and self.close(found, expected, rtol, atol)
 
@@ -45,6 +45,20 @@ class CaseChecks(unittest.TestCase):
             return len(found) == len(expected) and all(self.close(*pair, rtol, atol) for pair in pairs)
         is_finite = -float("inf") < expected < float("inf")
         return found == expected or (is_finite and abs(found - expected) <= atol + rtol * abs(expected))
+
+    @staticmethod
+    def same_output(found, expected):
+        """Compare printed texts line by line: equal without spaces at the ends, or equal decimal numbers."""
+        from decimal import Decimal, InvalidOperation
+
+        lines, wanted = ([line.strip() for line in text.strip().split("\n")] for text in (found, expected))
+        try:
+            return len(lines) == len(wanted) and all(
+                one == other or list(map(Decimal, one.split())) == list(map(Decimal, other.split()))
+                for one, other in zip(lines, wanted)
+            )
+        except InvalidOperation:
+            return False
 
     @staticmethod
     def shown(value):

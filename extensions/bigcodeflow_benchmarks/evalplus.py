@@ -139,6 +139,7 @@ _SETTINGS = {
     "execution.variants": ["raw"],
     "execution.limits.time_seconds": 60,
     "execution.limits.address_space_mib": 4096,
+    "execution.limits.memory_mib": 4096,
     "generation.sampling.max_tokens": 768,
 }
 _PLUS: dict[str, Any] = {"version": 1, "license": "Apache-2.0", "parts": {"base": "test_base"}, "split": "test"}

@@ -6,6 +6,7 @@ results that are too large for either are computed by the reference when the tes
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -25,6 +26,7 @@ _MOST_CHARACTERS, _LITERAL_CHARACTERS, _INPUT_CHARACTERS = 1000, 3000, 2000
 #: Test methods of each group of inputs: more methods make the check of a pass cheaper, and failures more exact.
 _METHODS = 3
 _OUTPUT_KIB = 16 << 10
+_FLOAT = re.compile(r"\d[.e][-+\d]")
 _MARK = "results: "
 _RECORDING = """
 import contextlib, io, json
@@ -66,8 +68,8 @@ class Cases(NamedTuple):
     """Columns of the task."""
     inputs: Mapping[str, Sequence[Sequence[Any]]]
     """Lists of arguments, by the name of their group."""
-    atol: float = 0
-    """Tolerance of numbers; floats, and lists of floats, have at least 1e-6."""
+    atol: float | None = None
+    """Tolerance of numbers; floats, and lists of floats, then have at least 1e-6. None: results have to be equal."""
     rule: str = ""
     """Expression of ``found``, ``expected``, ``given`` and ``atol`` that accepts a result; empty: equality."""
     result: str = ""
@@ -111,7 +113,7 @@ def packed(source: str) -> str:
 def test_text(cases: Cases, expected: Sequence[str | None]) -> str:
     """Return the test module: ``test_GROUP_NUMBER`` methods that call the function with the inputs of a group."""
     results, entry_point = iter(expected), cases.task["entry_point"]
-    has_floats = bool(cases.atol) or any("." in (text or "") for text in expected)
+    has_floats = bool(cases.atol) or (cases.atol == 0 and any(_FLOAT.search(text or "") for text in expected))
     methods: list[str] = []
     for group, inputs in cases.inputs.items():
         pairs = list(zip(inputs, islice(results, len(inputs)), strict=True))

@@ -64,7 +64,7 @@ MODEL = tuple(
     )
 )
 ROUNDS = tuple(SettingOption(f"generation.{path}", panel="Generation") for path in ("rounds", "feedback"))
-TASKS = tuple(SettingOption(f"dataset.{name}") for name in ("split", "subset", "ids", "limit"))
+TASKS = tuple(SettingOption(f"dataset.{name}") for name in ("split", "subset", "ids", "limit", "released_after"))
 VIEW = (SettingOption("dataset.view"), SettingOption("dataset.overlay"))
 BACKEND = (
     SettingOption("execution.backend"),

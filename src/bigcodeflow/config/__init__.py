@@ -47,7 +47,7 @@ __all__ += ["GenerationConfig", "OfflineConfig", "PromptConfig", "RequestsConfig
 Split = Literal["complete", "instruct"]
 Subset = Literal["full", "hard"]
 View = Literal["original", "verified"]
-Sanitizer = Literal["none", "parity", "robust"]
+Sanitizer = Literal["none", "parity", "robust", "fenced"]
 SafetyPolicy = Literal["off", "flag", "block"]
 
 
@@ -72,6 +72,9 @@ class DatasetConfig(SettingsModel):
     difficulty: str = ""
     """Keep tasks that few or many published models solve: 'hard', 'medium', 'easy', or a range of solve rates such as
     '0-0.2'; empty keeps all."""
+    released_after: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
+    """Keep tasks of a benchmark with dates that were released on this day, such as '2024-08-01', or later; empty keeps
+    all."""
     solve_rates: str = ""
     """Where solve rates come from: a hub dataset such as 'bigcode/bigcodebench-solve-rate@complete', or a Parquet or
     JSONL file with task_id and solve_rate in percent; empty takes the shipped ones."""
@@ -110,8 +113,8 @@ class SanitizingConfig(SettingsModel):
     """How a program is taken out of an answer."""
 
     mode: Sanitizer = "parity"
-    """'parity' does what the original does, 'robust' also keeps what the original loses, 'none' executes what the
-    sample file states as its solution."""
+    """'parity' does what the original does, 'robust' also keeps what the original loses, 'fenced' takes the last code
+    block, 'none' executes what the sample file states as its solution."""
     safety_policy: SafetyPolicy = "flag"
     """'off' does not look, 'flag' records risky calls, 'block' fails a sample that makes them."""
 

@@ -87,13 +87,15 @@ NEUTRAL: Mapping[str, str] = {
 _YOUNGER: Mapping[str, Any] = {
     "dataset.difficulty": "",
     "dataset.limit": 0,
+    "dataset.released_after": "",
     "dataset.view": "original",
     "execution.limits.time_policy": "fixed",
     "execution.fail_fast": False,
     "generation.unanswerable": "stop",
     "generation.prompt.stop": [],
 }
-_CHOSEN_TASKS = tuple(f"dataset.{name}" for name in ("ids", "limit", "libraries", "domains", "difficulty", "view"))
+_SELECTIONS = ("ids", "limit", "libraries", "domains", "difficulty", "view", "released_after")
+_CHOSEN_TASKS = tuple(f"dataset.{name}" for name in _SELECTIONS)
 _OFFLINE_NAMES = ("environment", "revision", "tokenizer", "dtype", "max_model_tokens", "lora", "trust_remote_code")
 _ASKED = (
     "dataset.split",

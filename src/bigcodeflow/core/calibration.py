@@ -3,9 +3,15 @@
 Solutions are stored without the setup; only this module builds the text that is executed.
 """
 
+#: Beginning of a code_prompt whose function ``load_program`` gets the solution as text: a script that is executed
+#: for each input, or code that fills a hole.
+AS_TEXT = "# load_program gets the solution as text.\n"
+
 
 def calibrate(code_prompt: str, solution: str) -> str:
-    """Return the calibrated program, exactly as the original builds it."""
+    """Return the calibrated program, exactly as the original builds it, or one that loads the solution as text."""
+    if code_prompt.startswith(AS_TEXT):
+        return f"{stub_program(code_prompt)}load_program({solution!r})\n"
     return f"{code_prompt}\n    pass\n{solution}"
 
 
@@ -16,4 +22,5 @@ def stub_program(code_prompt: str) -> str:
 
 def executed_program(*, code_prompt: str, solution: str, variant: str) -> str:
     """Return the program text that is executed for a solution: the solution itself if raw, else calibrated."""
-    return solution if variant == "raw" else calibrate(code_prompt, solution)
+    is_alone = variant == "raw" and not code_prompt.startswith(AS_TEXT)
+    return solution if is_alone else calibrate(code_prompt, solution)

@@ -107,7 +107,8 @@ def narrowed(config: DatasetConfig, resolved: ResolvedDataset, answered: frozens
 
 def selection_of(config: DatasetConfig, resolved: ResolvedDataset, n_tasks: int) -> str:
     """Return the share of a subset's tasks that the settings select, such as '60 of 1,140 tasks'; empty for all."""
-    if not (config.ids or config.limit or config.libraries or config.domains or config.difficulty):
+    chosen = (config.ids, config.limit, config.libraries, config.domains, config.difficulty, config.released_after)
+    if not any(chosen):
         return ""
     rows, hard = [row.values for row in _rows(config, resolved)], hard_task_ids()
     if config.subset == "hard":

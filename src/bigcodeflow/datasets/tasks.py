@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bigcodeflow.config import DatasetConfig
+from bigcodeflow.core.calibration import AS_TEXT, calibrate
 from bigcodeflow.core.difficulty import parse_difficulty
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.paths import shipped
@@ -141,6 +142,8 @@ def _optional_problems(values: Mapping[str, Any]) -> Iterator[str]:
 
 def _program_problems(values: Mapping[str, Any]) -> Iterator[str]:
     program, entry_point = values["complete_prompt"] + values["canonical_solution"], values["entry_point"]
+    if values["code_prompt"].startswith(AS_TEXT):
+        program = calibrate(values["code_prompt"], program)
     texts = {
         "complete_prompt + canonical_solution": program,
         "code_prompt + '    pass'": values["code_prompt"] + "\n    pass\n",
@@ -208,12 +211,14 @@ def select(
     every_domain = {*library_domains().values(), UNKNOWN_LIBRARY_DOMAIN, *own_domains}
     domains = _known_names("domains", config.domains, every_domain)
     kept = [row for row in kept if not domains or domains & _folded(row["domains"])]
+    if config.released_after:
+        kept = [row for row in kept if released(row) >= config.released_after]
     if config.difficulty:
         kept = _of_difficulty(kept, config, solve_rates)
     if not kept:
         view = {"subset": config.subset.removeprefix("full"), "ids": config.ids.strip()}
         view |= {"libraries": ",".join(config.libraries), "domains": ",".join(config.domains)}
-        view |= {"difficulty": config.difficulty}
+        view |= {"difficulty": config.difficulty, "released_after": config.released_after}
         parts = " and ".join(f"{name} {text}" for name, text in view.items() if text) or "the source"
         raise DatasetError(f"{config.source}: no task matches {parts}: widen the selection")
     return kept[: config.limit] if config.limit else kept
@@ -230,6 +235,14 @@ def _of_difficulty(
             "name a file that has it in dataset.solve_rates, or choose tasks with dataset.ids"
         )
     return [row for row in known if wanted.holds(solve_rates[row["task_id"]])]
+
+
+def released(task: Mapping[str, Any]) -> str:
+    """Return the day of a task's release, such as '2024-08-01', from its doc_struct; empty if that has none."""
+    try:
+        return str(json.loads(task["doc_struct"])["released"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def parse_ids(text: str, known: Iterable[str]) -> frozenset[str]:

@@ -115,7 +115,7 @@ def recorded_samples(config: RunConfig, resolved: datasets.ResolvedDataset, task
     """Load existing samples of the run's tasks; see `generation.load_samples`."""
     view = config.dataset
     known = datasets.known_task_ids(view, resolved)
-    selection = bool(view.ids or view.libraries or view.domains or view.difficulty)
+    selection = bool(view.ids or view.libraries or view.domains or view.difficulty or view.released_after)
     return generation.load_samples(config.samples, tasks, known_task_ids=known, selection=selection)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from bigcodeflow.config import SanitizingConfig
 from bigcodeflow.core import untrusted_text
-from bigcodeflow.core.calibration import stub_program
+from bigcodeflow.core.calibration import AS_TEXT, stub_program
 from bigcodeflow.core.errors import SamplesError
 from bigcodeflow.core.schemas import SOLUTIONS, table_of
 from bigcodeflow.sanitizing import sanitize
@@ -73,6 +73,7 @@ def _read(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt:
 
 
 def _columns(text: str, config: SanitizingConfig, *, entry_point: str, code_prompt: str) -> dict[str, Any]:
+    code_prompt = "" if code_prompt.startswith(AS_TEXT) else code_prompt
     solution = sanitize(text, entry_point=entry_point, mode=config.mode)
     safety = assess(solution, config.safety_policy, setup=stub_program(code_prompt))
     return _row(solution, syntax_error(solution), safety) | {

@@ -1,0 +1,160 @@
+"""LiveCodeBench: scripts that read standard input, and methods that are called, with dates of release."""
+
+import base64
+import json
+import pickletools
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bigcodeflow.core.calibration import AS_TEXT
+from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.datasets import Benchmark
+from bigcodeflow_benchmarks.function_tests import Cases, packed, test_text
+from bigcodeflow_benchmarks.plain_data import literal
+
+_FORMAT = """### Format: You will use the following starter code to write the solution to the problem and enclose your \
+code within delimiters.
+```python
+{starter_code}
+```
+"""
+_SCRIPT_FORMAT = """### Format: Read the inputs from stdin solve the problem and write the answer to stdout (do not \
+directly test on the sample inputs). Enclose your code within delimiters as follows. Ensure that when the python \
+program runs, it reads the inputs, runs the algorithm and writes output to STDOUT.
+```python
+# YOUR CODE HERE
+```
+"""
+_SYSTEM = (
+    "You are an expert Python programmer. You will be given a question (problem specification) and will generate a "
+    "correct Python program that matches the specification and passes all tests."
+)
+#: Modules whose names every solution may use without an import.
+_MODULES = (
+    "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json "
+    "builtins typing"
+)
+_LOADING = f'''{AS_TEXT}def load_program(text):
+    global program, prelude
+    program = compile(text, "<program>", "exec")
+    modules = {_MODULES!r}.split()
+    lines = [f"import {{name}}\\nfrom {{name}} import *" for name in modules]
+    prelude = compile("\\n".join(lines) + "\\nsys.setrecursionlimit(50_000)", "<prelude>", "exec")
+'''
+_SCRIPT = f'''{_LOADING}
+def run_script(given):
+    """Execute the program with this standard input; return its standard output."""
+    import contextlib, io, os, sys, tempfile
+    printed, before, kept = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), sys.stdin, os.dup(0)
+    with tempfile.TemporaryFile() as file, contextlib.redirect_stdout(printed):
+        file.write(given.encode())
+        file.seek(0)
+        os.dup2(file.fileno(), 0)
+        sys.stdin = open(0, closefd=False)
+        names = {{"__name__": "__main__"}}
+        try:
+            exec(prelude, names)
+            exec(program, names)
+        except SystemExit:
+            pass
+        finally:
+            os.dup2(kept, 0)
+            os.close(kept)
+            sys.stdin = before
+    return printed.buffer.getvalue().decode("utf-8", "replace")'''
+_METHOD = f'''{_LOADING}
+    global solution
+    names = {{"__name__": "solution"}}
+    exec(prelude, names)
+    exec(program, names)
+    solution = names["Solution"]()
+def call_method(*given):
+    """Call the method of the class Solution."""
+    return solution.METHOD(*given)'''
+_TABLE = """import ast, base64, zlib
+results = ast.literal_eval(zlib.decompress(base64.b64decode({results!r})).decode())
+"""
+#: The benchmark has no reference solutions: these print, or return, the expected results of the known inputs.
+_KNOWN_OUTPUT = f"{_TABLE}import sys\nprint(results[sys.stdin.read()])\n"
+_KNOWN_RESULT = _TABLE + "class Solution:\n    def {name}(self, *given):\n        return results[repr(given)]\n"
+
+
+def test_cases(text: str) -> list[dict[str, str]]:
+    """Read test cases: JSON, or base64 of compressed pickled JSON; of a pickle, only a single text is accepted."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        pickled = zlib.decompress(base64.b64decode(text))
+        operations = [(code.name, argument) for code, argument, _ in pickletools.genops(pickled)]
+        texts = [argument for name, argument in operations if "UNICODE" in name]
+        if len(texts) != 1 or {name for name, _ in operations if "UNICODE" not in name} - _HARMLESS:
+            raise ValueError("its private tests are a pickle of other things than one text") from None
+        found = json.loads(texts[0])
+    return list(found)
+
+
+_HARMLESS = {"PROTO", "FRAME", "MEMOIZE", "BINPUT", "LONG_BINPUT", "PUT", "STOP"}
+
+
+def _task(row: Mapping[str, Any]) -> dict[str, Any]:
+    groups = {group: test_cases(row[f"{group}_test_cases"]) for group in ("public", "private")}
+    cases = [case for group in groups.values() for case in group]
+    starter, name = row["starter_code"], json.loads(row["metadata"] or "{}").get("func_name", "")
+    if name:
+        inputs = [[json.loads(line) for line in case["input"].split("\n")] for case in cases]
+        outputs = [json.loads(case["output"]) for case in cases]
+        rule = "(list(found) if isinstance(found, tuple) else found) == expected"
+        known = {repr(tuple(given)): output for given, output in zip(inputs, outputs, strict=True)}
+        program, setup, entry_point = _KNOWN_RESULT, _METHOD.replace("METHOD", name), "call_method"
+    else:
+        inputs, outputs = [[case["input"]] for case in cases], [case["output"] for case in cases]
+        known, rule = {case["input"]: case["output"] for case in cases}, "self.same_output(found, expected)"
+        program, setup, entry_point = _KNOWN_OUTPUT, _SCRIPT, "run_script"
+    question = row["question_content"]
+    format_text = _FORMAT.format(starter_code=starter) if starter else _SCRIPT_FORMAT
+    count = len(groups["public"])
+    task = {
+        "task_id": f"LiveCodeBench/{row['question_id']}",
+        "complete_prompt": "".join(f"# {line}\n" for line in f"{question}\n{starter}".splitlines()),
+        "instruct_prompt": f"{question}\n\n{format_text}\n### Answer: (use the provided format with backticks)",
+        "canonical_solution": row.get("reference_code") or program.format(results=packed(literal(known)), name=name),
+        "code_prompt": setup,
+        "entry_point": entry_point,
+        "doc_struct": json.dumps({"released": row["contest_date"][:10], "difficulty": row["difficulty"]}),
+    }
+    made = Cases(task, {"public": inputs[:count], "private": inputs[count:]}, rule=rule)
+    return {**task, "test": test_text(made, [literal(one) for one in outputs])}
+
+
+def _tasks(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for row in rows:
+        try:
+            yield _task(row)
+        except (ValueError, KeyError, zlib.error) as error:
+            raise DatasetError(f"question {row['question_id']}: cannot be read: {error}") from None
+
+
+BENCHMARK = Benchmark(
+    _tasks,
+    version=1,
+    release="code_generation_lite",
+    license="CC",
+    columns=(
+        *("question_id", "question_content", "contest_date", "starter_code", "difficulty", "metadata"),
+        *("public_test_cases", "private_test_cases"),
+    ),
+    settings={
+        "dataset.split": "instruct",
+        "generation.prompt.system": _SYSTEM,
+        "generation.prompt.instruction_prefix": "### Question:",
+        "generation.sampling.temperature": 0.2,
+        "generation.sampling.max_tokens": 2000,
+        "sanitizing.mode": "fenced",
+        "execution.environment": "starter",
+        "execution.variants": ["calibrated"],
+        "execution.limits.time_seconds": 60,
+        "execution.limits.memory_mib": 4096,
+    },
+    parts={"public": "test_public"},
+)
