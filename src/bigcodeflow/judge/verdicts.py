@@ -6,6 +6,7 @@ failure_kind is one of ``failure_kinds.KINDS``, or empty for a pass only.
 from collections.abc import Mapping
 from typing import Any
 
+from bigcodeflow.core.calibration import AS_TEXT
 from bigcodeflow.core.tracebacks import failed_import, raised
 from bigcodeflow.judge.failure_kinds import failure_kind
 from bigcodeflow.judge.guest.protocol import LAST_EVENTS
@@ -122,6 +123,9 @@ def _judge(item: WorkItem, outcome: Outcome, tests: list[dict[str, Any]], tamper
         kind = _kind(item, failed)
         # A NUL byte is a ValueError before Python 3.11.4.
         is_refused = failed["phase"] == "compile" and (kind == "syntax" or "ValueError" in failed["exception"].split())
+        # A solution that is loaded as text is compiled by the program.
+        is_loaded = failed["phase"] == "program" and item.program.startswith(AS_TEXT)
+        is_refused = is_refused or (is_loaded and "SyntaxError" in failed["exception"].split())
         return ("syntax_error", "syntax") if is_refused else (_STATUSES.get(kind, "fail"), kind)
     if not item.expected_tests:
         return "fail", "no_tests"  # an empty run would pass by having failed nothing
