@@ -9,25 +9,21 @@ from typing import Any
 from bigcodeflow.datasets import Benchmark
 from bigcodeflow_benchmarks.function_tests import Cases, expected_texts, test_text
 
+_SETS = (
+    "similar_elements find_char_long common_in_nested_lists extract_singly larg_nnum intersection_array "
+    "find_dissimilar Diff"
+)
 _NOT_NONE = ("check_str", "text_match_three", "text_starta_endb")
 #: Comparisons of results that are no plain equality, by entry point.
-_SET = "set(found) == set(expected)"
 _RULES = {
-    **dict.fromkeys(
-        ("similar_elements", "find_char_long", "common_in_nested_lists", "extract_singly", "larg_nnum"), _SET
-    ),
-    **dict.fromkeys(("intersection_array", "find_dissimilar", "Diff"), _SET),
+    **dict.fromkeys(_SETS.split(), "set(found) == set(expected)"),
     **dict.fromkeys(_NOT_NONE, "(found if isinstance(found, bool) else found is not None) == expected"),
     "are_equivalent": "True",
     "sum_div": "found in (expected, 0)",
-    "surface_Area": (
-        "found == expected or abs(found - round(given[0] * (given[0] + (given[0] ** 2 + 4 * given[1] ** 2) ** 0.5)))"
-        " <= atol"
-    ),
-    "digit_distance_nums": (
-        "found == expected or found == sum(abs(int(one) - int(other)) for one, other in"
-        " zip(*(str(number).zfill(max(map(len, map(str, given)))) for number in given)))"
-    ),
+    "surface_Area": "found == expected or"
+    " abs(found - round(given[0] * (given[0] + (given[0] ** 2 + 4 * given[1] ** 2) ** 0.5))) <= atol",
+    "digit_distance_nums": "found == expected or found == sum(abs(int(one) - int(other)) for one, other in"
+    " zip(*(str(number).zfill(max(map(len, map(str, given)))) for number in given)))",
     "find_zero": "abs(sum(one * found**power for power, one in enumerate(given[0])) - expected) <= atol",
 }
 #: Numbers of MBPP's tasks whose lists are tuples: of the arguments at these places (None: of all), at these levels of
@@ -49,8 +45,6 @@ _BASE_COUNTS = (
     "16 7 5 5 6 8 12 4 5 4 8 8 5 7 8 9 3 12 5 8 14 13 12 11 7 5 4 16 8 13 8 8 10 10 7 14 12 10 5 11 8 8 4 5 26 11 "
     "7 13 6 7 4 11 7 10 7 4 9 6 8 14 11 10 6 3 8 4 4 "
 )
-
-
 _CALL = re.compile(r"(\w+)\(\*inp\)")
 
 
@@ -90,11 +84,9 @@ def _hub_inputs(test: str) -> list[Any]:
 def _cases(row: Mapping[str, Any], inputs: Mapping[str, Any], **columns: str) -> Cases:
     """Make a task with the inputs of the row's two tests; the hub's rows state the tolerance in their test text."""
     stated = re.findall(r"assertion\(.*, ([\d.e-]+)\)", row.get("test") or "")
-    entry_point, result = columns["entry_point"], ""
-    if entry_point in _NOT_NONE:
-        result = f"{entry_point}(*given) is not None"
-    elif entry_point == "find_zero":
-        result = "0.0"
+    entry_point = columns["entry_point"]
+    result = f"{entry_point}(*given) is not None" if entry_point in _NOT_NONE else ""
+    result = "0.0" if entry_point == "find_zero" else result
     atol = row.get("atol", float(stated[-1]) if stated else 0)
     return Cases(columns, inputs, atol, _RULES.get(entry_point, ""), result)
 

@@ -5,11 +5,13 @@ import json
 import pickletools
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from bigcodeflow.core.calibration import AS_TEXT
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.datasets import Benchmark
+from bigcodeflow_benchmarks import loaded_programs
 from bigcodeflow_benchmarks.function_tests import Cases, packed, test_text
 from bigcodeflow_benchmarks.plain_data import literal
 
@@ -30,48 +32,7 @@ _SYSTEM = (
     "You are an expert Python programmer. You will be given a question (problem specification) and will generate a "
     "correct Python program that matches the specification and passes all tests."
 )
-#: Modules whose names every solution may use without an import.
-_MODULES = (
-    "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json "
-    "builtins typing"
-)
-_LOADING = f'''{AS_TEXT}def load_program(text):
-    global program, prelude
-    program = compile(text, "<program>", "exec")
-    modules = {_MODULES!r}.split()
-    lines = [f"import {{name}}\\nfrom {{name}} import *" for name in modules]
-    prelude = compile("\\n".join(lines) + "\\nsys.setrecursionlimit(50_000)", "<prelude>", "exec")
-'''
-_SCRIPT = f'''{_LOADING}
-def run_script(given):
-    """Execute the program with this standard input; return its standard output."""
-    import contextlib, io, os, sys, tempfile
-    printed, before, kept = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), sys.stdin, os.dup(0)
-    with tempfile.TemporaryFile() as file, contextlib.redirect_stdout(printed):
-        file.write(given.encode())
-        file.seek(0)
-        os.dup2(file.fileno(), 0)
-        sys.stdin = open(0, closefd=False)
-        names = {{"__name__": "__main__"}}
-        try:
-            exec(prelude, names)
-            exec(program, names)
-        except SystemExit:
-            pass
-        finally:
-            os.dup2(kept, 0)
-            os.close(kept)
-            sys.stdin = before
-    return printed.buffer.getvalue().decode("utf-8", "replace")'''
-_METHOD = f'''{_LOADING}
-    global solution
-    names = {{"__name__": "solution"}}
-    exec(prelude, names)
-    exec(program, names)
-    solution = names["Solution"]()
-def call_method(*given):
-    """Call the method of the class Solution."""
-    return solution.METHOD(*given)'''
+_RUNNING = Path(loaded_programs.__file__).read_text(encoding="utf-8").rstrip()
 _TABLE = """import ast, base64, zlib
 results = ast.literal_eval(zlib.decompress(base64.b64decode({results!r})).decode())
 """
@@ -87,7 +48,7 @@ def test_cases(text: str) -> list[dict[str, str]]:
     except ValueError:
         pickled = zlib.decompress(base64.b64decode(text))
         operations = [(code.name, argument) for code, argument, _ in pickletools.genops(pickled)]
-        texts = [argument for name, argument in operations if "UNICODE" in name]
+        texts = [str(argument) for name, argument in operations if "UNICODE" in name]
         if len(texts) != 1 or {name for name, _ in operations if "UNICODE" not in name} - _HARMLESS:
             raise ValueError("its private tests are a pickle of other things than one text") from None
         found = json.loads(texts[0])
@@ -106,11 +67,11 @@ def _task(row: Mapping[str, Any]) -> dict[str, Any]:
         outputs = [json.loads(case["output"]) for case in cases]
         rule = "(list(found) if isinstance(found, tuple) else found) == expected"
         known = {repr(tuple(given)): output for given, output in zip(inputs, outputs, strict=True)}
-        program, setup, entry_point = _KNOWN_RESULT, _METHOD.replace("METHOD", name), "call_method"
+        program, entry_point = _KNOWN_RESULT, "call_method"
     else:
         inputs, outputs = [[case["input"]] for case in cases], [case["output"] for case in cases]
         known, rule = {case["input"]: case["output"] for case in cases}, "self.same_output(found, expected)"
-        program, setup, entry_point = _KNOWN_OUTPUT, _SCRIPT, "run_script"
+        program, entry_point = _KNOWN_OUTPUT, "run_script"
     question = row["question_content"]
     format_text = _FORMAT.format(starter_code=starter) if starter else _SCRIPT_FORMAT
     count = len(groups["public"])
@@ -119,7 +80,7 @@ def _task(row: Mapping[str, Any]) -> dict[str, Any]:
         "complete_prompt": "".join(f"# {line}\n" for line in f"{question}\n{starter}".splitlines()),
         "instruct_prompt": f"{question}\n\n{format_text}\n### Answer: (use the provided format with backticks)",
         "canonical_solution": row.get("reference_code") or program.format(results=packed(literal(known)), name=name),
-        "code_prompt": setup,
+        "code_prompt": f"{AS_TEXT}METHOD = {name!r}\n{_RUNNING}",
         "entry_point": entry_point,
         "doc_struct": json.dumps({"released": row["contest_date"][:10], "difficulty": row["difficulty"]}),
     }

@@ -262,12 +262,10 @@ def _with_benchmark(settings: dict[str, Any], chosen: Mapping[SettingPath, str])
     """
     source = _setting(settings.get("dataset"), "source")
     benchmark = benchmark_of(source) if isinstance(source, str) else None
-    if benchmark is None:
-        return settings
     kept = chosen if ("dataset", "source") in chosen else dict(flattened(settings))
-    added = {path: value for path, value in flattened(benchmark.settings) if path not in kept}
-    for path, value in added.items():
-        set_by_path(settings, path, value, source)
+    for path, value in flattened(benchmark.settings) if benchmark else ():
+        if path not in kept:
+            set_by_path(settings, path, value, f"the benchmark {source}")
     return settings
 
 

@@ -93,5 +93,10 @@ def benchmark_source(text: str, benchmark: Benchmark) -> BenchmarkSource:
 def _completed(task: Values) -> dict[str, Any]:
     """Add the columns of a task that a converter may leave out."""
     setup = f"def {task.get('entry_point')}(*args, **kwargs):"
-    defaults = {"instruct_prompt": task.get("complete_prompt"), "code_prompt": setup, "doc_struct": "{}", "libs": []}
+    defaults: dict[str, Any] = {
+        "instruct_prompt": task.get("complete_prompt"),
+        "code_prompt": setup,
+        "doc_struct": "{}",
+        "libs": [],
+    }
     return {**defaults, "hard": False, **task}

@@ -132,9 +132,9 @@ def _create_quarantine(
     judgeable: bool,
     parts: Mapping[str, str],
 ) -> None:
-    """Create tables ``quarantined_tasks`` and ``score_metrics``: the scores to compute, and the tasks and tests of each.
+    """Create tables ``quarantined_tasks`` and ``score_metrics``: the scores to compute, and the tasks of each.
 
-    The tests are those whose name starts with ``prefix``; empty if the verdict's status decides.
+    A score's ``prefix`` is that of the tests that decide; if it is empty, the verdict's status decides.
     """
     connection.execute(
         "CREATE TEMP TABLE quarantined_tasks AS SELECT DISTINCT unnest($ids::VARCHAR[]) AS task_id",

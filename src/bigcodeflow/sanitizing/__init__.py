@@ -2,7 +2,6 @@
 
 import re
 
-
 from bigcodeflow.config import Sanitizer
 from bigcodeflow.core import untrusted_text
 from bigcodeflow.sanitizing.findings import find_risks
