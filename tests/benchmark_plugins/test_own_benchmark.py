@@ -22,22 +22,17 @@ def test_the_example_of_the_page_is_a_benchmark(tmp_path: Path) -> None:
     metadata = tmp_path / "mine-1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text(
-        ENTRY_POINT.partition("]\n")[0].replace("project.entry-points.", "").replace('"', "")
-        + "]\n"
-        + ENTRY_POINT.partition("]\n")[2].replace('"', "")
-    )
+    declared = ENTRY_POINT.splitlines()[-1].replace('"', "")
+    (metadata / "entry_points.txt").write_text(f"[bigcodeflow.datasets]\n{declared}\n")
     (tmp_path / "mine.py").write_text(PROGRAM)
     rows = [ROW, {**ROW, "id": 1}]
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     answers = [f"def double(x):\n    return {text}" for text in ("x + x", "2 * int(x)", "None")]
     lines = [{"task_id": f"Mine/{row['id']}", "raw_solution": text} for row in rows for text in answers]
     (tmp_path / "answers.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    path = {"PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "none")}
-    command = process_in(tmp_path)
-    del path["XDG_CACHE_HOME"]
+    command, path = process_in(tmp_path), {"PYTHONPATH": str(tmp_path)}
     done = command("run", "--no-prefect", "--dataset", "lab/mine=rows.jsonl", "--samples", "answers.jsonl", **path)
-    assert "lab/mine" in command("dataset", "show", "lab/mine=rows.jsonl", **path).stdout + done.stdout
+    assert "2 of 2 pass" in done.stdout
     [folder] = (tmp_path / "results/runs").iterdir()
     scores = {
         row["metric"]: row["value"]
