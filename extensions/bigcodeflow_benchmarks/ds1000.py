@@ -2,11 +2,11 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from bigcodeflow.core.calibration import AS_TEXT
-from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.datasets import Benchmark
 
 _SYSTEM = (
@@ -50,7 +50,7 @@ def _context(code: str) -> str:
     for node in ast.parse(code).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "exec_context":
             return str(ast.literal_eval(node.value))
-    raise ValueError("its code_context assigns no exec_context")
+    raise ValueError("a code_context assigns no exec_context")
 
 
 def _task(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,16 +73,8 @@ def _task(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tasks(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    for number, row in enumerate(rows):
-        try:
-            yield _task(row)
-        except (ValueError, SyntaxError, KeyError, TypeError) as error:
-            raise DatasetError(f"row {number}: cannot be read: {error}") from None
-
-
 BENCHMARK = Benchmark(
-    _tasks,
+    partial(map, _task),
     version=1,
     release="DS-1000",
     license="CC BY-SA 4.0",

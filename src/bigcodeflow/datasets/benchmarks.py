@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import DatasetError
-from bigcodeflow.core.files import bytes_of, locked, write_atomically
+from bigcodeflow.core.files import locked, write_atomically
 from bigcodeflow.core.paths import cache_folder, user_path
 from bigcodeflow.datasets.hub import HUB_SOURCE, HubSource
-from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, raise_problems, read_rows
+from bigcodeflow.datasets.sources import SUFFIXES, FileSource, ResolvedDataset, SourceRow, raise_problems, read_rows
+from bigcodeflow.datasets.tasks import validate
 
 Values = Mapping[str, Any]
 
@@ -40,12 +41,18 @@ class Benchmark:
     """Split on the hub, whose repository has the name of the entry point; empty: tasks come from a file only."""
 
     def tasks(self, name: str, paths: Sequence[Path]) -> list[dict[str, Any]]:
-        """Convert the rows of files to rows in the hub's schema; one DatasetError names all rows that lack a column."""
+        """Convert the rows of files to valid rows in the hub's schema; one DatasetError names all rows with errors."""
         rows = [row for path in paths for row in read_rows(path)]
         lacking = [(row.place, [one for one in self.columns if one not in row.values]) for row in rows]
         remedy = f"give a file of {name}, {self.release}"
         raise_problems([f"{place}: has no column {', '.join(names)}: {remedy}" for place, names in lacking if names])
-        return [_completed(task) for task in self.convert([row.values for row in rows])]
+        try:
+            tasks = [_completed(task) for task in self.convert([row.values for row in rows])]
+        except (AttributeError, LookupError, SyntaxError, TypeError, ValueError) as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise DatasetError(f"{paths[0]}: its rows cannot be converted ({problem}): {remedy}") from error
+        raise_problems(validate([SourceRow(f"{name}, task {number}", task) for number, task in enumerate(tasks)]))
+        return tasks
 
 
 class BenchmarkSource(NamedTuple):
@@ -66,11 +73,12 @@ class BenchmarkSource(NamedTuple):
 
     def fetch(self, config: DatasetConfig, resolved: ResolvedDataset) -> tuple[Path, ...]:
         """Return the file of the converted tasks; convert them once for each content of the rows."""
-        identity = [self.name, *(resolved.fingerprint.get(one) for one in ("file_sha256", "commit", "converter"))]
-        kept = cache_folder() / "datasets" / f"{'-'.join(map(str, filter(None, identity)))}.jsonl".replace("/", "_")
+        content = (resolved.fingerprint.get(one) for one in ("file_sha256", "version", "commit", "converter"))
+        name = "-".join(map(str, filter(None, (self.name.replace("/", "_"), *content))))
+        kept = cache_folder() / "datasets" / f"{name}.jsonl"
         paths = self.rows.fetch(config, resolved)
         with locked(kept.with_suffix(".lock")):
-            if bytes_of(kept) is None:
+            if not kept.exists():
                 tasks = self.benchmark.tasks(self.name, paths)
                 write_atomically(kept, "".join(f"{json.dumps(task)}\n" for task in tasks).encode())
         return (kept,)
@@ -93,10 +101,5 @@ def benchmark_source(text: str, benchmark: Benchmark) -> BenchmarkSource:
 def _completed(task: Values) -> dict[str, Any]:
     """Add the columns of a task that a converter may leave out."""
     setup = f"def {task.get('entry_point')}(*args, **kwargs):"
-    defaults: dict[str, Any] = {
-        "instruct_prompt": task.get("complete_prompt"),
-        "code_prompt": setup,
-        "doc_struct": "{}",
-        "libs": [],
-    }
-    return {**defaults, "hard": False, **task}
+    prompts = {"instruct_prompt": task.get("complete_prompt"), "code_prompt": setup}
+    return {**prompts, "doc_struct": "{}", "libs": [], "hard": False, **task}
