@@ -4,41 +4,61 @@ import base64
 import json
 import pickle
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from bigcodeflow.config import DatasetConfig
+from bigcodeflow.config import DatasetConfig, load_config
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.datasets import load_tasks, resolve
+from bigcodeflow.generation.model_settings import identity, prompt_of
 from bigcodeflow_benchmarks.livecodebench import test_cases as read_cases
 from tests.command import Command
+from tests.generation.providers.double import Completion, Received, model_server
 
 LIVE = "livecodebench/code_generation_lite"
 KINDS = {"scripts": LIVE, "methods": LIVE, "contexts": "xlangai/DS-1000"}
-LIMITS = ("--set", "execution.limits.time_seconds=3", "--set", "execution.limits.memory_mib=512")
+LIMITS = ("execution.limits.time_seconds=3", "execution.limits.memory_mib=512", "generation.sampling.seed=0")
+SETTINGS = [word for setting in LIMITS for word in ("--set", setting)]
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def _model(own_tasks: Path, kind: str) -> Callable[[Received], Completion]:
+    """A model that gives the recorded answers of a task: the reference for seed 0, the faulty program for seed 1."""
+    questions = [row.get("question_content") or row["prompt"] for row in _lines(own_tasks / f"{kind}.jsonl")]
+    answers = [line["raw_solution"] for line in _lines(own_tasks / f"{kind}_answers.jsonl")]
+
+    def answer(request: Received) -> Completion:
+        asked = request.body["messages"][-1]["content"]
+        [number] = [number for number, text in enumerate(questions) if text.strip().removeprefix("Problem:") in asked]
+        return Completion(answers[2 * number + request.body["seed"]])
+
+    return answer
 
 
 def _check_statuses(command: Command, folder: Path, own_tasks: Path, kind: str, *chosen: str) -> None:
-    answers = own_tasks / f"{kind}_answers.jsonl"
-    source = f"{KINDS[kind]}={own_tasks / kind}.jsonl"
-    words = ("--no-prefect", "--dataset", source, "--samples", answers, "--environment", "starter", "--out", "out")
-    command("run", *words, *LIMITS, *chosen)
-    expected: dict[str, list[str]] = {}
-    for line in map(json.loads, answers.read_text().splitlines()):
-        expected.setdefault(line["task_id"], []).append(line["expected_status"])
+    words = ("--no-prefect", "--dataset", f"{KINDS[kind]}={own_tasks / kind}.jsonl", "--environment", "starter")
+    with model_server(_model(own_tasks, kind)) as server:
+        asked = ("--model", "openai:m", "--base-url", server.url("openai"), "--n-samples", "2", "--out", "out")
+        command("run", *words, *asked, *SETTINGS, *chosen, OPENAI_API_KEY="k")
+    expected = [line["expected_status"] for line in _lines(own_tasks / f"{kind}_answers.jsonl")]
     rows = pq.read_table(folder / "out/verdicts.parquet").to_pylist()
     assert len({row["status"] for row in rows}) == 7
-    found = {(row["task_id"], row["sample_index"]): row["status"] for row in rows}
-    assert found == {key: expected[key[0]][key[1]] for key in found}
+    places = [2 * int(row["task_id"].partition("/")[2]) + row["sample_index"] for row in rows]
+    assert [row["status"] for row in rows] == [expected[place] for place in places]
     assert {row["integrity"] for row in rows if row["status"] == "pass"} == {"checked"}
 
 
 @pytest.mark.sandbox
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_status_occurs(command: Command, tmp_path: Path, own_tasks: Path, kind: str) -> None:
-    """Six tasks of each kind: references pass and are checked; each faulty program gets its status."""
+    """A model is asked for six tasks of each kind: references pass and are checked, faulty programs get their status."""
     _check_statuses(command, tmp_path, own_tasks, kind, "--ids", "0-5")
 
 
@@ -73,3 +93,16 @@ def test_private_tests_are_read_without_executing_their_pickle() -> None:
     for value in (print, [json.dumps(cases)], {"a": "b"}):
         with pytest.raises(ValueError, match="a pickle of other things than one text"):
             read_cases(encoded(value))
+
+
+def test_a_model_is_asked_as_the_benchmark_asks(command: Command, own_tasks: Path) -> None:
+    """The chat prompt has the benchmark's system prompt, headings and starter code; answers keep their ledger."""
+    source = f"{LIVE}={own_tasks / 'methods.jsonl'}"
+    config = load_config(None, (), {"dataset.source": source, "dataset.ids": "3", "generation.model": "openai:m"})
+    [task] = load_tasks(config.dataset, resolve(config.dataset)).to_pylist()
+    system, user = prompt_of(task, config.dataset.split, "chat", config.generation.prompt).messages
+    assert system.text.startswith("You are an expert Python programmer.")
+    assert user.text.startswith("### Question:\nReturn the median of the numbers.\n\n### Format: You will use")
+    assert "```python\nclass Solution:\n    def middle(self, numbers):\n" in user.text
+    assert user.text.endswith("### Answer: (use the provided format with backticks)\n")
+    assert "stop" not in identity(config.generation)["prompt"]
