@@ -96,17 +96,15 @@ def headline(metrics: pa.Table) -> str:
 
 
 def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
-    """Return a row per variant, sanitizer and k over all tasks of a METRICS table: score and 95 % interval."""
-    rows = metrics.to_pylist()
-    judgeable = {formatting.identity(row): row for row in overall(rows, "pass@k_judgeable")}
+    """Return a row per variant, sanitizer, k and part over all tasks of a METRICS table: score and 95 % interval."""
     return [
         {
-            **_scored(row, f"pass@{row['k']}", percent(row["value"])),
-            "judgeable tasks only": formatting.score_of(judgeable.get(formatting.identity(row))),
+            **_scored(row, name, percent(row["value"])),
+            "judgeable tasks only": formatting.score_of(judgeable),
             "tasks": f"{row['n_tasks']:,}",
             "samples": f"{row['n_samples']:,}",
         }
-        for row in overall(rows, "pass@k")
+        for name, row, judgeable in formatting.scores_of(metrics.to_pylist())
     ]
 
 

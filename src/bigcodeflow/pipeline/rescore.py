@@ -29,7 +29,7 @@ class RescoreConfig(SettingsModel):
     subset: Subset | None = None
     """'full' judges every task, 'hard' only BigCodeBench-Hard; empty takes the preset's or the run's."""
     sanitizer: Sanitizer | None = None
-    """Another sanitizer: parity, robust or none; empty keeps it."""
+    """Another sanitizer: parity, robust, fenced or none; empty keeps it."""
     environment: str = ""
     """Another sandbox environment, see `bigcodeflow env list`; empty keeps it."""
     values: dict[str, Any] = Field(default_factory=dict)
