@@ -61,8 +61,6 @@ def _arguments(number: int, given: Sequence[Any]) -> list[Any]:
         place, levels = _PLACES[number]
         return [_tuples(one, levels) if place in (None, at) else one for at, one in enumerate(given)]
     match number:
-        case 115:
-            return [[set(one) if one else {} for one in given[0]]]
         case 124:
             return [float(given[0]), complex(given[1])]
         case 252:

@@ -69,7 +69,7 @@ class Cases(NamedTuple):
     inputs: Mapping[str, Sequence[Sequence[Any]]]
     """Lists of arguments, by the name of their group."""
     atol: float | None = None
-    """Tolerance of numbers; floats, and lists of floats, then have at least 1e-6. None: results have to be equal."""
+    """Tolerance of numbers; 0: floats, and lists of floats, have 1e-6. None: results have to be equal."""
     rule: str = ""
     """Expression of ``found``, ``expected``, ``given`` and ``atol`` that accepts a result; empty: equality."""
     result: str = ""
@@ -113,13 +113,14 @@ def packed(source: str) -> str:
 def test_text(cases: Cases, expected: Sequence[str | None]) -> str:
     """Return the test module: ``test_GROUP_NUMBER`` methods that call the function with the inputs of a group."""
     results, entry_point = iter(expected), cases.task["entry_point"]
-    has_floats = bool(cases.atol) or (cases.atol == 0 and any(_FLOAT.search(text or "") for text in expected))
+    tolerance = f", rtol=1e-07, atol={cases.atol}" if cases.atol else ""
+    if cases.atol == 0 and any(_FLOAT.search(text or "") for text in expected):
+        tolerance = ", rtol=1e-07, atol=1e-06, floats_only=True"
     methods: list[str] = []
     for group, inputs in cases.inputs.items():
         pairs = list(zip(inputs, islice(results, len(inputs)), strict=True))
         size = max(1, -(-len(pairs) // _METHODS))
         for number, first in enumerate(range(0, len(pairs), size), start=1):
-            tolerance = (cases.atol or 1e-06) if has_floats else 0
             methods.append(_method(f"test_{group}_{number}", pairs[first : first + size], tolerance))
     parts = [CHECKS, _ANSWERS.format(entry_point=entry_point)]
     parts += [_RULE.format(rule=cases.rule)] if cases.rule else []
@@ -128,7 +129,7 @@ def test_text(cases: Cases, expected: Sequence[str | None]) -> str:
     return "\n".join([*parts, *methods, ""])
 
 
-def _method(name: str, pairs: Sequence[tuple[Sequence[Any], str | None]], atol: float) -> str:
+def _method(name: str, pairs: Sequence[tuple[Sequence[Any], str | None]], tolerance: str) -> str:
     """Return a method: literal results first, then packed ones, then those of the reference."""
     stated: list[tuple[Any, str]] = []
     packing: list[tuple[Any, str]] = []
@@ -143,7 +144,7 @@ def _method(name: str, pairs: Sequence[tuple[Sequence[Any], str | None]], atol: 
     expected = [f"[{', '.join(text for _, text in stated)}]"] if stated else []
     expected += [f"self.unpacked({packed('[' + ', '.join(text for _, text in packing) + ']')!r})"] if packing else []
     expected += [f"self.references(inputs[{len(stated) + len(packing)}:])"] if large else []
-    assertion, tolerance = ("self.assert_allclose", f", rtol=1e-07, atol={atol}") if atol else ("self.assert_equal", "")
+    assertion = "self.assert_allclose" if tolerance else "self.assert_equal"
     return f"""    def {name}(self):
         inputs = {inputs}
         {assertion}(self.answers(inputs), {" + ".join(expected)}, inputs{tolerance})"""

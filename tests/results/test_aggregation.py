@@ -266,7 +266,7 @@ def test_sql_and_python_agree_on_every_small_count():
     with duckdb.connect() as connection:
         connection.execute("""
             CREATE TABLE task_counts AS
-            SELECT 'calibrated' AS variant, 'none' AS sanitizer, n || '/' || c AS task_id, 60 AS n_given,
+            SELECT 'calibrated' AS variant, 'none' AS sanitizer, n || '/' || c AS task_id, '' AS prefix, 60 AS n_given,
                    n AS n_judged, c AS n_passed, true AS judgeable
             FROM range(0, 61) AS ns(n), range(0, n + 1) AS cs(c)
         """)
