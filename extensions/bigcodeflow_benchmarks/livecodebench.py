@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import pickletools
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,9 @@ from bigcodeflow_benchmarks import loaded_programs
 from bigcodeflow_benchmarks.function_tests import Cases, packed, test_text
 from bigcodeflow_benchmarks.plain_data import literal
 
+#: Characters of the packed cases of a group; a test text has at most 200,000.
+_MOST_CHARACTERS = 90_000
+_logger = logging.getLogger(__name__)
 _FORMAT = """### Format: You will use the following starter code to write the solution to the problem and enclose your \
 code within delimiters.
 ```python
@@ -58,8 +62,23 @@ def test_cases(text: str) -> list[dict[str, str]]:
 _HARMLESS = {"PROTO", "FRAME", "MEMOIZE", "BINPUT", "LONG_BINPUT", "PUT", "STOP"}
 
 
+def _fitting(cases: Sequence[dict[str, str]], question: str) -> list[dict[str, str]]:
+    """Return the cases that fit into a test text, the smallest first; log how many do not."""
+    kept: list[dict[str, str]] = []
+    room = _MOST_CHARACTERS
+    for case in sorted(cases, key=lambda case: len(case["input"]) + len(case["output"])):
+        room -= len(packed(case["input"] + case["output"]))
+        if room < 0:
+            _logger.warning("question %s: %d of %d cases are too large", question, len(cases) - len(kept), len(cases))
+            break
+        kept.append(case)
+    return kept
+
+
 def _task(row: Mapping[str, Any]) -> dict[str, Any]:
-    groups = {group: test_cases(row[f"{group}_test_cases"]) for group in ("public", "private")}
+    groups = {
+        group: _fitting(test_cases(row[f"{group}_test_cases"]), row["question_id"]) for group in ("public", "private")
+    }
     cases = [case for group in groups.values() for case in group]
     starter, name = row["starter_code"], json.loads(row["metadata"] or "{}").get("func_name", "")
     if name:

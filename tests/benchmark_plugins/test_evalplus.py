@@ -12,6 +12,7 @@ import pytest
 
 from bigcodeflow.config import DatasetConfig, load_config
 from bigcodeflow.datasets import load_tasks, resolve
+from bigcodeflow.generation.model_settings import sampling_of
 from bigcodeflow_benchmarks.evalplus import _arguments
 from tests.command import Command
 from tests.conftest import REFERENCE_DATA
@@ -119,4 +120,6 @@ def test_a_dataset_brings_its_settings() -> None:
     assert config.execution.limits.time_seconds == 60
     assert config.execution.variants == ("raw",)
     assert config.execution.environment == "other"
-    assert config.generation.prompt.stop == ('\n"""', "\nassert")
+    ends = sampling_of(config.generation.sampling, "direct", config.generation.prompt.stop).stop
+    assert {'\n"""', "\nassert", "\nprint("} < {*ends}
+    assert "\ndef " not in ends

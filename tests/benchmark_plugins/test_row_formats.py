@@ -82,6 +82,20 @@ def test_tasks_are_chosen_by_their_date(command: Command, own_tasks: Path) -> No
         load_tasks(starter, resolve(starter))
 
 
+def test_cases_that_do_not_fit_are_left_out(
+    command: Command, tmp_path: Path, own_tasks: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where all cases do not fit into a test text, a warning says how many are left out; the task stays."""
+    row = _lines(own_tasks / "scripts.jsonl")[0]
+    numbers = [" ".join(str(number**5 % 9973) for number in range(50_000 * place)) for place in range(1, 4)]
+    cases = [{"input": f"{text}\n", "output": "1\n", "testtype": "stdin"} for text in ("1 2", *numbers)]
+    (tmp_path / "rows.jsonl").write_text(json.dumps({**row, "private_test_cases": json.dumps(cases)}) + "\n")
+    config = DatasetConfig(source=f"{LIVE}={tmp_path / 'rows.jsonl'}")
+    [task] = load_tasks(config, resolve(config)).to_pylist()
+    assert "question 0: 3 of 4 cases are too large" in caplog.text
+    assert task["expected_tests"] == ["test_private_1", "test_public_1", "test_public_2"]
+
+
 def test_private_tests_are_read_without_executing_their_pickle() -> None:
     """Compressed pickled JSON is read like plain JSON; a pickle that calls a function is refused."""
 
