@@ -26,7 +26,7 @@ CHECKS = case_checks.CaseChecks()
         ("ab", "ab", True),
     ],
 )
-def test_floats_have_a_tolerance(found: object, expected: object, is_accepted: bool) -> None:
+def test_floats_have_a_tolerance(found, expected, is_accepted):
     """A float, or a list of floats only, may differ slightly from one of its type; anything else has to be equal."""
     given = ([found], [expected], [["x"]])
     if is_accepted:
@@ -50,7 +50,7 @@ def test_floats_have_a_tolerance(found: object, expected: object, is_accepted: b
         ("", "0", False),
     ],
 )
-def test_printed_texts_are_compared_by_lines_and_decimals(found: str, expected: str, is_same: bool) -> None:
+def test_printed_texts_are_compared_by_lines_and_decimals(found, expected, is_same):
     """Spaces at the ends of lines and trailing lines do not count; numbers are compared as exact decimals."""
     assert CHECKS.same_output(found, expected) == is_same
 
