@@ -104,8 +104,11 @@ def sanitize(
     given: dict[str, Any],
     out_file: Annotated[Path, typer.Option("--out", help="JSONL or JSONL.gz file to write.")],
     mode: Annotated[
-        Literal["parity", "robust"],
-        typer.Option(help="parity: exactly the original's result. robust: keeps what the original loses."),
+        Literal["parity", "robust", "fenced"],
+        typer.Option(
+            help="parity: exactly the original's result. robust: keeps what the original loses. fenced: the last code "
+            "block."
+        ),
     ] = "parity",
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Put code_prompt in front, as a calibrated evaluation runs it.")
