@@ -93,7 +93,8 @@ def benchmark_source(text: str, benchmark: Benchmark) -> BenchmarkSource:
         return BenchmarkSource(name, benchmark, FileSource(user_path(file), file))
     match = HUB_SOURCE.fullmatch(text)
     if match is None or not benchmark.split:
-        raise DatasetError(f"dataset.source {text!r}: name the file with {benchmark.release}, as in {name}=FILE")
+        found = f"name a file of {benchmark.release}: NAME=FILE" + (", or NAME#COMMIT" if benchmark.split else "")
+        raise DatasetError(f"dataset.source {text!r}: {found}")
     rows = HubSource(match["repo"], match["version"] or benchmark.split, match["commit"])
     return BenchmarkSource(match["repo"], benchmark, rows)
 
