@@ -1,4 +1,4 @@
-"""`bigcodeflow import`: record results of the original evaluator, so that they count like runs of this project."""
+"""`bigcodeflow import`: record results of other evaluators, so that they count like runs of this project."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +36,8 @@ _FROM_FILE = "as name and scores of the file tell"
 def import_results(
     given: dict[str, Any],
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Result files: *_eval_results.json or *_eval_results.json.gz.")
+        list[Path] | None,
+        typer.Argument(help="Result files: *_eval_results.json, also gzipped, or files of other harnesses."),
     ] = None,
     samples: Annotated[
         str, typer.Option(help="Sample file that was evaluated, for the raw answers; with one result file only.")
@@ -45,12 +46,13 @@ def import_results(
         str, typer.Option(help="Address or OWNER/NAME of the original's evaluator, which judges --samples first.")
     ] = "",
 ) -> None:
-    """Record result files of the original evaluator as runs: for the catalog, compare, inspect and report.
+    """Record result files of the original evaluator or of other harnesses as runs, also for compare and report.
 
     The *_pass_at_k.json beside a file tells model, split, subset and which ground truths failed; without one, ground
     truths count as not executed. Nothing is executed. The same file again gives the same run; no record is replaced.
     Names, scores and options that contradict each other are refused. A file that does not fit is named with all its
-    defects and not taken in; the others are. See docs/inspect.md.
+    defects and not taken in; the others are. Harnesses: Inspect, lm-evaluation-harness, evalscope, evalplus and
+    NeMo-Skills. See docs/inspect.md.
     """
     dataset = {name: given.get(f"dataset.{name}", "") for name in ("source", "ids", "split", "subset")}
     name = given.get("name", "")

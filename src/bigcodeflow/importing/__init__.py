@@ -1,4 +1,4 @@
-"""Import of the original evaluator's result files: they become recorded runs like those of this project."""
+"""Import of result files of the original evaluator and, by plug-ins, of other harnesses: they become recorded runs."""
 
 from bigcodeflow.importing.claims import agreed, claims_of_options
 from bigcodeflow.importing.runs import ImportedRun, import_results

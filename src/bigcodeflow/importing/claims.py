@@ -253,6 +253,8 @@ def match(
     prefixes = {task["task_id"]: calibrate(task["code_prompt"], "") for task in tasks}
     places = {task_id: place for place, task_id in enumerate(prefixes)}
     entries = [entry for entry in results.entries if entry.task_id in places]
+    if results.lacks_setup:
+        entries = [entry._replace(program=prefixes[entry.task_id] + entry.program) for entry in entries]
     entries.sort(key=lambda entry: places[entry.task_id])
     calibrated = _is_calibrated(results, entries, prefixes, claims)
     there = dict.fromkeys(entry.task_id for entry in results.entries)

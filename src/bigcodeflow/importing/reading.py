@@ -1,4 +1,8 @@
-"""Reading ``*_eval_results.json``: every sample becomes either an entry or a named defect."""
+"""Reading ``*_eval_results.json``: every sample becomes either an entry or a named defect.
+
+Files of other harnesses are read by plug-ins: functions that take a path and return its results, or None for a file of
+another form. Entry points of the group ``bigcodeflow.readers`` name them.
+"""
 
 import gzip
 import hashlib
@@ -7,13 +11,16 @@ import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
 from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.plugins import loaded_plugins
 from bigcodeflow.core.untrusted_text import storable
 
 _OF_FOLDER = "eval_results.json"
-_SUFFIXES = ("_eval_results.json.gz", "_eval_results.json", ".json.gz", ".json")
+_SUFFIXES = ("_eval_results.json.gz", "_eval_results.json", ".json.gz", ".json", ".jsonl", ".eval")
+READERS = "bigcodeflow.readers"
 #: Statuses of the original, and 'infra_error', which our own exports add.
 _STATUSES = ("pass", "fail", "timeout", "infra_error")
 #: Maximum size of an unpacked file. Results of 1,140 tasks with 100 samples each take a third of it; a malicious gzip
@@ -42,10 +49,26 @@ class ResultsFile(NamedTuple):
     """Date in the file. It states no time zone; UTC is assumed, so that the result is the same on every machine."""
     entries: list[Entry]
     defects: list[str]
+    harness: str = ""
+    """Name of the harness that wrote the file; empty for the original evaluator's files."""
+    stated: Mapping[str, str | int | float | bool] = MappingProxyType({})
+    """Values of the fields of claims that the file itself states, such as model and temperature."""
+    settings: Mapping[str, Any] = MappingProxyType({})
+    """Values of other settings that the file states, by their path, such as ``execution.limits.time_seconds``."""
+    answers: Mapping[tuple[str, int], str] = MappingProxyType({})
+    """Raw answers by task and sample index, as far as the file has them."""
+    lacks_setup: bool = False
+    """True if the harness put code_prompt in front of each program, and the file has the programs without it."""
 
 
 def read_results(path: Path) -> ResultsFile:
-    """Read a result file of the original evaluator, gzipped or not; raise SamplesError if it cannot be read at all."""
+    """Read a result file of the original evaluator, gzipped or not, or of a harness that a plug-in reads.
+
+    Raises SamplesError if it cannot be read at all.
+    """
+    foreign = (reader(path) for reader in loaded_plugins(READERS).values())
+    if found := next(filter(None, foreign), None):
+        return cast("ResultsFile", found)
     content = read_json(path)
     if not isinstance(content.value, dict) or not isinstance(content.value.get("eval"), dict):
         raise SamplesError(f"{path}: holds no results under 'eval': {_FORMAT}")

@@ -15,6 +15,7 @@ from bigcodeflow.config import RunConfig, SamplesConfig, load_settings
 from bigcodeflow.core.errors import ConfigError, SamplesError
 from bigcodeflow.core.progress import Progress
 from bigcodeflow.core.schemas import SAMPLES, UNKNOWN, VERDICTS, table_of
+from bigcodeflow.core.settings import merged
 from bigcodeflow.datasets.sources import raise_problems
 from bigcodeflow.importing import claims
 from bigcodeflow.importing.reading import ResultsFile, read_results
@@ -70,10 +71,11 @@ def import_results(
     name: str = "",
     resolver: Resolver | None = None,
 ) -> ImportedRun:
-    """Record a result file of the original evaluator as a run; the same file again gives the same run.
+    """Record a result file as a run; the same file again gives the same run.
 
     Args:
-        path: ``*_eval_results.json``, gzipped or not; ``*_pass_at_k.json`` in the same folder is read too.
+        path: ``*_eval_results.json``, gzipped or not, or a file that a plug-in reads; ``*_pass_at_k.json`` in the same
+            folder is read too.
         settings: section 'dataset' of the configuration; the file's name or scores replace missing split and subset.
         store: folder for the artifacts.
         listener: notified of the stages.
@@ -91,6 +93,7 @@ def import_results(
     stated_claims = [
         *claims.claims_of_options(settings, samples=samples, name=name),
         *scores.claims,
+        *(claims.Claim(field, value, "the file") for field, value in found.stated.items()),
         *claims.claims_of_name(found.stem, named),
         *([] if found.defects else claims.claims_of_samples([entry.task_id for entry in found.entries])),
     ]
@@ -211,9 +214,16 @@ def _samples(given: _Import) -> list[Row]:
     """Return the rows of the sample file; without a sample file, use the programs in place of the raw answers."""
     executed = given.matched.solutions
     if not given.samples_source:
-        origin = {"provider": BACKEND, "attempts": 1}
+        answers = given.results.answers
         return [
-            {"task_id": task_id, "sample_index": index, "raw_text": solution, "given_solution": solution, **origin}
+            {
+                "task_id": task_id,
+                "sample_index": index,
+                "raw_text": answers.get((task_id, index), solution),
+                "given_solution": solution,
+                "provider": given.results.harness if (task_id, index) in answers else BACKEND,
+                "attempts": 1,
+            }
             for (task_id, index), solution in executed.items()
         ]
     config = given.run.config
@@ -288,6 +298,7 @@ def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[
     content["generation"]["n_samples"] = given.view.get("n_samples")
     content["generation"]["sampling"]["temperature"] = given.view.get("temperature")
     content["execution"]["variants"] = known["execution"]["variants"]
+    content = merged(content, found.settings, "import")
     record = {
         "run": config.name,
         "model": given.view["model"],
@@ -295,7 +306,7 @@ def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[
         "finished_at": moment.isoformat(),
         "config": content,
         "artifacts": artifacts,
-        "imported": {"file": found.path.name, **identity},
+        "imported": {"file": found.path.name, **({"harness": found.harness} if found.harness else {}), **identity},
     }
     dataset = given.run.contents["dataset"].value
     if selection := datasets.selection_of(config.dataset, dataset, len(given.tasks)):

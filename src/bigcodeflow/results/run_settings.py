@@ -60,7 +60,9 @@ def _asked(run: RecordedRun) -> tuple[dict[str, Any], list[str]]:
         # In the original's file names the setting follows the benchmark: vllm-0-1-sanitized_calibrated.
         _, _, rest = name.partition(f"bigcodebench{'-hard' if run.subset == 'hard' else ''}-{run.split}--")
         given = {"samples": _ENDING.sub("", rest)}
-        if _IMPORTED.search(name):  # judged elsewhere, so never equal to the setting of samples that were judged here
+        if run.imported or _IMPORTED.search(
+            name
+        ):  # judged elsewhere, so never equal to the setting of samples that were judged here
             return given | {"judged": "elsewhere"}, [*filter(None, given.values()), "imported results"]
         return given, [given["samples"] or "recorded samples"]
     generation = _section(run, "generation")

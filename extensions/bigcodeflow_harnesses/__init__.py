@@ -1,0 +1,1 @@
+"""Plug-in: results of other harnesses for ``bigcodeflow import``, and the referee: why do two results differ?"""

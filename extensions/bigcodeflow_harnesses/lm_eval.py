@@ -1,0 +1,63 @@
+"""Reader of lm-evaluation-harness: ``samples_TASK_TIME.jsonl``; ``results_TIME.json`` beside it has the settings."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bigcodeflow.importing.reading import ResultsFile, read_json
+from bigcodeflow_harnesses.samples import Sample, first_row, inner, results_of, rows_of
+
+_NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d+)")
+#: Arguments of a model class that name the model.
+_MODEL = re.compile(r"(?:^|,)(?:pretrained|model)=([^,]+)")
+
+
+def read(path: Path) -> ResultsFile | None:
+    """Read the samples of one task; None for another file."""
+    if not {"doc", "filtered_resps"} <= first_row(path).keys():
+        return None
+    named = _NAME.fullmatch(path.stem)
+    task, time = named.groups() if named else ("", "")
+    beside = path.with_name(f"results_{time}.json")
+    settings = read_json(beside).value if beside.is_file() else {}
+    arguments = inner(settings, "config", "model_args") or ""
+    if isinstance(arguments, dict):
+        arguments = ",".join(f"{name}={value}" for name, value in arguments.items())
+    model, request = _MODEL.search(arguments), dict(inner(settings, "configs", task, "generation_kwargs") or {})
+    if request.get("do_sample") is False:  # the temperature has no effect then
+        request["temperature"] = 0.0
+    return results_of(
+        path,
+        f"lm_eval {inner(settings, 'lm_eval_version') or ''}".strip(),
+        _samples(path),
+        date=time[:11] + time[11:].replace("-", ":"),
+        model=model[1] if model else inner(settings, "model_name"),
+        request=request,
+    )
+
+
+def _samples(path: Path) -> Iterator[Sample]:
+    """Yield the samples of each row of the first filter."""
+    rows = rows_of(path)
+    for place, row in rows:
+        if row.get("filter") == rows[0].values.get("filter"):
+            programs, answers = [*_flat(row.get("filtered_resps"))], [*_flat(row.get("resps"))]
+            task_id = inner(row, "doc", "task_id") or str(row.get("doc_id"))
+            for index, program in enumerate(programs or [None]):
+                answer = answers[index] if index < len(answers) else None
+                yield Sample(place, task_id, program, _status(row), answer)
+
+
+def _status(row: Mapping[str, Any]) -> str | None:
+    """Return the status of the row's samples; None if they share a score that is no verdict of each."""
+    names = [*(row.get("metrics") or ()), *(name for name in row if name.startswith("pass@"))]
+    values = (row[name] for name in names if isinstance(row.get(name), int | float))
+    return {1.0: "pass", 0.0: "fail"}.get(next(values, -1.0))
+
+
+def _flat(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for one in value if isinstance(value, list) else ():
+        yield from _flat(one)
