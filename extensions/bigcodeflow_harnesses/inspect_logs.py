@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from bigcodeflow.core.errors import SamplesError
-from bigcodeflow.importing.reading import ResultsFile
-from bigcodeflow_harnesses.samples import Sample, completion, inner, results_of
+from bigcodeflow_harnesses.samples import Content, completion, content_of, inner, request_of, sample_of
 
 #: ZIP's number of Zstandard, which Inspect writes and zipfile reads only from Python 3.14 on.
 _ZSTANDARD = 93
@@ -20,7 +19,7 @@ _MOST_BYTES = 1 << 28
 _CORRECT = ("C", "true", "True", "yes", 1)
 
 
-def read(path: Path) -> ResultsFile | None:
+def read(path: Path) -> Content | None:
     """Read a log; None for another file."""
     if path.suffix != ".eval":
         return None
@@ -32,15 +31,10 @@ def read(path: Path) -> ResultsFile | None:
     except (OSError, LookupError, TypeError, ValueError, pa.ArrowException, zipfile.BadZipFile, zlib.error) as error:
         raise SamplesError(f"{path}: is not a finished log of Inspect ({error}): copy it again") from None
     evaluation = header["eval"]
-    return results_of(
-        path,
-        f"inspect_ai {inner(evaluation, 'packages', 'inspect_ai') or ''}".strip(),
-        (_sample(path, content) for content in contents),
-        date=evaluation.get("created"),
-        model=evaluation.get("model"),
-        request={**(evaluation.get("model_generate_config") or {}), **(inner(header, "plan", "config") or {})},
-        settings={"generation.n_samples": inner(evaluation, "config", "epochs")},
-    )
+    told = {"date": evaluation.get("created"), "model": evaluation.get("model")}
+    told |= request_of(evaluation.get("model_generate_config")) | request_of(inner(header, "plan", "config"))
+    version = inner(evaluation, "packages", "inspect_ai") or ""
+    return content_of(path, f"inspect_ai {version}", map(_sample, contents), told)
 
 
 def _content(file: Any, member: zipfile.ZipInfo) -> Any:
@@ -56,15 +50,13 @@ def _content(file: Any, member: zipfile.ZipInfo) -> Any:
     return json.loads(data)
 
 
-def _sample(path: Path, content: dict[str, Any]) -> Sample:
+def _sample(content: Content) -> Content:
     metadata, scores = content.get("metadata") or {}, content.get("scores") or {}
-    score: dict[str, Any] = next(iter(scores.values()), {})
-    task_id = metadata.get("task_id_metadata") or metadata.get("task_id") or str(content.get("id"))
-    status, program = "pass" if score.get("value") in _CORRECT else "fail", score.get("answer")
+    score: Content = next(iter(scores.values()), {})
+    task_id = metadata.get("task_id_metadata") or metadata.get("task_id") or content.get("id")
+    status: str | None = "pass" if score.get("value") in _CORRECT else "fail"
     if status == "fail" and "timed out" in str(score.get("explanation")):
         status = "timeout"
-    if not scores and content.get("error"):
-        status, program = "infra_error", ""
-    place = f"{path}, sample {content.get('id')}, epoch {content['epoch']}"
-    told = status if scores or content.get("error") else None
-    return Sample(place, task_id, program, told, completion(content.get("output")))
+    if not scores:
+        status = "infra_error" if content.get("error") else None
+    return sample_of(str(task_id), score.get("answer", ""), status, completion(content.get("output")))

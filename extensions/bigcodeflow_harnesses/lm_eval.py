@@ -1,19 +1,19 @@
 """Reader of lm-evaluation-harness: ``samples_TASK_TIME.jsonl``; ``results_TIME.json`` beside it has the settings."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bigcodeflow.importing.reading import ResultsFile, read_json
-from bigcodeflow_harnesses.samples import Sample, first_row, inner, results_of, rows_of
+from bigcodeflow.importing.reading import read_json
+from bigcodeflow_harnesses.samples import Content, content_of, first_row, inner, request_of, rows_of, sample_of
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d+)")
 #: Arguments of a model class that name the model.
 _MODEL = re.compile(r"(?:^|,)(?:pretrained|model)=([^,]+)")
 
 
-def read(path: Path) -> ResultsFile | None:
+def read(path: Path) -> Content | None:
     """Read the samples of one task; None for another file."""
     if not {"doc", "filtered_resps"} <= first_row(path).keys():
         return None
@@ -27,29 +27,26 @@ def read(path: Path) -> ResultsFile | None:
     model, request = _MODEL.search(arguments), dict(inner(settings, "configs", task, "generation_kwargs") or {})
     if request.get("do_sample") is False:  # the temperature has no effect then
         request["temperature"] = 0.0
-    return results_of(
-        path,
-        f"lm_eval {inner(settings, 'lm_eval_version') or ''}".strip(),
-        _samples(path),
-        date=time[:11] + time[11:].replace("-", ":"),
-        model=model[1] if model else inner(settings, "model_name"),
-        request=request,
-    )
+    told = {
+        "date": time[:11] + time[11:].replace("-", ":"),
+        "model": model[1] if model else inner(settings, "model_name"),
+        **request_of(request),
+    }
+    return content_of(path, f"lm_eval {inner(settings, 'lm_eval_version') or ''}", _samples(path), told)
 
 
-def _samples(path: Path) -> Iterator[Sample]:
+def _samples(path: Path) -> Iterator[Content]:
     """Yield the samples of each row of the first filter."""
-    rows = rows_of(path)
-    for place, row in rows:
-        if row.get("filter") == rows[0].values.get("filter"):
+    rows = [row for _, row in rows_of(path)]
+    for row in rows:
+        if row.get("filter") == rows[0].get("filter"):
             programs, answers = [*_flat(row.get("filtered_resps"))], [*_flat(row.get("resps"))]
             task_id = inner(row, "doc", "task_id") or str(row.get("doc_id"))
-            for index, program in enumerate(programs or [None]):
-                answer = answers[index] if index < len(answers) else None
-                yield Sample(place, task_id, program, _status(row), answer)
+            for program, answer in zip(programs, answers, strict=False):
+                yield sample_of(task_id, program, _status(row), answer)
 
 
-def _status(row: Mapping[str, Any]) -> str | None:
+def _status(row: Content) -> str | None:
     """Return the status of the row's samples; None if they share a score that is no verdict of each."""
     names = [*(row.get("metrics") or ()), *(name for name in row if name.startswith("pass@"))]
     values = (row[name] for name in names if isinstance(row.get(name), int | float))

@@ -90,8 +90,7 @@ def evalscope(folder, *, reviewed=True):
         }
         for index, (task, status) in enumerate(zip(TASKS, STATUSES, strict=True))
     ]
-    jsonl(outputs / "reviews" / "nova-7b" / "bigcodebench_default.jsonl", rows)
-    return predictions
+    return jsonl(outputs / "reviews" / "nova-7b" / "bigcodebench_default.jsonl", rows)
 
 
 def nemo_skills(folder, statuses=STATUSES):
@@ -183,8 +182,8 @@ def test_a_file_of_each_harness_becomes_a_run(tmp_path, harness):
     ("write", "message"),
     [
         (lambda folder: evalscope(folder, reviewed=False), "holds answers without verdicts"),
-        (lambda folder: lm_eval(folder, (1.0, 0.5, 0.0)), "line 2: tells no verdict"),
-        (lambda folder: nemo_skills(folder, ("pass", None, "fail")), "line 2: tells no verdict"),
+        (lambda folder: lm_eval(folder, (1.0, 0.5, 0.0)), "Starter/1, sample 0: status None"),
+        (lambda folder: nemo_skills(folder, ("pass", None, "fail")), "Starter/1, sample 0: status None"),
         (lambda folder: evalplus(folder, ("pass", "fail", "fail")).rename(folder / "x.eval"), "no finished log|not a"),
     ],
 )

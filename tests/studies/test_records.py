@@ -52,11 +52,11 @@ def store(shared_store, tmp_path):
 
 def test_every_study_has_a_table_a_title_and_pages_without_rows():
     """The registry and the schemas name the same studies, and each makes tables of a result without rows."""
-    assert sorted(installed_studies()) == sorted(schemas.STUDIES)
+    assert sorted(installed_studies()) == sorted(schemas.study_schemas())
     for name, study in installed_studies().items():
         assert study.title
         assert study.description.endswith(".")
-        assert all(table.columns for table in study.tables(schemas.STUDIES[name].empty_table()))
+        assert all(table.columns for table in study.tables(study.schema.empty_table()))
 
 
 def test_results_are_found_with_their_titles(shared_store):

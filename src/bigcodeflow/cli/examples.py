@@ -70,6 +70,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "bigcodeflow evolution",
         "bigcodeflow evolution --run my-model --ids 0-99",
     ),
+    "explain": ("bigcodeflow explain my-run other-run@raw --environment bigcodebench",),
     "report": ("bigcodeflow report latest --open", "bigcodeflow report my-model other-model --out both.html"),
     "export inspect": ("bigcodeflow export inspect latest --out logs",),
     "export every-eval-ever": ("bigcodeflow export every-eval-ever my-model --organization MINE",),

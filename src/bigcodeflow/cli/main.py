@@ -29,6 +29,7 @@ _COMMANDS = {
     "runs": "runs.app",
     "inspect": "inspect.inspect",
     "compare": "compare.compare",
+    "explain": "studies",
     "perturb": "perturb.app",
     "contamination": "studies",
     "plan": "compare.plan",
@@ -54,6 +55,7 @@ _COMMANDS = {
 _STUDIES = {
     "audit": "Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.",
     "contamination": "List the tasks whose prompt, solution or test a corpus contains, exactly or almost.",
+    "explain": "Explain why two results over the same tasks differ, and say which verdict is right.",
     "evolution": "Label tasks in an environment of newer libraries, and score recorded runs there.",
 }
 

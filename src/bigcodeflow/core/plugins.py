@@ -17,6 +17,8 @@ _TAKEN = frozenset(
         *("answers", "live", "quarantine", "runs", "studies"),
     }
 )
+#: Beginnings of modules of this distribution: the package, and those in extensions/.
+_OWN = ("bigcodeflow.", "bigcodeflow_")
 logger = logging.getLogger(__name__)
 
 
@@ -60,11 +62,11 @@ def _loaded(entry: EntryPoint) -> Any:
         return None
 
 
-def foreign_studies() -> dict[str, Any]:
-    """Return the studies that other distributions bring, by name."""
-    names = [name for name, entry in study_entries().items() if not _is_own(entry)]
+def foreign_studies(own: tuple[str, ...] = _OWN) -> dict[str, Any]:
+    """Return the studies that other distributions bring, by name; modules of `own` begin so."""
+    names = [name for name, entry in study_entries().items() if not entry.value.startswith(own)]
     return {name: study for name in names if (study := loaded_study(name)) is not None}
 
 
 def _is_own(entry: EntryPoint) -> bool:
-    return entry.value.startswith(("bigcodeflow.", "bigcodeflow_"))
+    return entry.value.startswith(_OWN)

@@ -377,7 +377,7 @@ STUDIES: Mapping[str, pa.Schema] = {
 
 def study_schemas() -> dict[str, pa.Schema]:
     """Return the schemas of all installed studies by name."""
-    return {**STUDIES, **{name: study.schema for name, study in foreign_studies().items()}}
+    return {**STUDIES, **{name: study.schema for name, study in foreign_studies(("bigcodeflow.",)).items()}}
 
 
 #: Columns of the hub dataset, all strings there; a user's own task file must have them.

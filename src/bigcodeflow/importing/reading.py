@@ -1,7 +1,9 @@
 """Reading ``*_eval_results.json``: every sample becomes either an entry or a named defect.
 
-Files of other harnesses are read by plug-ins: functions that take a path and return its results, or None for a file of
-another form. Entry points of the group ``bigcodeflow.readers`` name them.
+Files of other harnesses are read by plug-ins, which entry points of the group ``bigcodeflow.readers`` name: functions
+that take a path and return its content in the form of the original's files, or None for a file of another form. The
+content also has ``harness``, a name, and may have ``told``, values by field of a claim or path of a setting, and
+``lacks_setup``; a sample may have ``answer``.
 """
 
 import gzip
@@ -12,9 +14,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.files import file_sha256
 from bigcodeflow.core.plugins import loaded_plugins
 from bigcodeflow.core.untrusted_text import storable
 
@@ -51,10 +54,8 @@ class ResultsFile(NamedTuple):
     defects: list[str]
     harness: str = ""
     """Name of the harness that wrote the file; empty for the original evaluator's files."""
-    stated: Mapping[str, str | int | float | bool] = MappingProxyType({})
-    """Values of the fields of claims that the file itself states, such as model and temperature."""
-    settings: Mapping[str, Any] = MappingProxyType({})
-    """Values of other settings that the file states, by their path, such as ``execution.limits.time_seconds``."""
+    told: Mapping[str, Any] = MappingProxyType({})
+    """Fields of claims that the file states, such as model, and settings by path, such as ``generation.model``."""
     answers: Mapping[tuple[str, int], str] = MappingProxyType({})
     """Raw answers by task and sample index, as far as the file has them."""
     lacks_setup: bool = False
@@ -66,16 +67,14 @@ def read_results(path: Path) -> ResultsFile:
 
     Raises SamplesError if it cannot be read at all.
     """
-    foreign = (reader(path) for reader in loaded_plugins(READERS).values())
-    if found := next(filter(None, foreign), None):
-        return cast("ResultsFile", found)
-    content = read_json(path)
+    foreign = next(filter(None, (reader(path) for reader in loaded_plugins(READERS).values())), None)
+    content = JsonFile(foreign, file_sha256(path), []) if foreign else read_json(path)
     if not isinstance(content.value, dict) or not isinstance(content.value.get("eval"), dict):
         raise SamplesError(f"{path}: holds no results under 'eval': {_FORMAT}")
     defects = [
         f"{path}: the key {key!r} stands twice in one object: remove one of them" for key in content.repeated_keys
     ]
-    entries = []
+    entries, answers = [], {}
     for task_id, samples in content.value["eval"].items():
         if not isinstance(samples, list) or not samples:
             defects.append(f"{path}: task {task_id}: holds no list of samples: write [sample, …] or remove the task")
@@ -86,6 +85,8 @@ def read_results(path: Path) -> ResultsFile:
                 continue
             details = {storable(test): storable(text) for test, text in (sample.get("details") or {}).items()}
             entries.append(Entry(task_id, index, storable(sample["solution"]), sample["status"], details))
+            if isinstance(sample.get("answer"), str):
+                answers[task_id, index] = storable(sample["answer"])
     if not entries and not defects:
         raise SamplesError(f"{path}: 'eval' is empty, so there is nothing to import: {_FORMAT}")
     try:
@@ -93,7 +94,12 @@ def read_results(path: Path) -> ResultsFile:
     except (KeyError, TypeError, ValueError):
         evaluated_at = datetime.fromtimestamp(0, UTC)
         defects.append(f"{path}: date is not of the form 2025-05-07 20:56: write when it was evaluated")
-    return ResultsFile(path, stem_of(path), content.sha256, evaluated_at, entries, defects)
+    found = ResultsFile(path, stem_of(path), content.sha256, evaluated_at, entries, defects)
+    if not foreign:
+        return found
+    told = {name: value for name, value in foreign.get("told", {}).items() if value not in (None, "")}
+    lacks_setup = foreign.get("lacks_setup", False)
+    return found._replace(harness=foreign["harness"], told=told, answers=answers, lacks_setup=lacks_setup)
 
 
 def _defect(task_id: str, sample: Any) -> str:

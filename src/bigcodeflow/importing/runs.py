@@ -93,7 +93,7 @@ def import_results(
     stated_claims = [
         *claims.claims_of_options(settings, samples=samples, name=name),
         *scores.claims,
-        *(claims.Claim(field, value, "the file") for field, value in found.stated.items()),
+        *(claims.Claim(field, value, "the file") for field, value in found.told.items() if "." not in field),
         *claims.claims_of_name(found.stem, named),
         *([] if found.defects else claims.claims_of_samples([entry.task_id for entry in found.entries])),
     ]
@@ -298,7 +298,7 @@ def _write_record(given: _Import, origin: Mapping[str, Any], artifacts: Mapping[
     content["generation"]["n_samples"] = given.view.get("n_samples")
     content["generation"]["sampling"]["temperature"] = given.view.get("temperature")
     content["execution"]["variants"] = known["execution"]["variants"]
-    content = merged(content, found.settings, "import")
+    content = merged(content, {path: value for path, value in found.told.items() if "." in path}, "import")
     record = {
         "run": config.name,
         "model": given.view["model"],

@@ -2,7 +2,7 @@
 
 import duckdb
 
-from bigcodeflow.core.schemas import STUDIES
+from bigcodeflow.core.schemas import study_schemas
 from tests.results.conftest import publish_run, write_record
 
 VIEWS = {
@@ -10,7 +10,7 @@ VIEWS = {
     "left_out", "metrics", "pass_at_k", "runs", "samples", "sanitizing", "solutions", "solve_rate", "verdicts",
 }  # fmt: skip
 """Those that every store has rows for."""
-STUDY_VIEWS = {"studies", *STUDIES}
+STUDY_VIEWS = {"studies", *study_schemas()}
 TIMES = {"started_at": "2026-11-21T10:00:00+01:00", "finished_at": "2026-11-21T09:30:00Z"}
 
 

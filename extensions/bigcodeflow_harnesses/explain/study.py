@@ -1,0 +1,225 @@
+"""The search for the cause of each difference: one change at a time, until the verdict flips."""
+
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple
+
+from bigcodeflow.config import LimitsConfig
+from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.results.comparison.run_selection import ComparedRun, open_runs
+from bigcodeflow.results.inspection.samples import SampleDetail, details_of
+from bigcodeflow.results.run_tables import open_tables, tables_of
+from bigcodeflow.store import ArtifactRef, artifact_key, open_store
+from bigcodeflow.studies import publish_study
+from bigcodeflow_harnesses.explain import CAUSES, ExplainConfig
+from bigcodeflow_harnesses.explain.trials import SCRIPTS, Result, Trial, Trials
+
+#: Raise it when unchanged verdicts give other rows.
+VERSION = 1
+#: Attributes of a trial that change together, by cause, in the order in which they are tried.
+_FACTORS = {
+    "extraction": ("solution",),
+    "calibration": ("setup",),
+    "version": ("test", "task"),
+    "limit": ("seconds", "is_raised"),
+    "memory": ("memory_mib",),
+    "runner": ("runner",),
+    "environment": ("environment",),
+}
+_NAMES = ("first", "second")
+_MORE_EXECUTIONS = 5  # times the usual number, where nothing else explains a difference
+_FAILING_TEST = (
+    "import unittest\nclass TestCases(unittest.TestCase):\n    def test_nothing(self):\n        self.fail()\n"
+)
+
+
+class Difference(NamedTuple):
+    """A sample with different verdicts; in pairs, the first result's value comes first."""
+
+    row: dict[str, Any]
+    bases: Sequence[Trial]
+    """The sample as each result tells it."""
+    passed: Sequence[bool]
+
+
+class Harness(NamedTuple):
+    """What all verdicts of a result say about how it was made."""
+
+    has_runner: bool
+    """Programs that load, and fail their tests, failed there too."""
+    slowest_pass: float
+    """Longest time in seconds, measured by the other result, of a program that passed there."""
+
+
+def run_study(config: ExplainConfig, listener: Listener) -> ArtifactRef:
+    """Run the study and return its result; raise ArtifactError or ConfigError if a run cannot be compared."""
+    store, runs = open_store(config.store), open_runs(config.store, [config.first, config.second])
+    settings = config.model_dump(mode="json", exclude={"store"})
+    key = artifact_key("explain", VERSION, settings, [key for run in runs for key in run.recorded.keys.values()])
+    models = list(dict.fromkeys(run.recorded.model for run in runs))
+    title = " and ".join(run.label for run in runs)
+    rows = _rows(config, runs, listener)  # a generator, which is not read if the store has the result
+    return publish_study(store, "explain", key, rows, title=title, models=models, settings=settings)
+
+
+def _rows(config: ExplainConfig, runs: Sequence[ComparedRun], listener: Listener) -> Iterator[dict[str, Any]]:
+    first, second = map(_samples, runs)
+    pairs = [(one, second[owner]) for owner, one in first.items() if owner in second]
+    pairs = [pair for pair in pairs if None not in (pair[0].passed, pair[1].passed)]
+    counts = Counter(sample.task_id for sample, _ in pairs)
+    differences = []
+    for pair in pairs:
+        passed, task_id = [bool(sample.passed) for sample in pair], pair[0].task_id
+        row = dict.fromkeys(("cause", "evidence", "right", "reason"), "") | {
+            "task_id": task_id,
+            "sample_index": pair[0].sample_index,
+            **{f"{name}_status": sample.verdict["status"] for name, sample in zip(_NAMES, pair, strict=True)},
+            "share": (passed[0] - passed[1]) / counts[task_id],
+            "n_tasks": len(counts),
+        }
+        for name, sample in zip(_NAMES, pair, strict=True):
+            if sample.verdict["status"] == "tampered":
+                evidence = "; ".join(sample.verdict["tampering"])
+                row |= {"cause": "tampering", "evidence": evidence, "right": name, "reason": CAUSES["tampering"]}
+        if passed[0] != passed[1]:
+            bases = [_base(config, run, sample) for run, sample in zip(runs, pair, strict=True)]
+            differences.append(Difference(row, bases, passed))
+    harnesses = [_harness(pairs), _harness([(other, one) for one, other in pairs])]
+    _explain(differences, harnesses, config, Trials(config, listener))
+    yield from (one.row for one in differences)
+
+
+def _samples(run: ComparedRun) -> Mapping[tuple[str, int], SampleDetail]:
+    where = "variant = $variant AND sanitizer = $sanitizer"
+    with open_tables([tables_of(run.recorded)]) as connection:
+        details = details_of(run.recorded, connection, where, variant=run.variant, sanitizer=run.sanitizer)
+        return {(one.task_id, one.sample_index): one for one in details}
+
+
+def _base(config: ExplainConfig, run: ComparedRun, sample: SampleDetail) -> Trial:
+    execution = run.recorded.config.get("execution") or {}
+    limits, default = execution.get("limits") or {}, LimitsConfig()
+    return Trial(
+        task=sample.row,
+        solution=sample.solution or "",
+        setup=sample.row["code_prompt"] if sample.variant == "calibrated" else "",
+        test=sample.test,
+        environment=execution.get("environment") or config.environment,
+        seconds=limits.get("time_seconds") or default.time_seconds,
+        is_raised=not (run.recorded.imported and limits.get("time_seconds")),
+        memory_mib=limits.get("memory_mib") or default.memory_mib,
+    )
+
+
+def _harness(pairs: Sequence[tuple[SampleDetail, SampleDetail]]) -> Harness:
+    both_fail = (
+        one.verdict["status"] == "fail" and other.verdict["tests_run"] for one, other in pairs if not other.passed
+    )
+    seconds = (other.verdict["wall_seconds"] or 0.0 for one, other in pairs if one.passed and other.passed)
+    return Harness(any(both_fail), max(seconds, default=0.0))
+
+
+def _explain(
+    differences: Sequence[Difference], harnesses: Sequence[Harness], config: ExplainConfig, trials: Trials
+) -> None:
+    """Search for all causes side by side: what the searches need next is executed together."""
+    searches = [_search(one, harnesses, config, trials) for one in differences if not one.row["cause"]]
+    while needed := {search: found for search in searches if (found := next(search, None))}:
+        trials.execute(chain(*needed.values()))
+        searches = list(needed)
+
+
+def _search(
+    one: Difference, harnesses: Sequence[Harness], config: ExplainConfig, trials: Trials
+) -> Iterator[list[Trial]]:
+    """Record the cause of a difference; yield the trials that must be executed before the search goes on."""
+    if (yield from _is_noise(one, config.executions, trials)):
+        return
+    for factor, side, trial, expected in _changes(one, harnesses, config, trials):
+        yield [trial]
+        if trials[trial].passed == expected:
+            copies = _copies(trial, config.executions)
+            yield copies
+            if all(trials[copy].passed == expected for copy in copies):
+                yield from _settle(one, factor, side, trial, trials)
+                return
+    if not (yield from _is_noise(one, _MORE_EXECUTIONS * config.executions, trials)):
+        told = (f"as the {name} tells it: {trials[base]}" for name, base in zip(_NAMES, one.bases, strict=True))
+        one.row.update(cause="unexplained", evidence="; ".join(told))
+
+
+def _copies(trial: Trial, count: int) -> list[Trial]:
+    return [replace(trial, repetition=number) for number in range(count)]
+
+
+def _is_noise(one: Difference, count: int, trials: Trials) -> Generator[list[Trial], None, bool]:
+    yield [copy for base in one.bases for copy in _copies(base, count)]
+    for base in one.bases:
+        passes = [trials[copy].passed for copy in _copies(base, count)].count(True)
+        if 0 < passes < count:
+            one.row.update(cause="noise", evidence=f"{passes} of {count} executions pass")
+            return True
+    return False
+
+
+def _changes(
+    one: Difference, harnesses: Sequence[Harness], config: ExplainConfig, trials: Trials
+) -> Iterator[tuple[str, int, Trial, bool]]:
+    """Yield factor, side, changed trial, and the verdict with which the factor is the cause.
+
+    If both verdicts come again as told, a value becomes that of the other result; else a result whose verdict does not
+    come again gets values that it may have been made with.
+    """
+    as_told = [trials[base].passed == passed for base, passed in zip(one.bases, one.passed, strict=True)]
+    for factor, names in _FACTORS.items():
+        for side, base in enumerate(one.bases):
+            values, expected = [{name: getattr(one.bases[1 - side], name) for name in names}], one.passed[side]
+            if all(as_told):
+                expected = one.passed[1 - side]
+            elif as_told[side]:
+                continue
+            elif factor != "version":
+                values = _untold(factor, base, harnesses[side], config, trials[base], passed=expected)
+            for trial in (replace(base, **value) for value in values):
+                if trial != base:
+                    yield factor, side, trial, expected
+
+
+def _untold(
+    factor: str, base: Trial, harness: Harness, config: ExplainConfig, result: Result, *, passed: bool
+) -> list[dict[str, Any]]:
+    """Return values of a factor with which a result may have been made, without those that its verdicts refute."""
+    values: list[dict[str, Any]] = []
+    if factor == "calibration":
+        values = [{"setup": "" if base.setup else base.task["code_prompt"]}]
+    elif factor == "limit" and not passed:
+        possible = [one for one in config.time_limits if harness.slowest_pass < one < result.seconds]
+        values = [{"seconds": float(one), "is_raised": False} for one in possible[-1:]]
+    elif factor == "limit" and result.status == "timeout":
+        values = [{"seconds": 10 * base.seconds}]
+    elif factor == "memory" and result.status == "out_of_memory":
+        values = [{"memory_mib": 8 * base.memory_mib}]
+    elif factor == "runner":
+        values = [{"runner": name} for name in SCRIPTS if "without" not in name or (passed and not harness.has_runner)]
+    elif factor == "environment":
+        values = [{"environment": one} for one in config.environments]
+    return values
+
+
+def _settle(one: Difference, factor: str, side: int, trial: Trial, trials: Trials) -> Iterator[list[Trial]]:
+    """Record the cause and its evidence, and decide which verdict is right if that can be decided."""
+    base, result, value = one.bases[side], trials[trial], getattr(trial, _FACTORS[factor][0])
+    changed = factor if factor in ("extraction", "calibration", "version") else f"{factor} {value}"
+    told = f"as the {_NAMES[side]} tells it: {trials[base]}"
+    one.row.update(cause=factor, evidence=f"{told}; with another {changed}: {result}")
+    passing, failing = _NAMES if one.passed[0] else reversed(_NAMES)
+    reference = trials[base if result.passed else trial].reference
+    if reference != "pass":
+        one.row.update(right=passing, reason=f"where the program fails, the reference solution has {reference}")
+    worthless = replace(trial, test=_FAILING_TEST)
+    if factor == "runner" and result.passed:
+        yield [worthless]
+        if trials[worthless].passed:
+            one.row.update(right=failing, reason=f"with {changed} it also passes a test that no program passes")
