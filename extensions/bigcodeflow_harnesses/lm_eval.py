@@ -40,9 +40,12 @@ def _samples(path: Path) -> Iterator[Content]:
     rows = [row for _, row in rows_of(path)]
     for row in rows:
         if row.get("filter") == rows[0].get("filter"):
-            programs, answers = [*_flat(row.get("filtered_resps"))], [*_flat(row.get("resps"))]
+            programs: list[str | None] = [*_flat(row.get("filtered_resps"))] or [None]
+            answers: list[str | None] = [*_flat(row.get("resps"))]
+            if len(answers) != len(programs):  # a filter chose among several
+                answers = [None] * len(programs)
             task_id = inner(row, "doc", "task_id") or str(row.get("doc_id"))
-            for program, answer in zip(programs, answers, strict=False):
+            for program, answer in zip(programs, answers, strict=True):
                 yield sample_of(task_id, program, _status(row), answer)
 
 

@@ -53,7 +53,7 @@ def store(shared_store, tmp_path):
 def test_every_study_has_a_table_a_title_and_pages_without_rows():
     """The registry and the schemas name the same studies, and each makes tables of a result without rows."""
     assert sorted(installed_studies()) == sorted(schemas.study_schemas())
-    for name, study in installed_studies().items():
+    for study in installed_studies().values():
         assert study.title
         assert study.description.endswith(".")
         assert all(table.columns for table in study.tables(study.schema.empty_table()))

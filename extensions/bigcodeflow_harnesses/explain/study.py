@@ -30,9 +30,10 @@ _FACTORS = {
 }
 _NAMES = ("first", "second")
 _MORE_EXECUTIONS = 5  # times the usual number, where nothing else explains a difference
-_FAILING_TEST = (
-    "import unittest\nclass TestCases(unittest.TestCase):\n    def test_nothing(self):\n        self.fail()\n"
-)
+_FAILING_TEST = "import unittest\nclass TestCases(unittest.TestCase):\n    def test(self):\n        self.fail()\n"
+
+
+Pairs = Sequence[tuple[SampleDetail, SampleDetail]]
 
 
 class Difference(NamedTuple):
@@ -44,13 +45,14 @@ class Difference(NamedTuple):
     passed: Sequence[bool]
 
 
-class Harness(NamedTuple):
-    """What all verdicts of a result say about how it was made."""
+class Harness:
+    """What all verdicts of a result say about how it was made; the other result's come second in `pairs`."""
 
-    has_runner: bool
-    """Programs that load, and fail their tests, failed there too."""
-    slowest_pass: float
-    """Longest time in seconds, measured by the other result, of a program that passed there."""
+    def __init__(self, pairs: Pairs) -> None:
+        failed = (one for one, other in pairs if not other.passed and other.verdict["tests_run"])
+        self.has_runner = any(one.verdict["status"] == "fail" for one in failed)  # it fails programs that load
+        times = (other.verdict["wall_seconds"] for one, other in pairs if one.passed and other.passed)
+        self.slowest_pass = max((seconds or 0.0 for seconds in times), default=0.0)
 
 
 def run_study(config: ExplainConfig, listener: Listener) -> ArtifactRef:
@@ -86,8 +88,12 @@ def _rows(config: ExplainConfig, runs: Sequence[ComparedRun], listener: Listener
         if passed[0] != passed[1]:
             bases = [_base(config, run, sample) for run, sample in zip(runs, pair, strict=True)]
             differences.append(Difference(row, bases, passed))
-    harnesses = [_harness(pairs), _harness([(other, one) for one, other in pairs])]
-    _explain(differences, harnesses, config, Trials(config, listener))
+    harnesses = Harness(pairs), Harness([(other, one) for one, other in pairs])
+    trials = Trials(config, listener)
+    searches = [_search(one, harnesses, config, trials) for one in differences if not one.row["cause"]]
+    while needed := {search: found for search in searches if (found := next(search, None))}:
+        trials.execute(chain(*needed.values()))  # what the searches need next, together
+        searches = list(needed)
     yield from (one.row for one in differences)
 
 
@@ -113,24 +119,6 @@ def _base(config: ExplainConfig, run: ComparedRun, sample: SampleDetail) -> Tria
     )
 
 
-def _harness(pairs: Sequence[tuple[SampleDetail, SampleDetail]]) -> Harness:
-    both_fail = (
-        one.verdict["status"] == "fail" and other.verdict["tests_run"] for one, other in pairs if not other.passed
-    )
-    seconds = (other.verdict["wall_seconds"] or 0.0 for one, other in pairs if one.passed and other.passed)
-    return Harness(any(both_fail), max(seconds, default=0.0))
-
-
-def _explain(
-    differences: Sequence[Difference], harnesses: Sequence[Harness], config: ExplainConfig, trials: Trials
-) -> None:
-    """Search for all causes side by side: what the searches need next is executed together."""
-    searches = [_search(one, harnesses, config, trials) for one in differences if not one.row["cause"]]
-    while needed := {search: found for search in searches if (found := next(search, None))}:
-        trials.execute(chain(*needed.values()))
-        searches = list(needed)
-
-
 def _search(
     one: Difference, harnesses: Sequence[Harness], config: ExplainConfig, trials: Trials
 ) -> Iterator[list[Trial]]:
@@ -139,14 +127,14 @@ def _search(
         return
     for factor, side, trial, expected in _changes(one, harnesses, config, trials):
         yield [trial]
-        if trials[trial].passed == expected:
+        if trials.results[trial].passed == expected:
             copies = _copies(trial, config.executions)
             yield copies
-            if all(trials[copy].passed == expected for copy in copies):
+            if all(trials.results[copy].passed == expected for copy in copies):
                 yield from _settle(one, factor, side, trial, trials)
                 return
     if not (yield from _is_noise(one, _MORE_EXECUTIONS * config.executions, trials)):
-        told = (f"as the {name} tells it: {trials[base]}" for name, base in zip(_NAMES, one.bases, strict=True))
+        told = (f"as the {name} tells it: {trials.results[base]}" for name, base in zip(_NAMES, one.bases, strict=True))
         one.row.update(cause="unexplained", evidence="; ".join(told))
 
 
@@ -157,7 +145,7 @@ def _copies(trial: Trial, count: int) -> list[Trial]:
 def _is_noise(one: Difference, count: int, trials: Trials) -> Generator[list[Trial], None, bool]:
     yield [copy for base in one.bases for copy in _copies(base, count)]
     for base in one.bases:
-        passes = [trials[copy].passed for copy in _copies(base, count)].count(True)
+        passes = [trials.results[copy].passed for copy in _copies(base, count)].count(True)
         if 0 < passes < count:
             one.row.update(cause="noise", evidence=f"{passes} of {count} executions pass")
             return True
@@ -172,16 +160,20 @@ def _changes(
     If both verdicts come again as told, a value becomes that of the other result; else a result whose verdict does not
     come again gets values that it may have been made with.
     """
-    as_told = [trials[base].passed == passed for base, passed in zip(one.bases, one.passed, strict=True)]
-    for factor, names in _FACTORS.items():
+    is_timeout = "timeout" in (one.row["first_status"], one.row["second_status"])
+    as_told = [trials.results[base].passed == passed for base, passed in zip(one.bases, one.passed, strict=True)]
+    for factor in sorted(_FACTORS, key=lambda name: name == "limit" and not is_timeout):  # else a limit comes last
         for side, base in enumerate(one.bases):
-            values, expected = [{name: getattr(one.bases[1 - side], name) for name in names}], one.passed[side]
+            values, expected = (
+                [{name: getattr(one.bases[1 - side], name) for name in _FACTORS[factor]}],
+                one.passed[side],
+            )
             if all(as_told):
                 expected = one.passed[1 - side]
             elif as_told[side]:
                 continue
             elif factor != "version":
-                values = _untold(factor, base, harnesses[side], config, trials[base], passed=expected)
+                values = _untold(factor, base, harnesses[side], config, trials.results[base], passed=expected)
             for trial in (replace(base, **value) for value in values):
                 if trial != base:
                     yield factor, side, trial, expected
@@ -210,16 +202,16 @@ def _untold(
 
 def _settle(one: Difference, factor: str, side: int, trial: Trial, trials: Trials) -> Iterator[list[Trial]]:
     """Record the cause and its evidence, and decide which verdict is right if that can be decided."""
-    base, result, value = one.bases[side], trials[trial], getattr(trial, _FACTORS[factor][0])
+    base, result, value = one.bases[side], trials.results[trial], getattr(trial, _FACTORS[factor][0])
     changed = factor if factor in ("extraction", "calibration", "version") else f"{factor} {value}"
-    told = f"as the {_NAMES[side]} tells it: {trials[base]}"
+    told = f"as the {_NAMES[side]} tells it: {trials.results[base]}"
     one.row.update(cause=factor, evidence=f"{told}; with another {changed}: {result}")
     passing, failing = _NAMES if one.passed[0] else reversed(_NAMES)
-    reference = trials[base if result.passed else trial].reference
+    reference = trials.results[base if result.passed else trial].reference
     if reference != "pass":
         one.row.update(right=passing, reason=f"where the program fails, the reference solution has {reference}")
     worthless = replace(trial, test=_FAILING_TEST)
     if factor == "runner" and result.passed:
         yield [worthless]
-        if trials[worthless].passed:
+        if trials.results[worthless].passed:
             one.row.update(right=failing, reason=f"with {changed} it also passes a test that no program passes")

@@ -84,20 +84,17 @@ class Result(NamedTuple):
 
 
 class Trials:
-    """Results of trials; each is executed once."""
+    """Trials and their results; each is executed once."""
 
     def __init__(self, config: ExplainConfig, listener: Listener) -> None:
         self._config, self._listener, self._store = config, listener, open_store(config.store)
-        self._results: dict[Trial, Result] = {}
-
-    def __getitem__(self, trial: Trial) -> Result:
-        return self._results[trial]
+        self.results: dict[Trial, Result] = {}
 
     def execute(self, trials: Iterable[Trial]) -> None:
         """Execute the trials that have no result yet, those of equal environment and limits in one run."""
         groups: dict[tuple[str, float, int], list[Trial]] = defaultdict(list)
         for trial in dict.fromkeys(trials):
-            if trial not in self._results:
+            if trial not in self.results:
                 # The judge allows a second more than the limit, as the original does.
                 seconds = trial.seconds if trial.is_raised else max(1.0, trial.seconds - 1.0)
                 groups[trial.environment, seconds, trial.memory_mib].append(trial)
@@ -129,4 +126,4 @@ class Trials:
             traces = (row["module_trace"], *(test["trace"] for test in row["tests"]), row["exit"])
             why = next(filter(None, traces), "unknown").strip().splitlines()[-1]
             trial = owners[row["task_id"]][row["sample_index"]]
-            self._results[trial] = Result(row["status"], why, row["wall_seconds"] or 0.0, references[row["task_id"]])
+            self.results[trial] = Result(row["status"], why, row["wall_seconds"] or 0.0, references[row["task_id"]])
