@@ -20,7 +20,7 @@ from bigcodeflow_harnesses.samples import (
 
 def read(path: Path) -> Content | None:
     """Read a file of reviews, with the predictions and the configuration of the same run; None for another file."""
-    first, folder = first_row(path), path.absolute().parents[2]
+    first, folder = first_row(path), path.absolute().parent.parent.parent
     model, name = path.absolute().parent.name, path.name
     if {"index", "model_output"} <= first.keys():
         reviews = folder / "reviews" / model / name

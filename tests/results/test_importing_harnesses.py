@@ -184,7 +184,8 @@ def test_a_file_of_each_harness_becomes_a_run(tmp_path, harness):
         (lambda folder: evalscope(folder, reviewed=False), "holds answers without verdicts"),
         (lambda folder: lm_eval(folder, (1.0, 0.5, 0.0)), "Starter/1, sample 0: status None"),
         (lambda folder: nemo_skills(folder, ("pass", None, "fail")), "Starter/1, sample 0: status None"),
-        (lambda folder: evalplus(folder, ("pass", "fail", "fail")).rename(folder / "x.eval"), "no finished log|not a"),
+        (lambda folder: evalplus(folder).rename(folder / "x.eval"), "is not a finished log of Inspect"),
+        (lambda folder: jsonl(folder / "x_eval_results.json", [["hash"]]), "looks like a file of evalplus"),
     ],
 )
 def test_a_file_without_verdicts_is_refused(tmp_path, write, message):

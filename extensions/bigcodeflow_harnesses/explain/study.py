@@ -123,7 +123,7 @@ def _search(
     one: Difference, harnesses: Sequence[Harness], config: ExplainConfig, trials: Trials
 ) -> Iterator[list[Trial]]:
     """Record the cause of a difference; yield the trials that must be executed before the search goes on."""
-    if (yield from _is_noise(one, config.executions, trials)):
+    if (yield from _is_noise(one, one.bases, config.executions, trials)):
         return
     for factor, side, trial, expected in _changes(one, harnesses, config, trials):
         yield [trial]
@@ -133,7 +133,9 @@ def _search(
             if all(trials.results[copy].passed == expected for copy in copies):
                 yield from _settle(one, factor, side, trial, trials)
                 return
-    if not (yield from _is_noise(one, _MORE_EXECUTIONS * config.executions, trials)):
+    pairs = zip(one.bases, one.passed, strict=True)
+    untold = [base for base, passed in pairs if trials.results[base].passed != passed] or one.bases
+    if not (yield from _is_noise(one, untold, _MORE_EXECUTIONS * config.executions, trials)):
         told = (f"as the {name} tells it: {trials.results[base]}" for name, base in zip(_NAMES, one.bases, strict=True))
         one.row.update(cause="unexplained", evidence="; ".join(told))
 
@@ -142,9 +144,11 @@ def _copies(trial: Trial, count: int) -> list[Trial]:
     return [replace(trial, repetition=number) for number in range(count)]
 
 
-def _is_noise(one: Difference, count: int, trials: Trials) -> Generator[list[Trial], None, bool]:
-    yield [copy for base in one.bases for copy in _copies(base, count)]
-    for base in one.bases:
+def _is_noise(
+    one: Difference, bases: Sequence[Trial], count: int, trials: Trials
+) -> Generator[list[Trial], None, bool]:
+    yield [copy for base in bases for copy in _copies(base, count)]
+    for base in bases:
         passes = [trials.results[copy].passed for copy in _copies(base, count)].count(True)
         if 0 < passes < count:
             one.row.update(cause="noise", evidence=f"{passes} of {count} executions pass")

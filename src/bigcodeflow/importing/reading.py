@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from bigcodeflow.core.errors import SamplesError
+from bigcodeflow.core.errors import SamplesError, error_message
 from bigcodeflow.core.files import file_sha256
 from bigcodeflow.core.plugins import loaded_plugins
 from bigcodeflow.core.untrusted_text import storable
@@ -67,7 +67,7 @@ def read_results(path: Path) -> ResultsFile:
 
     Raises SamplesError if it cannot be read at all.
     """
-    foreign = next(filter(None, (reader(path) for reader in loaded_plugins(READERS).values())), None)
+    foreign = _foreign_content(path)
     content = JsonFile(foreign, file_sha256(path), []) if foreign else read_json(path)
     if not isinstance(content.value, dict) or not isinstance(content.value.get("eval"), dict):
         raise SamplesError(f"{path}: holds no results under 'eval': {_FORMAT}")
@@ -100,6 +100,17 @@ def read_results(path: Path) -> ResultsFile:
     told = {name: value for name, value in foreign.get("told", {}).items() if value not in (None, "")}
     lacks_setup = foreign.get("lacks_setup", False)
     return found._replace(harness=foreign["harness"], told=told, answers=answers, lacks_setup=lacks_setup)
+
+
+def _foreign_content(path: Path) -> dict[str, Any] | None:
+    for name, reader in loaded_plugins(READERS).items():
+        try:
+            if content := reader(path):
+                return dict(content)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            reason = f"looks like a file of {name}, and has another form ({error_message(error)})"
+            raise SamplesError(f"{path}: {reason}: give the file as the harness wrote it") from None
+    return None
 
 
 def _defect(task_id: str, sample: Any) -> str:
