@@ -71,23 +71,7 @@ def _rows(config: ExplainConfig, runs: Sequence[ComparedRun], listener: Listener
     pairs = [(one, second[owner]) for owner, one in first.items() if owner in second]
     pairs = [pair for pair in pairs if None not in (pair[0].passed, pair[1].passed)]
     counts = Counter(sample.task_id for sample, _ in pairs)
-    differences = []
-    for pair in pairs:
-        passed, task_id = [bool(sample.passed) for sample in pair], pair[0].task_id
-        row = dict.fromkeys(("cause", "evidence", "right", "reason"), "") | {
-            "task_id": task_id,
-            "sample_index": pair[0].sample_index,
-            **{f"{name}_status": sample.verdict["status"] for name, sample in zip(_NAMES, pair, strict=True)},
-            "share": (passed[0] - passed[1]) / counts[task_id],
-            "n_tasks": len(counts),
-        }
-        for name, sample in zip(_NAMES, pair, strict=True):
-            if sample.verdict["status"] == "tampered":
-                evidence = "; ".join(sample.verdict["tampering"])
-                row |= {"cause": "tampering", "evidence": evidence, "right": name, "reason": CAUSES["tampering"]}
-        if passed[0] != passed[1]:
-            bases = [_base(config, run, sample) for run, sample in zip(runs, pair, strict=True)]
-            differences.append(Difference(row, bases, passed))
+    differences = [_difference(config, runs, pair, counts) for pair in pairs if pair[0].passed != pair[1].passed]
     harnesses = Harness(pairs), Harness([(other, one) for one, other in pairs])
     trials = Trials(config, listener)
     searches = [_search(one, harnesses, config, trials) for one in differences if not one.row["cause"]]
@@ -95,6 +79,26 @@ def _rows(config: ExplainConfig, runs: Sequence[ComparedRun], listener: Listener
         trials.execute(chain(*needed.values()))  # what the searches need next, together
         searches = list(needed)
     yield from (one.row for one in differences)
+
+
+def _difference(
+    config: ExplainConfig, runs: Sequence[ComparedRun], pair: Sequence[SampleDetail], counts: Mapping[str, int]
+) -> Difference:
+    passed, task_id = [bool(sample.passed) for sample in pair], pair[0].task_id
+    failing, statuses = pair[passed[0]], [sample.verdict["status"] for sample in pair]
+    row = dict.fromkeys(("cause", "evidence", "right", "reason"), "") | {
+        "task_id": task_id,
+        "sample_index": pair[0].sample_index,
+        **{f"{name}_status": status for name, status in zip(_NAMES, statuses, strict=True)},
+        "share": (passed[0] - passed[1]) / counts[task_id],
+        "n_tasks": len(counts),
+    }
+    if "tampered" in statuses:
+        row |= {"cause": "tampering", "evidence": "; ".join(failing.verdict["tampering"])}
+        row |= {"right": _NAMES[passed[0]], "reason": CAUSES["tampering"]}
+    elif failing.ground_truth_status not in (None, "pass"):
+        row |= {"right": _NAMES[not passed[0]], "reason": "the reference solution failed in that result too"}
+    return Difference(row, [_base(config, run, sample) for run, sample in zip(runs, pair, strict=True)], passed)
 
 
 def _samples(run: ComparedRun) -> Mapping[tuple[str, int], SampleDetail]:
