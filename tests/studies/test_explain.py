@@ -44,7 +44,7 @@ def own_run(folder: Path, name: str, programs: dict[str, str], **options: Any) -
 
 def explained(folder: Path, first: str, second: str) -> dict[str, dict[str, Any]]:
     store = str(folder / "store")
-    given = {"first": first, "second": second, "environment": "starter", "executions": 3, "store": store}
+    given = {"first": first, "second": second, "environment": "starter", "store": store}
     with progress_listener(quiet=True) as listener:
         ref = Explain().run(validated(ExplainConfig, given, "test"), listener)
     rows = open_store(store).read(ref)

@@ -47,7 +47,7 @@ class ExplainConfig(SettingsModel):
     time_limits: tuple[int, ...] = (3, 10, 30, 60, 120)
     """Time limits in seconds with which a result may have been made."""
     executions: int = Field(default=5, ge=2, le=100)
-    """Executions of a program that must agree before a cause other than noise is named."""
+    """Executions of a program that must agree before another cause than noise is tried; twice as many must flip."""
     overrides: tuple[str, ...] = ()
     """Any other settings of the executions, such as 'execution.workers=2'."""
     store: str = "results/store"

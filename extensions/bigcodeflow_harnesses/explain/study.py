@@ -132,8 +132,10 @@ def _search(
     for factor, side, trial, expected in _changes(one, harnesses, config, trials):
         yield [trial]
         if trials.results[trial].passed == expected:
-            copies = _copies(trial, config.executions)
+            copies = _copies(trial, 2 * config.executions)
             yield copies
+            if (yield from _is_noise(one, [one.bases[side]], len(copies), trials)):
+                return
             if all(trials.results[copy].passed == expected for copy in copies):
                 yield from _settle(one, factor, side, trial, trials)
                 return
