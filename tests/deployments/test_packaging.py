@@ -72,7 +72,16 @@ def test_every_import_is_a_declared_dependency() -> None:
     foreign = (
         modules
         - sys.stdlib_module_names
-        - {"", "bigcodeflow", "bigcodeflow_benchmarks", "bigcodeflow_clouds", "bigcodeflow_harnesses", "bigcodeflow_trackers", "flows", "tasks"}
+        - {
+            "",
+            "bigcodeflow",
+            "bigcodeflow_benchmarks",
+            "bigcodeflow_clouds",
+            "bigcodeflow_harnesses",
+            "bigcodeflow_trackers",
+            "flows",
+            "tasks",
+        }
     )
     distributions = packages_distributions()
     # A trainer's library has an environment of its own; its module has its name.
