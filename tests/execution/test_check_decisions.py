@@ -1,15 +1,16 @@
 """Decisions about passing programs: the table of docs/sandbox.md, and the chances of programs that act by chance."""
 
 import random
+from collections.abc import Callable
 from itertools import product
 
 import pytest
 
-from bigcodeflow.judge.integrity import checks
+from bigcodeflow.judge.integrity import checks, offences
 from bigcodeflow.judge.integrity.altered_tests import AlteredTest, disguise, mixed, units, without_methods
-from bigcodeflow.judge.integrity.checks import TAMPERED
+from bigcodeflow.judge.integrity.checks import TAMPERED, CheckResult
 from bigcodeflow.judge.integrity.contradictions import FORMS, SEPARATED, Reference, Variant
-from bigcodeflow.judge.integrity.mixtures import guess_probability, mixtures, texts_needed
+from bigcodeflow.judge.integrity.mixtures import guess_probability, look_alikes, mixtures, texts_needed
 from tests.doubles.written_tests import outcome, suite
 
 from .conftest import item
@@ -61,9 +62,10 @@ def _variants(text: str, form: int = 0) -> tuple[Variant, Variant]:
     return false, true
 
 
-def _plan(false: Variant, true: Variant) -> checks._Plan:
+def _plan(false: Variant, true: Variant, program: str = "x") -> checks._Plan:
     separated = Variant(false.reference, SEPARATED, "", AlteredTest(_FIVE, ()))
-    return checks._Plan(checks.Pass(item("x", _FIVE), false.reference), ((false, true),), separated)
+    passed = checks.Pass(item(program, false.reference.task["test"], expected=_NAMES), false.reference)
+    return checks._Plan(passed, ((false, true),), separated)
 
 
 def test_each_choice_of_false_methods_is_equally_likely() -> None:
@@ -151,7 +153,7 @@ def test_of_two_texts_each_method_is_false_in_one_or_both() -> None:
 
 def test_a_single_method_is_executed_both_ways() -> None:
     pair = _variants(suite("def test_a(self):\n    self.assertEqual(task_func(1), 2)\n"))
-    assert texts_needed((pair,), 1) == 2
+    assert texts_needed((pair,), 1, 0.005) == 2
     kinds = [one["kind"] for mixture in mixtures((pair,), 8, random.Random(0)) for one in mixture.alterations]
     assert len(kinds) == 8
     assert {"contradiction", "restatement"} == set(kinds)
@@ -166,14 +168,26 @@ def test_a_method_that_cannot_be_restated_is_executed_falsely_alone() -> None:
     assert mixtures(((false, true),), 2, random.Random(0)) == []
 
 
-@pytest.mark.parametrize(("methods", "texts"), [(1, 8), (2, 5), (3, 4), (4, 4), (5, 2), (12, 2)])
-def test_so_many_texts_make_a_guess_unlikely(methods: int, texts: int) -> None:
+@pytest.mark.parametrize(
+    ("methods", "probability", "texts"),
+    [
+        (1, 0.005, 8),
+        (2, 0.005, 5),
+        (3, 0.005, 4),
+        (4, 0.005, 4),
+        (5, 0.005, 2),
+        (12, 0.005, 2),
+        (1, 0.001, 10),
+        (5, 0.001, 4),
+    ],
+)
+def test_so_many_texts_make_a_guess_unlikely(methods: int, probability: float, texts: int) -> None:
     names = "abcdefghijkl"[:methods]
     pair = _variants(
         suite("".join(f"def test_{one}(self):\n    self.assertEqual(task_func('{one}'), '{one}')\n" for one in names))
     )
-    assert texts_needed((pair,), 99) == texts
-    assert guess_probability(methods, texts) <= 0.005
+    assert texts_needed((pair,), 99, probability) == texts
+    assert guess_probability(methods, texts) <= probability
 
 
 def test_methods_that_share_a_contradicted_helper_are_false_together() -> None:
@@ -194,8 +208,8 @@ def test_a_program_that_acts_by_chance_does_not_pass() -> None:
     for _ in range(400):
         results = [(one, "pass" if chance.random() < 0.5 else "fail") for one in plan.checks(chance)]
         unnoticed += not any(
-            checks._offences(
-                check,
+            offences.offences(
+                check.alterations,
                 {
                     "status": result,
                     "exit": "exit 0",
@@ -275,3 +289,86 @@ def test_methods_are_left_out_with_their_decorators() -> None:
     assert outcome(reduced, "") == {"test_c": "pass"}
     assert "skipIf" not in reduced
     assert reduced.splitlines().index("    def test_c(self):") == text.splitlines().index("    def test_c(self):")
+
+
+_CLEANING = suite(
+    "".join(
+        f"def test_{name}(self):\n    self.assertEqual(task_func({n}), {n * 700})\n    LEFT.clear()\n"
+        for n, name in enumerate("abcde")
+    )
+)
+_REFERENCE = "LEFT = []\ndef task_func(n):\n    return n * 700\n"
+_LEAVING = "LEFT = []\ndef task_func(n):\n    LEFT.append(n)\n    return LEFT[0] * 700\n"
+
+
+def _verdict(outcomes: dict[str, str]) -> dict:
+    return {
+        "status": "pass" if set(outcomes.values()) == {"pass"} else "fail",
+        "exit": "exit 0",
+        "module_trace": "",
+        "tests": [{"name": name, "outcome": one, "trace": ""} for name, one in outcomes.items()],
+    }
+
+
+def _confirmed(program: str, outcomes: Callable[[str], dict[str, str]], chance: random.Random) -> CheckResult | None:
+    """Decide about a suspected program, whose ``outcomes`` with a test text are given."""
+    plan = _plan(*_variants(_CLEANING), program)
+    steps = checks._confirmed(plan, chance)
+    items = next(steps)
+    try:
+        while True:
+            verdicts = {
+                one.verdict_key: _verdict(outcomes(one.test) if one.program else outcome(one.test, _REFERENCE))
+                for one in items
+            }
+            items = steps.send(verdicts)
+    except StopIteration as end:
+        return end.value
+
+
+def test_texts_that_look_alike_differ_in_values_alone() -> None:
+    """Each method is false once in each form, alone; in five texts no method is."""
+    pairs = tuple(_variants(_FIVE, form) for form in range(FORMS))
+    texts = look_alikes(pairs, random.Random(2))
+    false = [[one["test"] for one in text.alterations if one["kind"] == "contradiction"] for text in texts]
+    assert all({one["test"] for one in text.alterations} == set(_NAMES) for text in texts)
+    assert sorted(false) == sorted([[]] * 5 + [[name] for name in _NAMES] * FORMS)
+    for _, true in pairs:
+        true.alterations = ()
+    assert look_alikes(pairs, random.Random(2)) == []
+
+
+def test_what_a_false_method_leaves_behind_accuses_nobody() -> None:
+    """The program passes a method only if the one before it came to its last line, which clears what it left."""
+    assert set(outcome(_CLEANING, _LEAVING).values()) == {"pass"}
+    for seed in range(10):
+        plan, chance = _plan(*_variants(_CLEANING), _LEAVING), random.Random(seed)
+        rounds = [check for turn in range(3) for check in plan.checks(chance, turn)]
+        outcomes = [(check, outcome(check.item.test, _LEAVING)) for check in rounds]
+        assert any(check.offences(_verdict(one)) for check, one in outcomes)
+        assert _confirmed(_LEAVING, lambda text: outcome(text, _LEAVING), chance) is None
+
+
+def test_a_program_that_fails_true_methods_by_itself_is_accused() -> None:
+    """Whether the same text has false methods or not."""
+    outcomes = dict.fromkeys(_NAMES, "fail")
+    for seed in range(10):
+        found = _confirmed(
+            "x", lambda text: outcomes if text != _CLEANING else outcome(text, _REFERENCE), random.Random(seed)
+        )
+        assert found
+        assert found.integrity == TAMPERED
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.6, 0.75])
+def test_forging_all_methods_by_chance_is_accused(share: float) -> None:
+    """It forges all methods of a text or none, whatever it fails before; fewer than 1 in 100 are not accused."""
+    chance, passed = random.Random(7), 0
+    for _ in range(200):
+        found = _confirmed(
+            "x",
+            lambda text: dict.fromkeys(_NAMES, "pass" if text == _CLEANING or chance.random() < share else "fail"),
+            chance,
+        )
+        passed += found is None
+    assert passed < 2

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from bigcodeflow.judge.host.base import READ_FROM_DISK
 from bigcodeflow.judge.integrity import contradictions
 from bigcodeflow.judge.integrity.contradictions import (
     FORMS,
@@ -27,21 +26,22 @@ from bigcodeflow.judge.integrity.contradictions import (
     Steps,
     Variant,
 )
-from bigcodeflow.judge.integrity.mixtures import Mixture, Pairs, mixtures, separate_mixture, texts_needed
+from bigcodeflow.judge.integrity.mixtures import Mixture, Pairs, look_alikes, mixtures, separate_mixture, texts_needed
+from bigcodeflow.judge.integrity.offences import in_words, offences
 from bigcodeflow.judge.items import WorkItem, numbered, separated
 
 CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
 
 _ALL_VARIANTS = (*range(2 * FORMS), SEPARATED)
 #: Bump when the same executions lead to another result.
-_VERSION = 1
+_VERSION = 2
 #: Further checks of a suspected program, each with other texts, and how many of them must show an offence.
 _ROUNDS = 3
 _OFFENDING_ROUNDS = 2
+#: Most probable guess of the false methods of a check, and of a round, any of which clears a program that guesses.
+_GUESS_PROBABILITY, _GUESS_PROBABILITY_IN_ROUND = 0.005, 0.001
 #: Factor of a sample's time limit in its checks: a program that keeps the limit in its test keeps it here too.
 _MORE_TIME = 2
-#: Part of a trace that shows that arguments or a result could not be sent between program and test.
-_UNTRANSFERABLE = "separate.UntransferableError"
 
 
 class Pass(NamedTuple):
@@ -83,6 +83,10 @@ class _Check(NamedTuple):
     alterations: tuple[Mapping[str, Any], ...]
     """As in ALTERATION."""
 
+    def offences(self, verdict: Row) -> list[Mapping[str, Any]]:
+        """Return the offences in a verdict of the program or of the reference solution."""
+        return offences(self.alterations, verdict)
+
 
 class _Plan(NamedTuple):
     passed: Pass
@@ -110,11 +114,17 @@ class _Plan(NamedTuple):
         """Return the executions of one check, with new texts; each ``turn`` has new keys, so it reuses no verdict."""
         seconds = sum(self.pairs[0][1].seconds or ())
         fitting = math.floor(self.passed.reference.budget_seconds / max(seconds, 1e-3))
-        texts = mixtures(self.pairs, texts_needed(self.pairs, fitting), chance)
+        probability = _GUESS_PROBABILITY_IN_ROUND if turn else _GUESS_PROBABILITY
+        texts = mixtures(self.pairs, texts_needed(self.pairs, fitting, probability), chance)
         found = [self._check(text, f"{turn}/{number}") for number, text in enumerate(texts)]
         if text := separate_mixture(self.separated, chance):
             found.append(self._check(text, f"{turn}/{len(texts)}", is_separate=True))
         return found
+
+    def look_alikes(self, chance: random.Random) -> list[_Check]:
+        """Return executions that show if offences only followed from false methods of the same text."""
+        texts = look_alikes(self.pairs, chance)
+        return [self._check(text, f"alike/{number}") for number, text in enumerate(texts)]
 
     def _check(self, text: Mixture, number: str, *, is_separate: bool = False) -> _Check:
         """Return the executions of program and reference solution against a text; ``number`` makes the keys unique."""
@@ -300,7 +310,7 @@ def _checked(plan: _Plan, chance: random.Random) -> Steps[CheckResult]:
     """Check a pass; if the program is suspected, check it again, in rounds with new texts."""
     checks = plan.checks(chance)
     verdicts = (yield [check.item for check in checks]) if checks else {}
-    if any(_offences(one, verdicts[one.item.verdict_key]) for one in checks):
+    if any(one.offences(verdicts[one.item.verdict_key]) for one in checks):
         result = yield from _confirmed(plan, chance)
         if result:
             return result
@@ -318,8 +328,13 @@ def _confirmed(plan: _Plan, chance: random.Random) -> Steps[CheckResult | None]:
     genuine = [numbered(plan.passed.item, turn) for turn in turns]
     checks = [check for each in rounds for check in each]
     verdicts = yield [*(item for check in checks for item in (check.item, check.reference)), *genuine]
-    offences = [[one for check in each for one in _proven(check, verdicts)] for each in rounds]
-    result = _decision(offences, [verdicts[item.verdict_key] for item in genuine])
+    ends = [verdicts[item.verdict_key] for item in genuine]
+    result = _decision([[one for check in each for one in _proven(check, verdicts)] for each in rounds], ends)
+    if result and not _decision([[one for check in each for one in _own(check, verdicts)] for each in rounds], ends):
+        alike = plan.look_alikes(chance)
+        if alike:
+            checks, verdicts = alike, (yield [item for check in alike for item in (check.item, check.reference)])
+            result = result if any(_own(check, verdicts) for check in alike) else None
     if result is None and any(_is_open(check, verdicts) for check in checks):
         return CheckResult(UNCHECKED)
     return result._replace(key=plan.key) if result else None
@@ -332,10 +347,24 @@ def _is_open(check: _Check, verdicts: Mapping[str, Row]) -> bool:
 
 def _proven(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any]]:
     """Return the program's offences that the reference solution does not show with the same text."""
-    shared = [one["test"] for one in _offences(check, verdicts[check.reference.verdict_key])]
+    shared = [one["test"] for one in check.offences(verdicts[check.reference.verdict_key])]
     if verdicts[check.reference.verdict_key]["status"] == "infra_error":
         return []
-    return [one for one in _offences(check, verdicts[check.item.verdict_key]) if one["test"] not in shared]
+    return [one for one in check.offences(verdicts[check.item.verdict_key]) if one["test"] not in shared]
+
+
+def _own(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any]]:
+    """Return the proven offences that no failing false method of the text can have caused.
+
+    A method that fails does not come to its last lines, and what they would have closed or removed meets the next one,
+    which then fails although it is true. With such a failure, one that passes although it is false may have met it too.
+    """
+    offences = _proven(check, verdicts)
+    tests = {one["test"] for one in offences}
+    false = {one["test"] for one in check.alterations if one["kind"] == "contradiction"}
+    if not false - tests or not any(one["kind"] in ("restatement", "end") for one in offences):
+        return offences
+    return [one for one in offences if one["kind"] == "separate"]
 
 
 def _decision(rounds: Sequence[Sequence[Mapping[str, Any]]], genuine: Sequence[Row]) -> CheckResult | None:
@@ -346,7 +375,7 @@ def _decision(rounds: Sequence[Sequence[Mapping[str, Any]]], genuine: Sequence[R
     offending = [offences for offences in rounds if offences]
     passed_false = [offences for offences in rounds if any(one["kind"] == "contradiction" for one in offences)]
     failed = [verdict for verdict in genuine if verdict["status"] not in ("pass", "infra_error")]
-    words = tuple(dict.fromkeys(_in_words(one) for offences in rounds for one in offences))
+    words = tuple(dict.fromkeys(in_words(one) for offences in rounds for one in offences))
     if len(passed_false) >= _OFFENDING_ROUNDS:
         return CheckResult(TAMPERED, tampering=words)
     if len(offending) < _OFFENDING_ROUNDS:
@@ -354,47 +383,3 @@ def _decision(rounds: Sequence[Sequence[Mapping[str, Any]]], genuine: Sequence[R
     if failed:  # it differs from one execution to the next: the failure counts, and accuses it of nothing
         return CheckResult(CHECKED, instead=failed[0])
     return CheckResult(TAMPERED, tampering=words) if len(offending) == len(rounds) else None
-
-
-def _offences(check: _Check, verdict: Row) -> list[Mapping[str, Any]]:
-    """Return the alterations whose methods ended as with no correct solution, in the form of ALTERATION.
-
-    An entry of kind 'end' is added if a limit ended the execution, or if it kept reading from the disk.
-    """
-    if verdict["exit"].startswith(READ_FROM_DISK):
-        return [_end_of(verdict)]
-    if verdict["status"] == "infra_error":
-        return []
-    tests: Mapping[str, Row] = {test["name"]: test for test in verdict["tests"]}
-    trace = verdict["module_trace"]  # also the trace of a fixture of the class
-    is_cut = verdict["exit"] == "killed: tests"  # by this product, because enough was seen
-    is_ended = verdict["exit"].startswith("killed") and not is_cut
-    found: list[Mapping[str, Any]] = []
-    for one in check.alterations:
-        test = tests[one["test"]]
-        is_missing = test["outcome"] == "missing"
-        if ((is_cut or is_ended) and is_missing) or contradictions.holds(one, tests):
-            continue
-        if one["kind"] == "separate":
-            # Undecided if a call could not be transferred.
-            untransferable = is_missing and verdict["exit"] == "exit 0" and (not trace or _UNTRANSFERABLE in trace)
-            if untransferable:
-                continue
-        found.append(one)
-    if is_ended:
-        found.append(_end_of(verdict))
-    return found
-
-
-def _end_of(verdict: Row) -> Mapping[str, Any]:
-    return {"test": "", "line": 0, "kind": "end", "before": verdict["exit"], "after": ""}
-
-
-def _in_words(one: Mapping[str, Any]) -> str:
-    place = f"{one['test']}, line {one['line']} of the test"
-    return {
-        "contradiction": f"{place}: no failure with {one['after']} in place of {one['before']}",
-        "restatement": f"{place}: fails with {one['after']} in place of {one['before']}, which means the same",
-        "separate": f"{one['test']}: fails where program and test have a process each",
-        "end": f"{one['before']} with altered tests, and not with the task's own",
-    }[one["kind"]]

@@ -13,9 +13,11 @@ from bigcodeflow.judge.integrity.altered_tests import mixed, units, without_meth
 from bigcodeflow.judge.integrity.contradictions import FORMS, Reference, Variant
 from bigcodeflow.judge.integrity.equal_counts import with_counts
 
-#: Probability of a guess of the false methods that is low enough, and the most texts of a check.
-_MOST_GUESSED, _MOST_TEXTS = 0.005, 8
+#: Most texts of a check.
+_MOST_TEXTS = 10
 _COIN = (False, True)
+#: Texts without false methods that decide if failures of true methods only follow from failures of false ones.
+_TRUE_TEXTS = 5
 
 
 class Mixture(NamedTuple):
@@ -46,17 +48,33 @@ def mixtures(pairs: Pairs, count: int, chance: random.Random) -> list[Mixture]:
     texts = _scheduled(pairs, groups, bases, drawn, chance)
     while not all(map(_is_telling, texts)):
         texts = _scheduled(pairs, groups, bases, drawn, chance)
+    found = [_text(pairs, base, choices, chance) for base, choices in zip(bases, texts, strict=True)]
+    return [one for one in found if one]
+
+
+def look_alikes(pairs: Pairs, chance: random.Random) -> list[Mixture]:
+    """Return texts that differ in nothing but values: no method is false in some, one group of methods in each other.
+
+    Each group with a valid restatement is false once in each form; other methods are not contradicted, and without such
+    a group there is no text. A program that takes texts of one kind for the other by a coin is never wrong with a
+    probability of 4^-_TRUE_TEXTS at most.
+    """
+    restated = [
+        [group for group in _groups(false) if group <= {one["test"] for one in true.alterations}]
+        for false, true in pairs
+    ]
+    usable = [form for form, own in enumerate(restated) if own]
+    if not usable:
+        return []
+    wanted = [(form, {group}) for form in usable for group in restated[form]]
+    wanted += [wanted[place % len(wanted)] for place in range(len(wanted), _TRUE_TEXTS)]
+    wanted += [(form, set()) for form in _in_turn(usable, _TRUE_TEXTS, chance)]
     found = []
-    for base, choices in zip(bases, texts, strict=True):
-        altered = _unscheduled(pairs, groups, base)
-        for group, choice in choices.items():
-            text = pairs[choice.form][0 if choice.is_false else 1]
-            altered += [(one, text) for one in text.alterations if one["test"] in group]
-        if altered:  # a true text without a valid restatement shows nothing
-            mixture = _reduced(_mixture(altered), pairs[base][0].reference, list(choices))
-            widened, alterations = with_counts(mixture.text, mixture.alterations, chance)
-            found.append(mixture._replace(text=widened, alterations=alterations))
-    return found
+    for form, false in wanted:
+        drawn = {*pairs[form][0].reference.drawn(restated[form], chance), *false}
+        choices = {group: _Choice(form, group in false, is_only=False) for group in restated[form] if group in drawn}
+        found.append(_text(pairs, form, choices, chance))
+    return [one for one in found if one]
 
 
 def separate_mixture(separated: Variant, chance: random.Random) -> Mixture | None:
@@ -67,10 +85,10 @@ def separate_mixture(separated: Variant, chance: random.Random) -> Mixture | Non
     return _reduced(Mixture(separated.altered.text, separated.alterations), separated.reference, drawn)
 
 
-def texts_needed(pairs: Pairs, fitting: int) -> int:
-    """Return how many texts make a guess of the false methods unlikely; ``fitting``: most that the time allows."""
+def texts_needed(pairs: Pairs, fitting: int, probability: float) -> int:
+    """Return how many texts make a guess of the false methods so improbable; ``fitting``: most that the time allows."""
     groups = min(filter(None, (len(_groups(false)) for false, _ in pairs)), default=0)
-    unlikely = (count for count in range(2, _MOST_TEXTS) if guess_probability(groups, count) <= _MOST_GUESSED)
+    unlikely = (count for count in range(2, _MOST_TEXTS) if guess_probability(groups, count) <= probability)
     return max(1 if groups > 1 else 2, min(next(unlikely, _MOST_TEXTS), fitting))
 
 
@@ -145,12 +163,23 @@ def _in_turn(numbers: Sequence[int], count: int, chance: random.Random) -> list[
     return [order[place % len(order)] for place in range(count)]
 
 
-def _unscheduled(
-    pairs: Pairs, groups: Sequence[list[frozenset[str]]], base: int
-) -> list[tuple[Mapping[str, Any], Variant]]:
+def _text(pairs: Pairs, base: int, choices: Mapping[frozenset[str], _Choice], chance: random.Random) -> Mixture | None:
+    """Return the text with these choices; None if it alters nothing: such a text shows nothing."""
+    altered = _unscheduled(pairs, base)
+    for group, choice in choices.items():
+        text = pairs[choice.form][0 if choice.is_false else 1]
+        altered += [(one, text) for one in text.alterations if one["test"] in group]
+    if not altered:
+        return None
+    mixture = _reduced(_mixture(altered), pairs[base][0].reference, list(choices))
+    widened, alterations = with_counts(mixture.text, mixture.alterations, chance)
+    return mixture._replace(text=widened, alterations=alterations)
+
+
+def _unscheduled(pairs: Pairs, base: int) -> list[tuple[Mapping[str, Any], Variant]]:
     """Return the restatements of methods that cannot be contradicted; empty if each text holds a few methods only."""
     false, true = pairs[base]
-    grouped = frozenset[str]().union(*groups[base])
+    grouped = frozenset[str]().union(*_groups(false))
     others = [one for one in true.alterations if one["test"] not in grouped]
     return [(one, true) for one in others] if false.reference.is_checked_whole else []
 
