@@ -8,7 +8,7 @@ import pytest
 
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.execution.costs import Forecast, priority, work_seconds
-from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.items import Origin, WorkItem
 
 from .conftest import RIGHT, item
 
@@ -87,3 +87,14 @@ def test_endless_loops_end_at_their_limits() -> None:
     forecast = Forecast(_Clock())
     forecast.add({"a": _item(0, 1.0, 1.0), "b": _item(1, 1.0, 1.0)})
     assert forecast.eta_seconds({"a": 3.0, "b": 2.0}) == pytest.approx(2.0)
+
+
+def test_the_check_of_a_long_sample_follows_it() -> None:
+    """No check follows a check."""
+    forecast = Forecast(_Clock())
+    sample, check = _item(0, 100.0, 1.0), _item(1, 100.0, 1.0)
+    forecast.add({"a": replace(sample, origin=Origin("T/0", sample_index=0)), "b": check})
+    forecast.check_share = 0.25
+    assert forecast.eta_seconds({"a": 90.0, "b": 80.0}) == pytest.approx(35.0)
+    forecast.end("a")
+    assert forecast.eta_seconds({"b": 80.0}) == pytest.approx(20.0)

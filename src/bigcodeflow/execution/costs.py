@@ -123,6 +123,8 @@ class Forecast:
         """Items without a verdict, by verdict key."""
         self.later_seconds: float | None = 0.0
         """Expected work of items that will come later; None if unknown."""
+        self.check_share = 0.0
+        """Wall time of the check of a sample that passes, as a share of the sample's."""
         self._done_seconds = self._open_seconds = 0.0
         self._pace = Pace(seconds_now)
 
@@ -144,17 +146,19 @@ class Forecast:
         if self.later_seconds is None:
             return None
         items = [(self.open[key], seconds) for key, seconds in running.items() if key in self.open]
-        longest = max((item.expected_seconds - seconds for item, seconds in items), default=0.0)
+        longest = max((self._until_end(item, seconds) for item, seconds in items), default=0.0)
         # If no items wait, those that take longer than expected are mostly endless loops, which end at their limits.
         if items and len(items) == len(self.open):
-            return max(longest, *(_until_end(item, seconds) for item, seconds in items), 0.0)
+            return max(
+                longest, *(item.time_seconds - taken for item, taken in items if taken > item.expected_seconds), 0.0
+            )
         return max(by_work, longest) if by_work is not None else None
+
+    def _until_end(self, item: WorkItem, seconds: float) -> float:
+        is_sample = item.origin.sample_index is not None
+        return item.expected_seconds * (1 + self.check_share * is_sample) - seconds
 
 
 def work_seconds(item: WorkItem) -> float:
     """Return the expected CPU time of an execution with its start."""
     return item.expected_cpu_seconds + _CPU_SECONDS_OF_START
-
-
-def _until_end(item: WorkItem, seconds: float) -> float:
-    return item.expected_seconds - seconds if seconds < item.expected_seconds else item.time_seconds - seconds

@@ -11,7 +11,7 @@ from bigcodeflow.execution.ledger import find_in_ledgers
 from bigcodeflow.execution.planning import Planned, Planner
 from bigcodeflow.execution.reruns import RerunPolicy, disputed_keys
 from bigcodeflow.judge.integrity import checks
-from bigcodeflow.judge.integrity.contradictions import Contradictions
+from bigcodeflow.judge.integrity.contradictions import BUDGET_SHARE, Contradictions
 from bigcodeflow.judge.items import WorkItem
 from bigcodeflow.judge.verdicts import Verdict, renewed
 
@@ -66,6 +66,7 @@ class JudgedRows:
         self._engine, self._known, self._planner = engine, known, planner
         self._expected_rows, self._on_verdict = expected_rows, on_verdict
         known.checked |= checks.findings_of(engine.checks())
+        engine.forecast.check_share = BUDGET_SHARE if texts else 0.0
         self._checks = checks.Checks(texts, known.checked, on_result=self._end_check) if texts else None
         self.planned: Sequence[Planned] = ()
         """The last chunk of rows."""

@@ -26,7 +26,7 @@ SEPARATED = 2 * FORMS
 #: Executions of the reference solution before a contradiction counts.
 REFERENCE_EXECUTIONS = 2
 #: Wall time of the tests of one text of a check: at least the first, or this share of the time of all.
-_BUDGET_SECONDS, _BUDGET_SHARE, _LEAST_TESTS = 2.0, 0.25, 2
+_BUDGET_SECONDS, BUDGET_SHARE, _LEAST_TESTS = 2.0, 0.25, 2
 #: Wall time of the tests of one validating execution: slower tests have valid alterations of their first methods only.
 _VALIDATION_SECONDS = 20.0
 
@@ -90,7 +90,7 @@ class Reference(NamedTuple):
     @property
     def budget_seconds(self) -> float:
         """Wall time that the tests of one text of a check may take."""
-        return max(_BUDGET_SECONDS, _BUDGET_SHARE * sum(self.seconds))
+        return max(_BUDGET_SECONDS, BUDGET_SHARE * sum(self.seconds))
 
     @property
     def is_checked_whole(self) -> bool:
