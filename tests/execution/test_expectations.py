@@ -7,7 +7,7 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.schemas import SOLUTIONS, TASKS, VERDICTS
-from bigcodeflow.execution.costs import Cost, cost_of, expectations, fact_of, sha256_of_test
+from bigcodeflow.execution.costs import Cost, cost_of, fact_of, sha256_of_test
 from bigcodeflow.execution.environment_check import vacuous_tests
 from bigcodeflow.execution.planning import Planner, plan_ground_truths
 from bigcodeflow.execution.verdict_index import VerdictIndex
@@ -17,22 +17,22 @@ from tests.conftest import ROOT
 
 from .conftest import row_of, rows_of
 
-TASK = {"task_id": "Mine/0", "test": "import unittest\n"}
-
 
 def _verdict(status: str = "pass", wall_seconds: float = 3.0, max_rss_mib: float = 50.0, **more: object) -> dict:
     given = {"task_id": "Mine/0", "status": status, "wall_seconds": wall_seconds, "max_rss_mib": max_rss_mib}
     return row_of(VERDICTS, **given | more)
 
 
-def test_the_past_tells_more_than_a_guess(tmp_path: Path) -> None:
+def test_the_past_tells_more_than_a_guess(tmp_path: Path, starter_environment: InstalledEnvironment) -> None:
     """Mean time and largest memory over the store's verdicts; a run's own ground truth outdoes them; limits tell nothing."""
     rows = [_verdict(), _verdict("fail", 5.0, 700.0), _verdict("timeout", 240.0, 1.0), _verdict("infra_error", 0.0)]
     store = open_store(tmp_path)
     store.publish("execution", "key", rows_of(VERDICTS, *rows), settings={})
     known = VerdictIndex(store).costs()
-    assert expectations({})(TASK) == Cost(1.0, 200.0)
-    assert expectations(known)(TASK) == Cost(4.0, 700.0)
+    tasks = rows_of(TASKS, row_of(TASKS, task_id="Mine/0", expected_tests=["test_a"]))
+    for costs, seconds, memory_mib in (({}, 1.0, 200.0), (known, 4.0, 700.0)):
+        [plan] = plan_ground_truths(tasks, config=ExecutionConfig(), environment=starter_environment, costs=costs)
+        assert (plan.item.expected_seconds, plan.item.expected_memory_mib) == (seconds, memory_mib)
     assert cost_of(_verdict("pass", 9.0, 80.0)) == Cost(9.0, 80.0)
     assert cost_of(_verdict("timeout", 240.0)) is None
 

@@ -34,10 +34,6 @@ class Cost(NamedTuple):
     """CPU time; 0 if unknown."""
 
 
-Expectations = Callable[[Mapping[str, Any]], Cost]
-"""Function that takes a row of TASKS and returns the expected cost of an execution against its test."""
-
-
 def sha256_of_test(task: Mapping[str, Any]) -> str:
     """Return the SHA-256 of the task's test text, which identifies it."""
     return hashlib.sha256(task["test"].encode("utf-8", "surrogatepass")).hexdigest()
@@ -72,18 +68,6 @@ def cost_of(verdict: Mapping[str, Any]) -> Cost | None:
     """Return the cost that a row of VERDICTS shows, or None if its duration is not usable."""
     names = ("wall_seconds", "max_rss_mib", "cpu_seconds")
     return Cost(*(verdict[name] or 0.0 for name in names)) if verdict["status"] in MEASURED else None
-
-
-def expectations(measured: Mapping[str, Cost]) -> Expectations:
-    """Return a function that estimates costs: from measured costs by task_id, durations.csv, or a default.
-
-    ``measured`` may grow later.
-    """
-
-    def expected(task: Mapping[str, Any]) -> Cost:
-        return measured.get(task["task_id"]) or fact_of(task) or Cost()
-
-    return expected
 
 
 def priority(item: WorkItem, position: int) -> float:
@@ -129,12 +113,10 @@ class Forecast:
         self._pace = Pace(seconds_now)
 
     def add(self, items: Mapping[str, WorkItem]) -> None:
-        """Add items by verdict key."""
         self.open.update(items)
         self._open_seconds += sum(map(work_seconds, items.values()))
 
     def end(self, key: str) -> None:
-        """Count an item as done."""
         if item := self.open.pop(key, None):
             self._open_seconds -= work_seconds(item)
             self._done_seconds += work_seconds(item)

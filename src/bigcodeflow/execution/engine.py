@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
@@ -59,9 +59,9 @@ class Engine:
         self._config, self._environment, self._ledger_folder = config, environment, ledger_folder
         self._held = ExitStack()
         self._workers = workers or self._held.enter_context(Workers(config, environment))
-        self._ledger = Ledger(ledger_folder)
+        self.ledger = Ledger(ledger_folder)
         self._earlier: dict[str, list[Verdict]] = {}
-        for line in self._ledger.read():
+        for line in self.ledger.read():
             self._earlier.setdefault(line["verdict_key"], []).append(line)
         self._written: set[str] = set()
         self._progress, self._finished, self._total = progress, 0, 0
@@ -88,7 +88,7 @@ class Engine:
         wanted = {item.verdict_key for item in items}
         here = self._written & wanted
         lines = [line for key in wanted for line in self._earlier.get(key, ())]
-        lines += self._ledger.find(here) if here else []
+        lines += self.ledger.find(here) if here else []
         return {line["verdict_key"]: line for line in lines if policy.settles(line)}
 
     def skip(self, count: int) -> None:
@@ -100,17 +100,9 @@ class Engine:
 
         An infra_error does not count.
         """
-        final = [line["verdict_key"] for line in self._ledger.read() if line["status"] != "infra_error"]
+        final = [line["verdict_key"] for line in self.ledger.read() if line["status"] != "infra_error"]
         final = [key for key in final if key in keys]
         return {"executed": len(final), "executed_twice": len(final) - len(set(final))}
-
-    def checks(self) -> list[Mapping[str, Any]]:
-        """Return the results of checks in the ledger, with CHECK_COLUMNS."""
-        return list(self._ledger.checks())
-
-    def keep_check(self, row: Mapping[str, Any]) -> None:
-        """Write the result of a check to the ledger."""
-        self._ledger.append_check(row)
 
     def status(self) -> Status:
         """Return the running executions, as last reported by the workers, and the expected seconds to the end."""
@@ -120,7 +112,11 @@ class Engine:
         self._status_at = now
         running = {key: now - at for key, at in self._workers.under_way.items() if key in self.forecast.open}
         longest = sorted(running.items(), key=lambda one: -one[1])[:MOST_NAMED]
-        named = [_open_item(self.forecast.open[key], moment - timedelta(seconds=taken)) for key, taken in longest]
+        named = []
+        for key, taken in longest:
+            item, since = self.forecast.open[key], moment - timedelta(seconds=taken)
+            task_id, variant, sample_index = item.origin
+            named.append(OpenItem(task_id, since, item.time_seconds, variant, sample_index))
         self._status = Status(len(running), named, self.forecast.eta_seconds(running))
         return self._status
 
@@ -212,7 +208,7 @@ class Engine:
         verdict, warnings = result
         replay(warnings)
         if not self._config.on_this_machine:
-            self._ledger.append(verdict)
+            self.ledger.append(verdict)
         return verdict
 
     def _lost(self, item: WorkItem, error: BaseException, policy: RerunPolicy) -> Verdict:
@@ -223,11 +219,11 @@ class Engine:
             raise error
         if not isinstance(error, KilledWorker):
             raise ExecutionError(f"an execution failed on its worker: {error!r}") from error
-        for verdict in filter(policy.settles, self._ledger.find({item.verdict_key})):
+        for verdict in filter(policy.settles, self.ledger.find({item.verdict_key})):
             return verdict
         sha = self._environment.environment_sha
         lost = verdicts.lost_verdict(item, "worker lost", backend=self._config.backend, environment_sha=sha)
-        self._ledger.append(lost)
+        self.ledger.append(lost)
         return lost
 
 
@@ -242,11 +238,6 @@ def _until_only(
         if chunk is None and again and not todo:
             return
         yield chunk
-
-
-def _open_item(item: WorkItem, since: datetime) -> OpenItem:
-    origin = item.origin
-    return OpenItem(origin.task_id, since, item.time_seconds, origin.variant, origin.sample_index)
 
 
 def execute_items(

@@ -1,12 +1,11 @@
-"""From planned executions to the VERDICTS table, and the coverage of tasks' tests by checks."""
+"""From planned executions to the VERDICTS table, and executions for the coverage of tasks' tests by checks."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +21,7 @@ from bigcodeflow.execution.stored_contradictions import StoredContradictions
 from bigcodeflow.execution.workers import Workers
 from bigcodeflow.judge.environments import Environment
 from bigcodeflow.judge.integrity import checks
-from bigcodeflow.judge.integrity.contradictions import FORMS, Contradictions, Execute, validated_variants
+from bigcodeflow.judge.integrity.contradictions import Contradictions, Execute, Reference
 from bigcodeflow.judge.verdicts import Verdict, blocked_verdict
 from bigcodeflow.store import LogFiles, Store
 
@@ -103,62 +102,26 @@ def _table(rows: JudgedRows, config: ExecutionConfig, environment: Environment) 
     return table_of(lines, schema=VERDICTS)
 
 
-def contradiction_coverage(
-    tasks: pa.Table,
-    ground_truth: pa.Table,
-    *,
-    config: ExecutionConfig,
-    environment: Environment,
-    store: Store,
-    progress: Progress | None = None,
-) -> list[checks.Coverage]:
-    """Count the test methods that can be contradicted, for each task whose own solution passes.
-
-    Reuses known results. The store keeps the results, and the ledger until the work is finished.
-    """
-    references = Planner(tasks, ground_truth, config=config, environment=environment).references()
-    with _contradicting(references.keys(), config, environment, store, progress) as (known, execute):
-        return checks.coverage(references.values(), known, execute)
-
-
-def undetected_contradictions(
-    tasks: pa.Table,
-    ground_truth: pa.Table,
-    *,
-    config: ExecutionConfig,
-    environment: Environment,
-    store: Store,
-    progress: Progress | None = None,
-) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return task id and alteration (see ALTERATION) of contradictions that a task's own solution did not always fail.
-
-    Covers tasks whose own solution passes; reuses known results.
-    """
-    references = Planner(tasks, ground_truth, config=config, environment=environment).references()
-    wanted = [(reference, number) for reference in references.values() for number in range(0, 2 * FORMS, 2)]
-    with _contradicting(references.keys(), config, environment, store, progress) as (known, execute):
-        variants = validated_variants(wanted, known, execute)
-    return [
-        (task_id, one)
-        for (task_id, _), variant in variants.items()
-        for one in known.by_key.get(variant.item.verdict_key, {}).get("alterations", ())
-        if one["kind"] == "contradiction" and not one["valid"]
-    ]
-
-
 @contextmanager
-def _contradicting(
-    task_ids: Collection[str],
+def contradicting(
+    tasks: pa.Table,
+    ground_truth: pa.Table,
+    *,
     config: ExecutionConfig,
     environment: Environment,
     store: Store,
-    progress: Progress | None,
-) -> Iterator[tuple[Contradictions, Execute]]:
-    """Yield the environment's known contradictions and a function that executes items; then delete its ledger."""
+    progress: Progress | None = None,
+) -> Iterator[tuple[Collection[Reference], Contradictions, Execute]]:
+    """Yield what `checks.coverage` and `checks.undetected` take, for the tasks whose own solution passes.
+
+    The store keeps the results, which are reused, and the ledger until the block ends without an error.
+    """
+    references = Planner(tasks, ground_truth, config=config, environment=environment).references()
     ledger_folder = store.workspace("contradictions", environment.environment_sha)
     with (
         store.synchronized(ledger_folder, LogFiles.VERDICTS),
         Engine(config, environment, ledger_folder, progress=progress) as engine,
     ):
-        yield StoredContradictions(store, environment.environment_sha, task_ids), engine.verdicts
+        known = StoredContradictions(store, environment.environment_sha, references.keys())
+        yield references.values(), known, engine.verdicts
     store.discard(ledger_folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bigcodeflow.execution.costs import work_seconds
 from bigcodeflow.execution.engine import Engine
-from bigcodeflow.execution.ledger import find_in_ledgers
+from bigcodeflow.execution.ledger import CHECK_COLUMNS, find_in_ledgers
 from bigcodeflow.execution.planning import Planned, Planner
 from bigcodeflow.execution.reruns import RerunPolicy, disputed_keys
 from bigcodeflow.judge.integrity import checks
@@ -65,7 +65,7 @@ class JudgedRows:
         """Take the results of finished checks from the engine's ledger; for the arguments see `evaluation.judge`."""
         self._engine, self._known, self._planner = engine, known, planner
         self._expected_rows, self._on_verdict = expected_rows, on_verdict
-        known.checked |= checks.findings_of(engine.checks())
+        known.checked |= checks.findings_of(engine.ledger.checks())
         engine.forecast.check_share = BUDGET_SHARE if texts else 0.0
         self._checks = checks.Checks(texts, known.checked, on_result=self._end_check) if texts else None
         self.planned: Sequence[Planned] = ()
@@ -91,7 +91,6 @@ class JudgedRows:
         return max(self._expected_rows, len(self._seen))
 
     def verdict(self, plan: Planned) -> Verdict:
-        """Return the final verdict of a planned row."""
         verdict = self._verdicts[plan.item.verdict_key]
         return self._planner.renewed(verdict, plan) if self._planner else verdict
 
@@ -195,7 +194,7 @@ class JudgedRows:
     def _end_check(self, key: str, result: checks.CheckResult) -> None:
         self._verdicts |= checks.applied({key: self._verdicts[key]}, {key: result})
         if result.key and not result.instead and result.key not in self._known.checked:
-            self._engine.keep_check(self._verdicts[key])
+            self._engine.ledger.append({name: self._verdicts[key][name] for name in CHECK_COLUMNS})
         self._end(key)
 
     def _end(self, key: str) -> None:

@@ -27,17 +27,15 @@ class Ledger:
         self._folder, self._writer = folder, uuid.uuid4().hex
 
     def append(self, verdict: Verdict) -> None:
-        """Write a verdict in a single call, so that its line is complete or absent; threads may share a ledger."""
+        """Write a verdict, or CHECK_COLUMNS of a check's result, in a single call; threads may share a ledger.
+
+        Its line is complete or absent.
+        """
         # A concurrent identical run may have published the stage and removed the folder, which is then made again.
         with AppendLog(self._folder / verdict["verdict_key"][:_SHARD_DIGITS] / f"{self._writer}.jsonl") as log:
             log.append(verdict)
 
-    def append_check(self, row: Mapping[str, Any]) -> None:
-        """Write the result of a check: columns of CHECK_COLUMNS of a verdict's row."""
-        self.append({name: row[name] for name in CHECK_COLUMNS})
-
     def read(self) -> Iterator[Verdict]:
-        """Yield every complete verdict."""
         for path in sorted(self._folder.glob("*/*.jsonl")):
             yield from _verdicts(path)
 

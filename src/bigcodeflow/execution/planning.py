@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.calibration import calibrate, executed_program, stub_program
 from bigcodeflow.core.tracebacks import failed_import
-from bigcodeflow.execution.costs import Cost, Expectations, cost_of, expectations, fact_of
+from bigcodeflow.execution.costs import Cost, cost_of, fact_of
 from bigcodeflow.judge.environments import Environment
 from bigcodeflow.judge.failure_kinds import setup_names
 from bigcodeflow.judge.integrity.contradictions import Reference
@@ -51,7 +51,7 @@ def plan_ground_truths(
     costs: Mapping[str, Cost] = MappingProxyType({}),
 ) -> list[Planned]:
     """Plan the canonical solutions of TASKS rows, one calibrated sample per task; ``costs``: known costs by task_id."""
-    item_of = partial(_item, costs=expectations(costs), config=config, environment=environment)
+    item_of = partial(_item, costs=costs, config=config, environment=environment)
     return [
         Planned(
             task["task_id"],
@@ -86,12 +86,11 @@ class Planner:
         """Verdicts of ground truths by task_id."""
         self._costs: dict[str, Cost] = {}
         self._references: dict[str, Reference] = {}
-        self._item = partial(_item, costs=expectations(self._costs), config=config, environment=environment)
+        self._item = partial(_item, costs=self._costs, config=config, environment=environment)
         self.learn(ground_truth.to_pylist() if ground_truth is not None else ())
 
     @property
     def task_ids(self) -> Collection[str]:
-        """Ids of all tasks."""
         return self._tasks.keys()
 
     def learn(self, truths: Iterable[Verdict]) -> None:
@@ -200,14 +199,16 @@ def _item(
     missing_imports: frozenset[str],
     origin: Origin,
     *,
-    costs: Expectations,
+    costs: Mapping[str, Cost],
     config: ExecutionConfig,
     environment: Environment,
     test: str = "",
     is_sample: bool = False,
 ) -> WorkItem:
-    cost, fact = costs(task), fact_of(task)  # for the task's own test, whichever test text is executed
-    reference = fact or cost  # shipped facts give the same key on every machine
+    # Of the task's own test, whichever test text is executed. Shipped facts give the same key on every machine.
+    fact = fact_of(task)
+    cost = costs.get(task["task_id"]) or fact or Cost()
+    reference = fact or cost
     item = work_item(
         program=program,
         task=task | {"test": test} if test else task,

@@ -13,7 +13,7 @@ from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTa
 from bigcodeflow.execution.quarantine import quarantine_path, quarantined
 from bigcodeflow.generation.controls import cheat_name
 from bigcodeflow.judge import environments
-from bigcodeflow.judge.integrity.checks import Coverage
+from bigcodeflow.judge.integrity.checks import Coverage, coverage
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.store import ArtifactRef
@@ -142,14 +142,15 @@ class EnvironmentCheck:
 
         Only where there is one can the pass of a sample be checked.
         """
-        return evaluation.contradiction_coverage(
+        with evaluation.contradicting(
             self._tasks,
             self._truths,
             config=self._run.config.execution,
             environment=self._environment,
             store=self._store,
             progress=self._listener.begin("contradictions"),
-        )
+        ) as given:
+            return coverage(*given)
 
     def repeat(self, times: int) -> Repeated:
         """Execute every ground truth afresh and count the outcomes in the environment's quarantine list."""

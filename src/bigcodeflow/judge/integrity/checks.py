@@ -97,17 +97,12 @@ class _Plan(NamedTuple):
     @property
     def key(self) -> str:
         """Identity of the check, whichever methods chance makes false."""
-        keys = [one.item.verdict_key for one in self._variants]
+        keys = [one.item.verdict_key for one in self.variants]
         keys += [] if self.passed.reference.is_checked_whole else ["drawn"]
         return hashlib.sha256(" ".join([str(_VERSION), self.passed.item.verdict_key, *keys]).encode()).hexdigest()
 
     @property
-    def is_known(self) -> bool:
-        """True if the texts are validated."""
-        return all(one.seconds is not None for one in self._variants)
-
-    @property
-    def _variants(self) -> list[Variant]:
+    def variants(self) -> list[Variant]:
         return [*(one for pair in self.pairs for one in pair), self.separated]
 
     def checks(self, chance: random.Random, turn: int = 0) -> list[_Check]:
@@ -169,13 +164,7 @@ class Checks:
         self._open: dict[str, list[_Running]] = {}
         self._interrupted: dict[str, Row] = {}
 
-    @property
-    def is_open(self) -> bool:
-        """True while a check waits for a verdict."""
-        return bool(self._open)
-
     def put(self, passed: Pass) -> None:
-        """Begin the check of a pass."""
         task_id = passed.reference.task["task_id"]
         if task_id in self._variants:
             self._advance(_Running(self._checking(passed)))
@@ -275,6 +264,20 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
     return found
 
 
+def undetected(
+    references: Iterable[Reference], known: Contradictions, execute: Execute
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return task id and alteration (see ALTERATION) of contradictions that a reference did not always fail."""
+    wanted = [(reference, number) for reference in references for number in range(0, 2 * FORMS, 2)]
+    variants = contradictions.validated_variants(wanted, known, execute)
+    return [
+        (task_id, one)
+        for (task_id, _), variant in variants.items()
+        for one in known.by_key.get(variant.item.verdict_key, {}).get("alterations", ())
+        if one["kind"] == "contradiction" and not one["valid"]
+    ]
+
+
 def findings_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, CheckResult]:
     """Read the results of finished checks from stored verdicts, by the key of the check."""
     found = {}
@@ -316,7 +319,7 @@ def _checked(plan: _Plan, chance: random.Random) -> Steps[CheckResult]:
             return result
     # The machine interrupted an execution, or one that validates the texts.
     is_open = any(verdicts[one.item.verdict_key]["status"] == "infra_error" for one in checks)
-    if is_open or not plan.is_known:
+    if is_open or any(one.seconds is None for one in plan.variants):
         return CheckResult(UNCHECKED)
     return CheckResult(CHECKED, plan.key) if checks else CheckResult(UNCHECKABLE)
 
@@ -327,22 +330,20 @@ def _confirmed(plan: _Plan, chance: random.Random) -> Steps[CheckResult | None]:
     rounds = [plan.checks(chance, turn) for turn in turns]
     genuine = [numbered(plan.passed.item, turn) for turn in turns]
     checks = [check for each in rounds for check in each]
-    verdicts = yield [*(item for check in checks for item in (check.item, check.reference)), *genuine]
+    items = [item for check in checks for item in (check.item, check.reference)]
+    verdicts = yield [*items, *genuine]
     ends = [verdicts[item.verdict_key] for item in genuine]
     result = _decision([[one for check in each for one in _proven(check, verdicts)] for each in rounds], ends)
     if result and not _decision([[one for check in each for one in _own(check, verdicts)] for each in rounds], ends):
         alike = plan.look_alikes(chance)
         if alike:
-            checks, verdicts = alike, (yield [item for check in alike for item in (check.item, check.reference)])
+            items = [item for check in alike for item in (check.item, check.reference)]
+            verdicts = yield items
             result = result if any(_own(check, verdicts) for check in alike) else None
-    if result is None and any(_is_open(check, verdicts) for check in checks):
+    # The machine interrupted an execution of the program or of the reference solution.
+    if result is None and any(verdicts[item.verdict_key]["status"] == "infra_error" for item in items):
         return CheckResult(UNCHECKED)
     return result._replace(key=plan.key) if result else None
-
-
-def _is_open(check: _Check, verdicts: Mapping[str, Row]) -> bool:
-    """Tell if the machine interrupted the execution of the program or of the reference solution."""
-    return any(verdicts[item.verdict_key]["status"] == "infra_error" for item in (check.item, check.reference))
 
 
 def _proven(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any]]:

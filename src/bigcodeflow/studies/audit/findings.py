@@ -19,6 +19,7 @@ from bigcodeflow.execution import evaluation
 from bigcodeflow.execution.costs import sha256_of_test
 from bigcodeflow.execution.environment_check import unjudgeable_tasks
 from bigcodeflow.execution.quarantine import quarantined, read_quarantine
+from bigcodeflow.judge.integrity.checks import undetected
 from bigcodeflow.judge.integrity.operands import evaluated_text
 from bigcodeflow.pipeline.resolution import ResolvedRun
 from bigcodeflow.pipeline.stages import Listener
@@ -69,14 +70,15 @@ def contradiction_findings(
     tasks: pa.Table, truths: pa.Table, run: ResolvedRun, listener: Listener, command: Callable[[str], str]
 ) -> list[Finding]:
     """Return a finding for each test line whose expected literal can be altered without failing the reference."""
-    rows = evaluation.undetected_contradictions(
+    with evaluation.contradicting(
         tasks,
         truths,
         config=run.config.execution,
         environment=run.contents["environment"].value,
         store=run.store,
         progress=listener.begin("contradictions"),
-    )
+    ) as given:
+        rows = undetected(*given)
     found = dict[tuple[str, str, int], Finding]()
     for task_id, one in sorted(rows, key=lambda row: (row[0], row[1]["line"], row[1]["after"])):
         test, line, before, after = (one[name] for name in ("test", "line", "before", "after"))
