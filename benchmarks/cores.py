@@ -196,7 +196,7 @@ class SleepingBackend:
         return Outcome(frames=frames, exit="exit 0", wall_seconds=self._seconds)
 
     def under_way(self) -> Mapping[str, float]:
-        return self._under_way.seconds()
+        return self._under_way.under_way()
 
     def close(self) -> None: ...
 

@@ -75,7 +75,7 @@ _SAMPLE_DEPTH = 4
 def _samples(backend: LocalBackend, *, first: bool = False) -> list[int]:
     """Processes of samples that run, without each sample's first; or only those."""
     found = []
-    for pid in _descendants(backend.kept_warm().supervisor_pid):
+    for pid in _descendants(backend.kept_warm()._process.pid):
         with suppress(OSError):  # it has ended meanwhile
             ids = Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split("\n")[0].split()
             if len(ids) == _SAMPLE_DEPTH and (ids[-1] == "1") is first:
@@ -233,7 +233,7 @@ def test_nothing_is_left_when_a_backend_closes(starter_environment: InstalledEnv
     backend = LocalBackend(starter_environment, LIMITS, warm=True)
     daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(4321)\n"
     assert _status(backend, _with(LIBRARIES, daemon + RIGHT)) == "pass"
-    supervisor = backend.kept_warm().supervisor_pid
+    supervisor = backend.kept_warm()._process.pid
     inside = _descendants(supervisor)
     assert len(inside) >= 3
     backend.close()

@@ -66,7 +66,6 @@ class BackendPlugin(WorkerPlugin):
     idempotent = True
 
     def __init__(self, name: str, executor: "Executor") -> None:
-        """Make nothing yet."""
         self.name, self._executor = name, executor
         self._code_version = code_version()
         self._backend: Backend | None = None

@@ -95,7 +95,6 @@ class Workers:
     """
 
     def __init__(self, config: ExecutionConfig, environment: Environment) -> None:
-        """Start nothing yet."""
         self.executor = Executor(config, environment, writes_ledger=config.on_this_machine)
         self._planner: Backend | None = None
         self._is_checked = False

@@ -7,7 +7,6 @@ it counts only if the program also does what every correct program does with alt
 import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from bigcodeflow.config import LimitsConfig
@@ -109,7 +108,6 @@ class Judge:
         return {row["verdict_key"]: row for row in rows}
 
     def executed(self, item: WorkItem) -> Verdict:
-        """Execute one item."""
         return executed(self.backend, item, self._environment.environment_sha)
 
     def _item(self, program: str, task: Task, test: str | None = None) -> WorkItem:
@@ -134,9 +132,7 @@ class Judge:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -25,7 +25,6 @@ _STATUSES = {"infrastructure": "infra_error", "memory": "out_of_memory"}
 
 
 def verdict(item: WorkItem, outcome: Outcome, *, backend: str, environment_sha: str, attempts: int = 1) -> Verdict:
-    """Return the verdict of one execution."""
     reported = {frame["name"]: frame for frame in outcome.frames if frame["event"] == "test"}
     unrun = {"outcome": "missing", "seconds": 0.0, "trace": "", "exception": ""}
     tests = [unrun | reported.get(name, {}) | {"name": name} for name in item.expected_tests]

@@ -209,7 +209,6 @@ class ZygotePlanner:
         return [(preload, self._plan.zygote_of(preload)) for preload in preloads]
 
     def warmed(self, items: Sequence[WorkItem]) -> list[WorkItem]:
-        """Return the same items with ``preload`` and ``zygote`` filled in."""
         starts = self.starts_of([(item.program, item.test) for item in items])
         return [replace(one, preload=start[0], zygote=start[1]) for one, start in zip(items, starts, strict=True)]
 

@@ -63,18 +63,15 @@ class SpaceSettings:
 
     @property
     def key(self) -> str:
-        """Key that clients must send; empty for none."""
         return os.environ.get(self.key_variable, "")
 
     @property
     def url(self) -> str:
-        """URL of the space on this machine."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104
         return f"http://{shown_host(host)}:{self.port}"
 
     @property
     def serving(self) -> ServingSettings:
-        """Bounds of the HTTP API."""
         return ServingSettings(
             most_limits=LimitsConfig(memory_mib=self.most_memory_mib, **_MOST),
             most_seconds=self.most_seconds,
@@ -96,7 +93,6 @@ class Gate:
         self._app, self._key, self._most_bytes = app, key.encode(), most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse one request, or pass it on."""
         kind = scope["type"]
         # The HTTP API has separate guards, which answer its clients in JSON.
         if kind == "lifespan" or (kind == "http" and scope["path"].startswith("/v1/")):
@@ -134,7 +130,6 @@ def _sent_key(authorization: str) -> bytes:
 
 
 def require_key_or_loopback(settings: SpaceSettings) -> None:
-    """Refuse to listen beyond loopback without a key."""
     if not is_loopback(settings.host) and not settings.key:
         raise ConfigError(
             f"a space on {settings.host} executes programs for everybody who finds it: put a key into "
@@ -179,7 +174,6 @@ def make_space(settings: SpaceSettings, service: Service) -> FastAPI:
 
 
 def main() -> int:
-    """Serve with the options of the command line; return the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     parser = argparse.ArgumentParser(prog="python -m bigcodeflow.serving.space", description=__doc__)
     for option in fields(SpaceSettings):

@@ -51,12 +51,10 @@ class RunProgress:
         self._stages: dict[str, StageProgress] = {}
 
     def begin(self, title: str) -> Progress:
-        """Note that a stage begins, and return its progress callback."""
         self._stages[title] = state = StageProgress(title)
         return state.update
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """Note that a stage's artifact is complete."""
         self.begin(title)(ref.rows, ref.rows, "known before" if reused else "")
 
     def __str__(self) -> str:
@@ -119,7 +117,6 @@ class Evaluations:
 
 
 def add_page(evaluations: Evaluations) -> None:
-    """Add the page to the current blocks."""
     environment = evaluations.environment
     gradio.Markdown(_ABOUT.format(name=environment.name, sha=environment.environment_sha[:12]))
     with gradio.Row():

@@ -96,7 +96,6 @@ class Image(NamedTuple):
 
 
 def image_tag(name: str) -> str:
-    """Return the tag of an environment's image for this version of bigcodeflow."""
     return f"bigcodeflow-sandbox-{name}:{bigcodeflow.__version__}"
 
 
@@ -165,7 +164,6 @@ def build_image(
 
 
 def _labels_of(definition: EnvironmentDefinition) -> dict[str, str]:
-    """Return the labels that an image must have for this version to use it."""
     return {
         "environment": definition.name,
         "version": bigcodeflow.__version__,
@@ -322,7 +320,6 @@ def read_record(build_id: str) -> TemplateRecord | None:
 
 
 def write_record(record: TemplateRecord) -> None:
-    """Store the record of a build in this machine's cache."""
     write_atomically(_record_path(record.build_id), TypeAdapter(TemplateRecord).dump_json(record, indent=2))
 
 

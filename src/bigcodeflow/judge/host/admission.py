@@ -88,7 +88,7 @@ class Admission:
             self._dispatch()
             surplus = self._long_running() > self._long_cores
             must_pause = is_long and surplus and bool(self._waiting) and not self._has_core()
-        if self._on_long and not turn.left_slot and (must_pause or turn.age_seconds() > _SECONDS_IN_SLOT):
+        if self._on_long and not turn.left_slot and (must_pause or time.monotonic() - turn.began > _SECONDS_IN_SLOT):
             turn.left_slot = True
             self._on_long()
         return must_pause
@@ -152,13 +152,10 @@ class Admission:
 
 class _AdmittedTurn(Turn):
     def __init__(self, admission: Admission, expected_mib: float) -> None:
-        self._admission, self._began = admission, time.monotonic()
+        self._admission, self.began = admission, time.monotonic()
         self.expected_mib = self.owed_mib = expected_mib
         self.cores, self.is_long, self.left_slot = 1.0, False, False
         self.go = threading.Event()
-
-    def age_seconds(self) -> float:
-        return time.monotonic() - self._began
 
     def used(self, cores: float, memory_mib: float, *, is_long: bool) -> bool:
         return self._admission.update(self, cores, memory_mib, is_long=is_long)

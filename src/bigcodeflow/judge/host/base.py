@@ -78,7 +78,7 @@ class Turn:
 
 
 class UnderWay:
-    """Running executions of one backend; used by several threads at once."""
+    """Base of backends that note their running executions; used by several threads at once."""
 
     def __init__(self) -> None:
         self._began: dict[tuple[str, int], float] = {}
@@ -93,8 +93,8 @@ class UnderWay:
         finally:
             del self._began[mine]
 
-    def seconds(self) -> dict[str, float]:
-        """Return the seconds since each execution began, by verdict key."""
+    def under_way(self) -> dict[str, float]:
+        """Return the seconds since each execution began, by verdict key; of a remote item, since it was sent."""
         now = time.monotonic()
         return {key: now - began for (key, _), began in self._began.copy().items()}
 

@@ -80,7 +80,6 @@ def sample_users() -> int:
 
 
 def variables(environment: InstalledEnvironment) -> dict[str, str]:
-    """Return all environment variables of a sandboxed program."""
     return {
         "HOME": HOME_FOLDER,
         "LANG": "C.UTF-8",

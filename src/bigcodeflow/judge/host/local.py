@@ -7,7 +7,7 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ _SECONDS_BETWEEN_STARTS = 0.2
 _READING_EXECUTIONS = 4
 
 
-class LocalBackend:
+class LocalBackend(UnderWay):
     """Runs items in sandboxes; without bubblewrap only after a check with ``allow_unisolated``."""
 
     name = "local"
@@ -53,13 +53,13 @@ class LocalBackend:
             warm: True forks items from processes that have their libraries imported, instead of starting each anew.
             admission: lets items start when there is room for them; None: each starts at once.
         """
+        super().__init__()
         self._environment, self._limits, self._isolated = environment, limits, isolated
         self._warm_wanted, self._admission = warm and isolated, admission
         self._warm: WarmSandbox | None = None
         self._planner: ZygotePlanner | None = None
         self._groups = cgroups.SlotGroupPool(limits)
         self._lock = threading.Lock()
-        self._under_way = UnderWay()
         #: True if disk reads tell something here: a program that was executed before reads nothing from the disk.
         self._counts_reads = False
 
@@ -100,7 +100,6 @@ class LocalBackend:
         return Capabilities(isolated=True, layers=layers, warm=warm, open_channels=channels)
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """Return the items with the modules that they preload; unchanged without isolation."""
         if not self._isolated:
             return items
         if self._planner is None:
@@ -108,15 +107,10 @@ class LocalBackend:
         return self._planner.warmed(items)
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Wait until there is room, then run one item to its end or to its limits."""
         admission = self._admission
         room = admission.admitted(item.expected_memory_mib) if admission else nullcontext(Turn())
-        with room as turn, self._under_way.noted(item):
+        with room as turn, self.noted(item):
             return self._executed(item, turn)
-
-    def under_way(self) -> Mapping[str, float]:
-        """Return the seconds since each running item was admitted, by verdict key."""
-        return self._under_way.seconds()
 
     def _executed(self, item: WorkItem, turn: Turn) -> Outcome:
         for _ in range(_READING_EXECUTIONS):

@@ -177,7 +177,6 @@ class ThreadTimes(NamedTuple):
     waited_seconds: float = 0.0
 
     def since(self, earlier: "ThreadTimes") -> "ThreadTimes":
-        """Return the times of the interval from ``earlier`` to these."""
         return ThreadTimes(self.ran_seconds - earlier.ran_seconds, self.waited_seconds - earlier.waited_seconds)
 
 
@@ -362,7 +361,6 @@ class _Observation:
             self._pause()
 
     def _oom_kills(self) -> int:
-        """Return the number of processes that the kernel killed at the sample's memory limit."""
         return self._process.group.usage().oom_kills if self._process.group else 0
 
     def _pause(self) -> None:

@@ -197,13 +197,7 @@ class WarmSandbox:
         return self._process.poll() is None
 
     @property
-    def supervisor_pid(self) -> int:
-        """Process id of the supervisor, which everything else depends on."""
-        return self._process.pid
-
-    @property
     def zygotes(self) -> dict[frozenset[str], ZygoteClient]:
-        """Existing zygotes, by their modules."""
         with self._lock:
             return {modules: slot.zygote for modules, slot in self._slots.items() if slot.zygote}
 
@@ -221,7 +215,6 @@ class WarmSandbox:
             yield process
 
     def close(self) -> None:
-        """End the outer sandbox with everything inside."""
         self._control.close()
         with suppress(ProcessLookupError):
             self._process.kill()
@@ -276,21 +269,19 @@ class WarmSandbox:
 
         def hold() -> None:
             try:
-                process.set_result(_start(environment, limits, control_fd))
+                started = _start(environment, limits, control_fd)
             except OSError as error:
                 process.set_exception(error)
-            else:
-                self._read_output(process.result())
+                return
+            process.set_result(started)
+            # Read to the end, or a library that prints during its import would block the zygotes forever.
+            if started.stdout:
+                with started.stdout as stream:
+                    while data := os.read(stream.fileno(), _OUTPUT_BYTES):
+                        self._output.feed(data)
 
         threading.Thread(target=hold, name="supervisor", daemon=True).start()
         return process.result()
-
-    def _read_output(self, process: "subprocess.Popen[bytes]") -> None:
-        # Read to the end, or a library that prints during its import would block the zygotes forever.
-        if process.stdout:
-            with process.stdout as stream:
-                while data := os.read(stream.fileno(), _OUTPUT_BYTES):
-                    self._output.feed(data)
 
 
 def _start(environment: InstalledEnvironment, limits: LimitsConfig, control_fd: int) -> "subprocess.Popen[bytes]":

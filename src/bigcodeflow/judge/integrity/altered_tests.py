@@ -59,17 +59,13 @@ class Candidate(NamedTuple):
     node: Assertion
 
 
-@untrusted_text.with_fallback(lambda test, *_, **__: AlteredTest(test, ()))
 def contradict(test: str, entry_point: str, *, variant: int, pins: Mapping[str, str] | None = None) -> AlteredTest:
     """Return the test text with at most one contradiction per test method; equal arguments give equal texts.
 
     ``pins``: 'line:column' of an expected operand → its recorded value as source. Contradictions of these operands are
     literals.
     """
-    module = tree_of(test)
-    if module is None:
-        return AlteredTest(test, ())
-    return _Choice(test, module, entry_point, variant, pins or {}).altered("contradiction", is_disguised=False)
+    return disguise(test, entry_point, "contradiction", variant=variant, pins=pins, is_disguised=False)
 
 
 @untrusted_text.with_fallback(lambda test, *_, **__: AlteredTest(test, ()))
@@ -80,16 +76,17 @@ def disguise(
     *,
     variant: int,
     pins: Mapping[str, str] | None = None,
+    is_disguised: bool = True,
 ) -> AlteredTest:
     """Return the test text with each method contradicted, or restated at the same places.
 
-    A correct solution fails contradicted methods and passes restated ones. Both look alike, so that a program cannot
-    tell them apart. ``variant`` chooses among possible alterations; ``pins``: as in `contradict`.
+    A correct solution fails contradicted methods and passes restated ones. If disguised, both look alike, so that a
+    program cannot tell them apart. ``variant`` chooses among possible alterations; ``pins``: as in `contradict`.
     """
     module = tree_of(test)
     if module is None:
         return AlteredTest(test, ())
-    return _Choice(test, module, entry_point, variant, pins or {}).altered(kind)
+    return _Choice(test, module, entry_point, variant, pins or {}).altered(kind, is_disguised=is_disguised)
 
 
 def mixed(test: str, entry_point: str, altered: Iterable[tuple[int, str]]) -> str:
@@ -104,7 +101,9 @@ def mixed(test: str, entry_point: str, altered: Iterable[tuple[int, str]]) -> st
         for first, last in places:
             if first <= line <= last:
                 lines[first - 1 : last] = _lines(text)[first - 1 : last]
-    return _watching_mocks("".join(lines))
+    mixture = "".join(lines)
+    # The harness then compares the records of mocks with the calls made.
+    return f"{mixture}\n{WATCHED_MOCKS}" if "mock" in mixture.lower() else mixture
 
 
 def without_methods(test: str, names: Container[str]) -> str:
@@ -116,11 +115,6 @@ def without_methods(test: str, names: Container[str]) -> str:
             last = method.end_lineno or method.lineno
             lines[first - 1 : last] = ["\n"] * (last - first + 1)
     return "".join(lines)
-
-
-def _watching_mocks(text: str) -> str:
-    """Append WATCHED_MOCKS to a text with mocks: the harness then compares their records with the calls made."""
-    return f"{text}\n{WATCHED_MOCKS}" if "mock" in text.lower() else text
 
 
 def units(false: AlteredTest) -> list[frozenset[str]]:
@@ -168,8 +162,7 @@ class _Choice:
                 if pin_id(operand) in pins:
                     self._recorded[self.source.span(writer.place_of(operand))] = pins[pin_id(operand)]
 
-    def altered(self, kind: Literal["contradiction", "restatement"], *, is_disguised: bool = True) -> AlteredTest:
-        """Return the text with each method altered."""
+    def altered(self, kind: Literal["contradiction", "restatement"], *, is_disguised: bool) -> AlteredTest:
         changes: list[Replacement] = []
         alterations: list[Alteration] = []
         for change, tests, node in self._chosen_changes():

@@ -143,7 +143,6 @@ class Checks:
         self,
         known: Contradictions,
         earlier: Mapping[str, CheckResult] = MappingProxyType({}),
-        chance: random.Random | None = None,
         on_result: Callable[[str, CheckResult], None] = lambda *_: None,
     ) -> None:
         """Start no check yet.
@@ -151,13 +150,13 @@ class Checks:
         Args:
             known: validated texts; those that are validated here are added.
             earlier: known results by the check's key; it may grow.
-            chance: decides which methods are false; None: the operating system's generator, which no program predicts.
             on_result: receives each result with the verdict key of the pass.
         """
         self.results: dict[str, CheckResult] = {}
         """Results by the verdict keys of the passes."""
         self._on_result = on_result
-        self._known, self._earlier, self._chance = known, earlier, chance or random.SystemRandom()
+        self._known, self._earlier = known, earlier
+        self._chance = random.SystemRandom()  # decides which methods are false; no program predicts it
         self._variants: dict[str, dict[int, Variant]] = {}
         self._without_texts: dict[str, list[Pass]] = {}
         self._items: list[WorkItem] = []

@@ -14,16 +14,16 @@ _PAIRS = (("Eq", "NotEq"), ("Lt", "GtE"), ("Gt", "LtE"), ("Is", "IsNot"), ("In",
 _OPPOSITE = dict(_PAIRS) | {other: one for one, other in _PAIRS}
 
 
-def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True, far: bool = False) -> list[Replacement]:
+def contradicted(writer: Writer, node: ast.expr, *, holds: bool = True) -> list[Replacement]:
     """Return changes, best first, such that the changed and the original condition cannot both hold.
 
-    ``holds``: False if the assertion requires a false condition. With ``far``, no near misses are used: they are too
-    near if any one of many elements may satisfy the condition.
+    ``holds``: False if the assertion requires a false condition.
     """
-    return _inside(writer, node, holds=holds, far=far) or writer.negated(node)
+    return _inside(writer, node, holds=holds, far=False) or writer.negated(node)
 
 
 def _inside(writer: Writer, node: ast.expr, *, holds: bool, far: bool) -> list[Replacement]:
+    """With ``far``, use no near misses: they are too near if any one of many elements may satisfy the condition."""
     changes: list[Replacement] = []
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):

@@ -39,7 +39,6 @@ Steps = Generator[list[WorkItem], Mapping[str, Row], T]
 
 
 def completed(steps: Steps[T], execute: Execute) -> T:
-    """Perform all steps; return their result."""
     try:
         items = next(steps)
         while True:

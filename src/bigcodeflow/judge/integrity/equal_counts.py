@@ -39,8 +39,10 @@ def with_counts(text: str, alterations: Alterations, chance: random.Random) -> t
             calls[source.line(source.span(node.args[1])[0])].append(node)
     changes: list[Replacement] = []
     found: list[Mapping[str, Any]] = []
-    # A helper's equality may decide several methods.
-    for (line, before, after), decided in _by_place(alterations).items():
+    places: dict[tuple[int, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for one in alterations:  # a helper's equality may decide several methods
+        places[one["line"], one["before"], one["after"]].append(one)
+    for (line, before, after), decided in places.items():
         right = evaluated_text(before)
         stated = evaluated_text(after) if decided[0]["kind"] == "contradiction" else right
         equalities = [call for call in calls[line] if stated and _folded(call.args[1]) == stated]
@@ -51,13 +53,6 @@ def with_counts(text: str, alterations: Alterations, chance: random.Random) -> t
             words = f"one of {', '.join([after, *wrong])}" if decided[0]["kind"] == "contradiction" else after
         found += [{**one, "after": words} for one in decided]
     return source.altered(changes), tuple(found)
-
-
-def _by_place(alterations: Alterations) -> dict[tuple[int, str, str], list[Mapping[str, Any]]]:
-    found: dict[tuple[int, str, str], list[Mapping[str, Any]]] = defaultdict(list)
-    for one in alterations:
-        found[one["line"], one["before"], one["after"]].append(one)
-    return found
 
 
 def _has_two_operands(call: ast.Call) -> bool:

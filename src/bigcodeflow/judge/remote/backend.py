@@ -47,7 +47,6 @@ _FORGOTTEN_SECONDS = 180.0
 
 
 def error_of(state: RetryCallState) -> HostLostError:
-    """Return the error of the attempt that has just failed."""
     return cast("HostLostError", state.outcome and state.outcome.exception())
 
 
@@ -118,7 +117,6 @@ class Outage:
         return time.monotonic() < self._down_until
 
     def failed(self, error: ExecutionError) -> None:
-        """Record a failed call."""
         now = time.monotonic()
         if self._since is None or now - self._last > _FORGOTTEN_SECONDS:
             self._since = now
@@ -127,17 +125,16 @@ class Outage:
             self._down_until = now + _DOWN_SECONDS
 
     def end(self) -> None:
-        """Record a response, which ends the outage."""
         self._since, self._down_until = None, 0.0
 
 
-class PlannedBackend:
+class PlannedBackend(UnderWay):
     """Base of remote backends: the far end plans warm starts; an item that it cannot execute is not started."""
 
     def __init__(self, config: ExecutionConfig) -> None:
+        super().__init__()
         self.name: str = config.backend
         self._config = config
-        self._under_way = UnderWay()
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
         """Return what the far end promises; raise SandboxUnavailableError if it lacks an isolation that is required."""
@@ -162,14 +159,10 @@ class PlannedBackend:
     def execute(self, item: WorkItem) -> Outcome:
         """Run one item; repeat the attempt if the item, its host or the response is lost."""
         try:
-            with self._under_way.noted(item):
+            with self.noted(item):
                 return self._executed(item)
         except ExecutionError as error:
             return Outcome(exit=f"{NOT_STARTED}backend {self.name}: {error}")
-
-    def under_way(self) -> Mapping[str, float]:
-        """Return the seconds since each item was sent, time in the far end's queue included, by verdict key."""
-        return self._under_way.seconds()
 
     def _promised(self) -> Capabilities:
         raise NotImplementedError
@@ -284,7 +277,6 @@ class FailoverBackend:
         self._warned = False
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Return the capabilities of the first backend, or of the second if the first is unavailable."""
         try:
             return self._first.check(allow_unisolated=allow_unisolated)
         except SandboxUnavailableError as error:
@@ -296,7 +288,6 @@ class FailoverBackend:
         return self._first.prepare(items)
 
     def execute(self, item: WorkItem) -> Outcome:
-        """Run one item in the first backend, or in the second if the first cannot start it."""
         outcome = self._first.execute(item)
         if not outcome.not_started:
             return outcome
@@ -307,11 +298,9 @@ class FailoverBackend:
         return replace(second, backend=self._second.name, environment_sha=self._environment.environment_sha)
 
     def under_way(self) -> Mapping[str, float]:
-        """Return the running items of both backends."""
         return {**self._first.under_way(), **self._second.under_way()}
 
     def close(self) -> None:
-        """Close both backends."""
         self._first.close()
         self._second.close()
 

@@ -123,7 +123,6 @@ class DockerEngine:
         return ""
 
     def close(self) -> None:
-        """Close the connections to the engine."""
         self.client.close()
 
 
@@ -243,7 +242,6 @@ class ContainerTransport:
             raise HostLostError(str(error)) from error
 
     def send(self, data: bytes) -> None:
-        """Send whole lines."""
         try:
             with self._sending:
                 self._socket.sendall(data)
@@ -276,7 +274,6 @@ class ContainerTransport:
                     self._stderr = (self._stderr + data)[-4096:]
 
     def close(self) -> None:
-        """End the container and all in it."""
         self._closed = True
         self._opened.close()
 

@@ -201,7 +201,6 @@ class E2BTransport:
 def _open_transport(
     config: ExecutionConfig, environment: RemoteEnvironment, metadata: Mapping[str, str], ended: Callable[[float], None]
 ) -> E2BTransport:
-    """Create a sandbox of a build, and start its host."""
     timeout_seconds = config.e2b.timeout_seconds
     with _sdk_errors(template=environment.reference):
         sandbox = e2b.Sandbox.create(
@@ -219,7 +218,6 @@ class E2BBackend(RemoteBackend):
     """Runs items in sandboxes of one build, which are created when they are needed and killed at the end."""
 
     def __init__(self, config: ExecutionConfig, environment: RemoteEnvironment, on_long: OnLong | None = None) -> None:
-        """Create nothing yet."""
         metadata = own_metadata()
         super().__init__(
             config,
@@ -309,7 +307,6 @@ def estimate(config: E2BConfig, seconds: float, record: TemplateRecord | None = 
 
 
 def own_metadata() -> dict[str, str]:
-    """Return the metadata for the sandboxes of this process."""
     return {_MACHINE: machine_id(), _OWNER: process_id(), _RUN: uuid.uuid4().hex, _HOST: socket.gethostname()}
 
 

@@ -79,7 +79,6 @@ class ExecutorPool:
         return self._threads.submit(self._execute, item, mode, on_long)
 
     def close(self) -> None:
-        """End everything, also running items."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             backends, self._backends = list(self._backends.values()), {}

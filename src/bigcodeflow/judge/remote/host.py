@@ -107,7 +107,6 @@ class Host:
 
 
 def main() -> int:
-    """Serve a client on the standard streams, and return the exit code."""
     parser = argparse.ArgumentParser(description="Execute the items that come in on standard input.")
     parser.add_argument("--environment", required=True, help="name of a sandbox environment that is built here")
     parser.add_argument("--cores", type=int, default=0, help="cores to keep busy; 0 takes all")

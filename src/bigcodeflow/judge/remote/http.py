@@ -115,7 +115,6 @@ class HttpBackend(PlannedBackend):
 
 
 def environment(config: ExecutionConfig) -> RemoteEnvironment:
-    """Return the environment that the service executes in."""
     with closing(ServiceClient(config)) as client:
         found = client.info().environment
     if found.name != config.environment:

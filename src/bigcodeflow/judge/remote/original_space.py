@@ -42,6 +42,8 @@ _SILENCE_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
 #: Errors of the client if a space cannot be reached, does not answer, or sends an invalid answer.
 _ERRORS = (httpx.HTTPError, httpx.InvalidURL, HfHubHTTPError, OSError, ValueError, QueueError, TooManyRequestsError)
+#: One SSL context for all requests: else the client reads all CA certificates each time, for 25 ms.
+_certificates = cache(httpx.create_ssl_context)
 
 
 class SpaceBusyError(HostLostError):
@@ -191,9 +193,3 @@ def _meaning_of(error: BaseException, label: str, key_variable: str) -> HostLost
     if HTTPStatus.BAD_REQUEST <= code < HTTPStatus.INTERNAL_SERVER_ERROR:
         return HostRefusedError(f"{label} refuses the call ({reason})")
     return HostLostError(f"{label} does not answer ({reason}): start it, or correct execution.service.url")
-
-
-@cache
-def _certificates() -> Any:
-    """Return one SSL context for all requests: else the client reads all CA certificates each time, for 25 ms."""
-    return httpx.create_ssl_context()

@@ -81,7 +81,6 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """True while it can be used."""
         return self._lost is None
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +103,6 @@ class Connection:
             raise self._break(HostLostError(f"{self._transport.label}: {error}")) from None
 
     def close(self) -> None:
-        """End the host."""
         self._break(HostLostError(f"{self._transport.label} was closed"))
         self._transport.close()
 

@@ -57,8 +57,6 @@ class LineStream(StreamingResponse):
         self._on_end = on_end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response, and call ``on_end`` at the end."""
-
         async def send_in_time(message: Message) -> None:
             async with asyncio.timeout(_STALLED_SECONDS):
                 await send(message)
@@ -122,7 +120,6 @@ class OneLength:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request that has both headers, or pass it on."""
         app = self._app
         if {name for name, _ in scope.get("headers", ())} >= {b"content-length", b"transfer-encoding"}:
             reason = "the request has both Content-Length and Transfer-Encoding: send one of them"

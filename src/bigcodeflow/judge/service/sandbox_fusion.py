@@ -280,7 +280,7 @@ def parse_submission(body: bytes, settings: ServingSettings, environment: Instal
     item = Item(
         id="submission",
         program=executed_program(code_prompt=code_prompt, solution=solution, variant=variant),
-        test=_unittest_of(row["test"]),
+        test=row["test"] if "TestCases" in row["test"] else _SCRIPT_TEST.format(test=row["test"]),
         time_seconds=request.config.run_timeout or _DEFAULT_SUBMISSION_SECONDS,
         fail_fast=request.config.extra.fail_fast,
         reference=reference,
@@ -339,10 +339,6 @@ def _row_of(request: SubmitRequest) -> dict[str, Any]:
     if wrong:
         raise refusal(f"config.provided_data.{line}" for line in wrong)
     return row | {"test": test}
-
-
-def _unittest_of(test: str) -> str:
-    return test if "TestCases" in test else _SCRIPT_TEST.format(test=test)
 
 
 def _test_case(test: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,12 +69,10 @@ class ServiceServer(uvicorn.Server):
         super().__init__(uvicorn.Config(app, **own | options))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to listen, then call ``ready``."""
         await super().startup(sockets)
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin no further items, and let running ones end."""
         self._service.jobs.drain()
         await super().shutdown(sockets)
 

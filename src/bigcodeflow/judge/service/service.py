@@ -67,7 +67,6 @@ class ByteBudget:
         self._left -= count
 
     def give(self, count: int) -> None:
-        """Count bytes that are no longer held."""
         self._left += count
 
 
@@ -305,7 +304,6 @@ class Service:
         raise stopping()
 
     def close(self) -> None:
-        """Shut down the threads for reading, planning and checking."""
         for pool in (self._reading, self._planning, self._checking):
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -83,7 +83,6 @@ class TestedTaskset(vf.Taskset[TestedTask, TestedTasksetConfig]):
     __test__ = False
 
     def load(self) -> Iterator[TestedTask]:
-        """Yield each task, in the file's order."""
         with self.config.tasks.open(encoding="utf-8") as file:
             for row in map(json.loads, file):
                 columns = {name: row[name] for name in TASK_COLUMNS if name in row}
