@@ -17,7 +17,7 @@ from bigcodeflow.config import LimitsConfig
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.guest import separate
 from bigcodeflow.judge.host.local import LocalBackend
-from bigcodeflow.judge.integrity.separated_tests import separated_test
+from bigcodeflow.judge.integrity.contradictions import separated_test
 from bigcodeflow.judge.items import WorkItem, separated
 
 from .conftest import LIMITS, item, judged
