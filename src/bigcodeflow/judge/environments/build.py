@@ -24,15 +24,8 @@ from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.core.files import file_sha256, locked, write_atomically
 from bigcodeflow.core.machine import usable_cores
 from bigcodeflow.core.progress import duration_text
-from bigcodeflow.judge.environments import (
-    LOCK,
-    MANIFEST,
-    DataFile,
-    EnvironmentDefinition,
-    InstalledEnvironment,
-    environment_folder,
-    read_manifest,
-)
+from bigcodeflow.judge import environments
+from bigcodeflow.judge.environments import LOCK, MANIFEST, DataFile, EnvironmentDefinition, InstalledEnvironment
 from bigcodeflow.judge.environments.wheels import exported_wheels, with_wheels
 
 #: After this time without output of uv, a line tells what is still being built.
@@ -61,13 +54,13 @@ def build_environment(
         find_links: folders and URLs with wheels, also those of `export_wheels`.
         rebuild: delete the present build first.
     """
-    root = environment_folder(definition)
+    root = environments.environment_folder(definition)
     with locked(root / ".lock"):
         if rebuild:
             (root / MANIFEST).unlink(missing_ok=True)
             for part in ("venv", "data", "home"):
                 shutil.rmtree(root / part, ignore_errors=True)
-        finished = read_manifest(root)
+        finished = environments.read_manifest(root)
         fillable = [data_folder / path for path in finished.missing_data] if finished and data_folder else []
         if finished is not None and not any(path.is_file() for path in fillable):
             return finished
@@ -85,7 +78,7 @@ def build_environment(
             ) from None
         _open_to_readers(root)
         _write_manifest(definition, root, missing)
-        done = read_manifest(root)
+        done = environments.read_manifest(root)
     if done is None:
         raise EnvironmentUnusableError(f"{root}: the build left no usable interpreter; run it again with --rebuild")
     return done

@@ -22,14 +22,8 @@ import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError, EnvironmentUnusableError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import cache_folder, shipped
-from bigcodeflow.judge.environments import (
-    LOCK,
-    MANIFEST,
-    EnvironmentDefinition,
-    RemoteEnvironment,
-    environment_folder,
-    load_definition,
-)
+from bigcodeflow.judge import environments
+from bigcodeflow.judge.environments import EnvironmentDefinition, RemoteEnvironment
 from bigcodeflow.judge.environments.build import OnLine
 from bigcodeflow.judge.guest.protocol import HARNESS_VERSION
 
@@ -107,7 +101,7 @@ def environment_of(image: Mapping[str, Any], image_name: str, name: str) -> Remo
     """
     labels: Mapping[str, str] = (image.get("Config") or {}).get("Labels") or {}
     ours = {label.removeprefix(_PREFIX): text for label, text in labels.items() if label.startswith(_PREFIX)}
-    for label, value in _labels_of(load_definition(name)).items():
+    for label, value in _labels_of(environments.load_definition(name)).items():
         if ours.get(label) != value:
             raise EnvironmentUnusableError(
                 f"image {image_name} has {label} {ours.get(label, 'none')[:20]}, and {value[:20]} is needed: "
@@ -178,14 +172,14 @@ def _labelled(client: Sequence[str], built: str, definition: EnvironmentDefiniti
     container = _output(client, "create", built).decode().strip()
 
     def file(name: str) -> bytes:
-        path = f"{container}:/opt/environments/{environment_folder(definition).name}/{name}"
+        path = f"{container}:/opt/environments/{environments.environment_folder(definition).name}/{name}"
         with tarfile.open(fileobj=BytesIO(_output(client, "cp", path, "-"))) as archive:
             content = archive.extractfile(archive.getmembers()[0])
             return content.read() if content else b""
 
     try:
-        sha = str(json.loads(file(MANIFEST))["environment_sha"])
-        lock_sha256 = hashlib.sha256(file(LOCK)).hexdigest()
+        sha = str(json.loads(file(environments.MANIFEST))["environment_sha"])
+        lock_sha256 = hashlib.sha256(file(environments.LOCK)).hexdigest()
         labels = _labels_of(definition) | {"environment_sha": sha, "lock_sha256": lock_sha256}
         changes = [f'--change=LABEL "{_PREFIX}{name}"="{value}"' for name, value in labels.items()]
         image_id = _output(client, "commit", *changes, container, tag).decode().strip().splitlines()[-1]

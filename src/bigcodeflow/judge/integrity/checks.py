@@ -16,23 +16,14 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from bigcodeflow.judge.integrity import contradictions
-from bigcodeflow.judge.integrity.contradictions import (
-    FORMS,
-    SEPARATED,
-    Contradictions,
-    Execute,
-    Reference,
-    Row,
-    Steps,
-    Variant,
-)
+from bigcodeflow.judge.integrity.contradictions import Contradictions, Execute, Reference, Row, Steps, Variant
 from bigcodeflow.judge.integrity.mixtures import Mixture, Pairs, look_alikes, mixtures, separate_mixture, texts_needed
 from bigcodeflow.judge.integrity.offences import in_words, offences
 from bigcodeflow.judge.items import WorkItem, numbered, separated
 
 CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
 
-_ALL_VARIANTS = (*range(2 * FORMS), SEPARATED)
+_ALL_VARIANTS = (*range(2 * contradictions.FORMS), contradictions.SEPARATED)
 #: Bump when the same executions lead to another result.
 _VERSION = 2
 #: Further checks of a suspected program, each with other texts, and how many of them must show an offence.
@@ -214,8 +205,8 @@ class Checks:
 
     def _checking(self, passed: Pass) -> Steps[None]:
         variants = self._variants[passed.reference.task["task_id"]]
-        pairs = tuple((variants[2 * form], variants[2 * form + 1]) for form in range(FORMS))
-        plan = _Plan(passed, pairs, variants[SEPARATED])
+        pairs = tuple((variants[2 * form], variants[2 * form + 1]) for form in range(contradictions.FORMS))
+        plan = _Plan(passed, pairs, variants[contradictions.SEPARATED])
         earlier = self._earlier.get(plan.key)
         result = earlier or (yield from _checked(plan, self._chance))
         self.results[passed.item.verdict_key] = result
@@ -256,7 +247,7 @@ def coverage(references: Iterable[Reference], known: Contradictions, execute: Ex
         task_id, tests = reference.task["task_id"], len(reference.task["expected_tests"])
         mine = [variants[task_id, number] for number in _ALL_VARIANTS]
         counts = Counter(kind for kind, _ in {(one["kind"], one["test"]) for each in mine for one in each.alterations})
-        tried = any(variant.altered.alterations for variant in mine if variant.number != SEPARATED)
+        tried = any(variant.altered.alterations for variant in mine if variant.number != contradictions.SEPARATED)
         reason = "the reference solution passes them too" if tried else "no assertion can be contradicted"
         reason = "" if counts["contradiction"] else reason
         found.append(Coverage(task_id, tests, counts["contradiction"], counts["separate"], reason))
@@ -267,7 +258,7 @@ def undetected(
     references: Iterable[Reference], known: Contradictions, execute: Execute
 ) -> list[tuple[str, Mapping[str, Any]]]:
     """Return task id and alteration (see ALTERATION) of contradictions that a reference did not always fail."""
-    wanted = [(reference, number) for reference in references for number in range(0, 2 * FORMS, 2)]
+    wanted = [(reference, number) for reference in references for number in range(0, 2 * contradictions.FORMS, 2)]
     variants = contradictions.validated_variants(wanted, known, execute)
     return [
         (task_id, one)

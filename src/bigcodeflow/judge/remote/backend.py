@@ -13,15 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    before_sleep_log,
-    retry_if_exception_type,
-    stop_after_attempt,
-    wait_exponential_jitter,
-    wait_incrementing,
-)
+import tenacity
+from tenacity import RetryCallState
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUnavailableError
@@ -35,7 +28,7 @@ logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 #: An item whose host was lost starts again in another host, three times in all.
-_STOP, _WAIT = stop_after_attempt(3), wait_incrementing(start=1.0, increment=1.0)
+_STOP, _WAIT = tenacity.stop_after_attempt(3), tenacity.wait_incrementing(start=1.0, increment=1.0)
 _ENDED_AT_ONCE = 32
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 10.0
 #: The longest Retry-After that is followed; the service may be free sooner than it says.
@@ -54,8 +47,8 @@ def wait_seconds(state: RetryCallState) -> float:
     """Return the service's Retry-After, else a growing pause; a random part keeps threads from retrying together."""
     after_seconds = error_of(state).after_seconds
     if after_seconds is None:
-        pause = wait_exponential_jitter(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, jitter=_FIRST_PAUSE_SECONDS)
-        return pause(state)
+        first = _FIRST_PAUSE_SECONDS
+        return tenacity.wait_exponential_jitter(first, _LONGEST_PAUSE_SECONDS, jitter=first)(state)
     return min(after_seconds, _LONGEST_AFTER_SECONDS) + random.uniform(0.0, _FIRST_PAUSE_SECONDS)  # noqa: S311
 
 
@@ -72,11 +65,11 @@ def repeated(
 
     The log names the call without its arguments, which may hold programs: give a function, not a ``partial``.
     """
-    retrying = Retrying(
-        retry=retry_if_exception_type(after),
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(after),
         stop=stop,
         wait=wait,
-        before_sleep=before_sleep_log(logger, level),
+        before_sleep=tenacity.before_sleep_log(logger, level),
         reraise=True,
         **options,
     )

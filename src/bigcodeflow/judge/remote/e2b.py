@@ -25,16 +25,9 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError, Sa
 from bigcodeflow.judge.backend_registry import BackendSpec, OnLong
 from bigcodeflow.judge.environments import RemoteEnvironment
 from bigcodeflow.judge.environments.images import TemplateRecord, read_record, template_name, write_record
+from bigcodeflow.judge.remote import transports
 from bigcodeflow.judge.remote.backend import RemoteBackend, repeated
-from bigcodeflow.judge.remote.transports import (
-    Connection,
-    HostLostError,
-    HostRefusedError,
-    is_orphan,
-    machine_id,
-    process_id,
-    whole_lines,
-)
+from bigcodeflow.judge.remote.transports import HostLostError, HostRefusedError, machine_id, process_id
 
 logger = logging.getLogger(__name__)
 
@@ -159,7 +152,7 @@ class E2BTransport:
     def lines(self) -> Iterator[bytes]:
         """Yield the host's lines until it ends; then raise HostLostError with the reason."""
         try:
-            yield from whole_lines(self._output())
+            yield from transports.whole_lines(self._output())
         except SDK_ERRORS as error:
             raise HostLostError(f"E2B ended the connection to the sandbox ({_one_line(error)})") from error
         stderr = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
@@ -290,7 +283,7 @@ def _describe_build(config: ExecutionConfig, reference: str) -> TemplateRecord:
     try:
         with _sdk_errors():
             size = transport.sandbox.get_info()
-        found = Connection(transport, config.limits, config.start).info.environment
+        found = transports.Connection(transport, config.limits, config.start).info.environment
     finally:
         transport.close()
     record = TemplateRecord(_build_id(reference), found, cores=size.cpu_count, memory_mib=size.memory_mb)
@@ -307,7 +300,12 @@ def estimate(config: E2BConfig, seconds: float, record: TemplateRecord | None = 
 
 
 def own_metadata() -> dict[str, str]:
-    return {_MACHINE: machine_id(), _OWNER: process_id(), _RUN: uuid.uuid4().hex, _HOST: socket.gethostname()}
+    return {
+        _MACHINE: machine_id(),
+        _OWNER: process_id(),
+        _RUN: uuid.uuid4().hex,
+        _HOST: socket.gethostname(),
+    }
 
 
 def remove_orphans() -> int:
@@ -318,7 +316,7 @@ def remove_orphans() -> int:
         while pages.has_next:  # running or paused; all are listed before any is killed, as kills shift the pages
             found += pages.next_items()
         for sandbox in found:
-            if is_orphan(machine, sandbox.metadata.get(_OWNER, "")):
+            if transports.is_orphan(machine, sandbox.metadata.get(_OWNER, "")):
                 removed += e2b.Sandbox.kill(sandbox.sandbox_id)
     except SDK_ERRORS as error:
         refusal = _meaning_of(error, "")

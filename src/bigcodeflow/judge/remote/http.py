@@ -16,15 +16,9 @@ from bigcodeflow.judge.backend_registry import BackendSpec
 from bigcodeflow.judge.environments import Environment, RemoteEnvironment
 from bigcodeflow.judge.host.base import NOT_STARTED, Capabilities, Outcome
 from bigcodeflow.judge.items import WorkItem, code_version
-from bigcodeflow.judge.remote import protocol
+from bigcodeflow.judge.remote import http_client, protocol
 from bigcodeflow.judge.remote.backend import Outage, Patience, PlannedBackend, repeated
-from bigcodeflow.judge.remote.http_client import (
-    BrokenResponseError,
-    DeadlinePassedError,
-    ServiceBusyError,
-    ServiceClient,
-    ServiceUnreachableError,
-)
+from bigcodeflow.judge.remote.http_client import DeadlinePassedError, ServiceClient, ServiceUnreachableError
 from bigcodeflow.judge.remote.transports import HostRefusedError
 
 #: Seconds that a service may be unreachable, such as for a restart, before its items are given up.
@@ -86,7 +80,7 @@ class HttpBackend(PlannedBackend):
     def _executed(self, item: WorkItem) -> Outcome:
         fields = protocol.item_fields(item, name="", key=uuid.uuid4().hex)
         deadline = time.monotonic() + self._config.service.timeout_seconds
-        patience = Patience(deadline, _MAX_LOSSES, lambda error: isinstance(error, BrokenResponseError))
+        patience = Patience(deadline, _MAX_LOSSES, lambda error: isinstance(error, http_client.BrokenResponseError))
         try:
             return repeated(
                 lambda: self._execute_once(fields, deadline),
@@ -107,7 +101,7 @@ class HttpBackend(PlannedBackend):
         except ServiceUnreachableError as error:
             self._outage.failed(error)
             raise
-        except (ServiceBusyError, HostRefusedError):
+        except (http_client.ServiceBusyError, HostRefusedError):
             self._outage.end()
             raise
         self._outage.end()

@@ -17,15 +17,8 @@ from pydantic import ConfigDict, Field
 from bigcodeflow.core.calibration import calibrate, executed_program
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.remote.protocol import ApiModel, BatchRequest, Item, RequestedLimits, Verdict
-from bigcodeflow.judge.service.request_parsing import (
-    ParsedBatch,
-    RequestRefusedError,
-    ServingSettings,
-    busy,
-    parsed_batch,
-    refusal,
-    validated,
-)
+from bigcodeflow.judge.service import request_parsing
+from bigcodeflow.judge.service.request_parsing import ParsedBatch, RequestRefusedError, ServingSettings, refusal
 from bigcodeflow.sanitizing import sanitize
 
 _DEFAULT_SECONDS = 10.0
@@ -237,7 +230,7 @@ _STREAMS = ("stdout", "stderr")
 
 def parse_run(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> ParsedBatch:
     """Convert a body of /run_code to a batch; raise RequestRefusedError with a line for each error."""
-    request = validated(body, RunCodeRequest)
+    request = request_parsing.validated(body, RunCodeRequest)
     if wrong := list(_wrong_files(request.files)):
         raise refusal(wrong)
     files = {name: content or "" for name, content in request.files.items()}
@@ -251,7 +244,7 @@ def parse_run(body: bytes, settings: ServingSettings, environment: InstalledEnvi
         task_modules=[],
         preload=[],
     )
-    return parsed_batch(_batch(item, request.memory_limit_MB), settings, environment)
+    return request_parsing.parsed_batch(_batch(item, request.memory_limit_MB), settings, environment)
 
 
 def response_to_run(verdict: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,7 +261,7 @@ def response_to_run(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 def parse_submission(body: bytes, settings: ServingSettings, environment: InstalledEnvironment) -> Submission:
     """Convert a body of /submit to a batch; raise RequestRefusedError with a line for each error."""
-    request = validated(body, SubmitRequest)
+    request = request_parsing.validated(body, SubmitRequest)
     row = _row_of(request)
     entry_point, code_prompt = row.get("entry_point") or "task_func", row.get("code_prompt") or ""
     mode: Literal["none", "robust"] = "none" if len(request.completion) > _MOST_READ_CHARACTERS else "robust"
@@ -286,7 +279,8 @@ def parse_submission(body: bytes, settings: ServingSettings, environment: Instal
         reference=reference,
         entry_point=entry_point,
     )
-    return Submission(parsed_batch(_batch(item), settings, environment), request, solution)
+    batch = request_parsing.parsed_batch(_batch(item), settings, environment)
+    return Submission(batch, request, solution)
 
 
 def not_judged(reason: str) -> RequestRefusedError:
@@ -296,7 +290,7 @@ def not_judged(reason: str) -> RequestRefusedError:
     for some of them, which then score the program as failed.
     """
     line = f"the service could not judge it ({reason[-500:].strip()}): send it again"
-    return busy(line, HTTPStatus.GATEWAY_TIMEOUT)
+    return request_parsing.busy(line, HTTPStatus.GATEWAY_TIMEOUT)
 
 
 def _batch(item: Item, memory_mib: int = 0) -> BatchRequest:

@@ -25,14 +25,8 @@ from bigcodeflow.judge.integrity.contradictions import Contradictions, Reference
 from bigcodeflow.judge.items import WorkItem
 from bigcodeflow.judge.remote import protocol
 from bigcodeflow.judge.remote.executor_pool import ExecutionMode, ExecutorPool
-from bigcodeflow.judge.service.request_parsing import (
-    ParsedBatch,
-    ParsedItem,
-    RequestRefusedError,
-    ServingSettings,
-    busy,
-    parse_programs,
-)
+from bigcodeflow.judge.service import request_parsing
+from bigcodeflow.judge.service.request_parsing import ParsedBatch, ParsedItem, ServingSettings, busy
 from bigcodeflow.judge.verdicts import pass_share, verdict, worth_repeating
 
 #: Longest time and most bytes that finished work is kept for a client that lost its connection and asks again.
@@ -49,7 +43,7 @@ _CHECKS_AT_ONCE = 4
 _Parsed = TypeVar("_Parsed")
 
 
-def stopping() -> RequestRefusedError:
+def stopping() -> request_parsing.RequestRefusedError:
     """Make the refusal of a request that arrives while the service stops."""
     return busy("the service is stopping: send it again when it is back", HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -257,7 +251,7 @@ class Service:
     async def starts(self, body: bytes) -> dict[str, Any]:
         """Plan the start of each program of a request; raise RequestRefusedError if it is refused."""
         loop = asyncio.get_running_loop()
-        texts = await loop.run_in_executor(self._reading, parse_programs, body)
+        texts = await loop.run_in_executor(self._reading, request_parsing.parse_programs, body)
         return {"starts": await loop.run_in_executor(self._planning, self.pool.prepare, texts)}
 
     async def lines(self, reserved: list[Job], batch: ParsedBatch) -> AsyncGenerator[bytes, None]:
