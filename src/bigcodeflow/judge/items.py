@@ -3,6 +3,7 @@
 import hashlib
 import json
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -129,6 +130,12 @@ def work_item(
     text = json.dumps(identity, sort_keys=True).encode()
     key = hashlib.sha256(text).hexdigest()
     return WorkItem(key, program, task["test"], expected, time_seconds, missing_imports, fail_fast=fail_fast)
+
+
+def task_row(test: str, entry_point: str, expected_tests: Sequence[str]) -> dict[str, Any]:
+    """Make the columns of TASKS that executions and checks read, for a test that is in no data set."""
+    task_id = hashlib.sha256(test.encode("utf-8", "surrogatepass")).hexdigest()
+    return {"task_id": task_id, "test": test, "entry_point": entry_point, "expected_tests": expected_tests}
 
 
 def untested_item(program: str, time_seconds: float) -> WorkItem:

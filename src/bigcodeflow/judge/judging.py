@@ -4,7 +4,6 @@ Each program is executed in a sandbox of its own. A pass of a task whose solutio
 it counts only if the program also does what every correct program does with altered tests.
 """
 
-import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Self
@@ -21,7 +20,7 @@ from bigcodeflow.judge.host.base import Backend
 from bigcodeflow.judge.host.local import LocalBackend
 from bigcodeflow.judge.integrity.checks import Pass, applied, check_passes
 from bigcodeflow.judge.integrity.contradictions import Contradictions, Reference
-from bigcodeflow.judge.items import WorkItem, work_item
+from bigcodeflow.judge.items import WorkItem, task_row, work_item
 from bigcodeflow.judge.verdicts import Verdict, verdict, worth_repeating
 
 #: Executions after which a kill of unknown origin counts as caused by the program.
@@ -160,16 +159,10 @@ def executed(backend: Backend, item: WorkItem, environment_sha: str) -> Verdict:
 
 
 def _row(task: Task) -> dict[str, Any]:
-    """Make the columns of TASKS that executions and checks read."""
     try:
         tests = expected_test_ids(task.test)
     except untrusted_text.REFUSALS as error:
         raise SamplesError(f"the test is not valid Python: {error}") from None
     if not tests:
         raise SamplesError("the test defines no class TestCases with test methods: define one, derived from TestCase")
-    return {
-        "task_id": hashlib.sha256(task.test.encode("utf-8", "surrogatepass")).hexdigest(),
-        "test": task.test,
-        "entry_point": task.entry_point,
-        "expected_tests": tests,
-    }
+    return task_row(task.test, task.entry_point, tests)

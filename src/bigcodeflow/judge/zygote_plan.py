@@ -239,12 +239,19 @@ def survey_imports(environment: InstalledEnvironment, names: Iterable[str], surv
             loads[name] = frozenset(found)
             for module, cost in costs.items():
                 seconds[module] = min(cost, seconds.get(module, cost))
-    survey = ImportSurvey(loads, seconds)
+    modules = sorted(frozenset().union(*loads.values()))
+    index = {module: number for number, module in enumerate(modules)}
+    stored = {
+        "version": _VERSION,
+        "modules": modules,
+        "seconds": [round(seconds.get(module, 0.0), 5) for module in modules],
+        "loads": {name: sorted(index[module] for module in found) for name, found in sorted(loads.items())},
+    }
     try:
-        _write(environment, survey)
+        write_atomically(environment.root / FILE, json.dumps(stored).encode())
     except OSError as error:
         logger.warning("the survey of imports cannot be kept (%s): it will be made again in the next run", error)
-    return survey
+    return ImportSurvey(loads, seconds)
 
 
 def read_survey(environment: InstalledEnvironment) -> ImportSurvey:
@@ -256,18 +263,6 @@ def read_survey(environment: InstalledEnvironment) -> ImportSurvey:
             loads = {name: frozenset(modules[index] for index in found) for name, found in stored["loads"].items()}
             return ImportSurvey(loads, dict(zip(modules, stored["seconds"], strict=True)))
     return ImportSurvey({}, {})
-
-
-def _write(environment: InstalledEnvironment, survey: ImportSurvey) -> None:
-    modules = sorted({module for found in survey.loads.values() for module in found})
-    index = {module: number for number, module in enumerate(modules)}
-    stored = {
-        "version": _VERSION,
-        "modules": modules,
-        "seconds": [round(survey.seconds.get(module, 0.0), 5) for module in modules],
-        "loads": {name: sorted(index[module] for module in found) for name, found in sorted(survey.loads.items())},
-    }
-    write_atomically(environment.root / FILE, json.dumps(stored).encode())
 
 
 class ZygotePlan:

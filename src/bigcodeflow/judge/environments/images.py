@@ -241,14 +241,10 @@ def build_template(
 ) -> "BuildInfo":
     """Let E2B build the template of an environment, and wait for it; unchanged steps come from E2B's cache.
 
-    Args:
-        definition: environment for the template.
-        on_line: receives a line about each step.
+    Args: those of `build_image`, and:
         base_image: image with the definition's Python on Debian bookworm; empty takes the official one.
         cores: cores of each sandbox.
         memory_mib: memory of each sandbox, a multiple of 2; the default has room for a sample of 4 GiB.
-        data_folder: folder with data files, which are then not downloaded.
-        rebuild: do not use the cache.
     """
     context = build_context()
     try:

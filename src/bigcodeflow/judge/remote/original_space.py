@@ -95,7 +95,18 @@ def results_of_space(
         raise ConfigError("check_gt_only executes no sample, so there is nothing to import: leave it out")
     if not samples.is_file():
         raise SamplesError(f"{samples}: there is no such sample file: give a JSONL or JSONL.gz file")
-    results, scores = _ask_with_retries(service, samples, question)
+    deadline = time.monotonic() + service.timeout_seconds
+    try:  # a lost space a few times, a busy space until the deadline
+        results, scores = repeated(
+            lambda: _ask(service, samples, question, deadline),
+            stop=Patience(deadline, _MAX_LOSSES, lambda error: not isinstance(error, SpaceBusyError)),
+            wait=wait_fixed(_SECONDS_BETWEEN_ATTEMPTS),
+            level=logging.WARNING,
+        )
+    except HostRefusedError as error:
+        raise ExecutionError(str(error)) from error
+    except HostLostError as error:
+        raise ExecutionError(f"{error}; nothing was imported, try again later") from error
     try:  # half a result would be scored as if the rest had failed
         _Results.model_validate(results)
     except ValidationError:
@@ -110,22 +121,6 @@ def results_of_space(
         written = {name: value for name, value in written.items() if name not in {"gt_pass_rate", "failed_tasks"}}
     write_atomically(folder / f"{stem}_pass_at_k.json", json.dumps(written, indent=2).encode())
     return write_atomically(folder / f"{stem}_eval_results.json", json.dumps(results).encode())
-
-
-def _ask_with_retries(service: ServiceConfig, samples: Path, question: SpaceQuestion) -> tuple[Any, Any]:
-    """Return the space's answer; retry a lost space a few times, and a busy space until the deadline."""
-    deadline = time.monotonic() + service.timeout_seconds
-    try:
-        return repeated(
-            lambda: _ask(service, samples, question, deadline),
-            stop=Patience(deadline, _MAX_LOSSES, lambda error: not isinstance(error, SpaceBusyError)),
-            wait=wait_fixed(_SECONDS_BETWEEN_ATTEMPTS),
-            level=logging.WARNING,
-        )
-    except HostRefusedError as error:
-        raise ExecutionError(str(error)) from error
-    except HostLostError as error:
-        raise ExecutionError(f"{error}; nothing was imported, try again later") from error
 
 
 def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadline: float) -> tuple[Any, Any]:

@@ -22,7 +22,7 @@ from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.host.base import NOT_STARTED, Capabilities, Outcome
 from bigcodeflow.judge.integrity.checks import UNCHECKED, CheckResult, Pass, applied, check_passes
 from bigcodeflow.judge.integrity.contradictions import Contradictions, Reference
-from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.items import WorkItem, task_row
 from bigcodeflow.judge.remote import protocol
 from bigcodeflow.judge.remote.executor_pool import ExecutionMode, ExecutorPool
 from bigcodeflow.judge.service import request_parsing
@@ -336,8 +336,7 @@ class Service:
     def _check(self, parsed: ParsedItem, mode: ExecutionMode) -> CheckResult:
         """Check a pass by executions against altered texts of its test; keep the texts that were validated."""
         item, entry_point = parsed.work, parsed.request.entry_point
-        task: dict[str, Any] = {"task_id": hashlib.sha256(item.test.encode("utf-8", "surrogatepass")).hexdigest()}
-        task |= {"test": item.test, "entry_point": entry_point, "expected_tests": item.expected_tests}
+        task = task_row(item.test, entry_point, item.expected_tests)
 
         def item_of(program: str | None, test: str) -> WorkItem:
             text = parsed.request.reference or "" if program is None else program
