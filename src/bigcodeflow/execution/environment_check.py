@@ -213,12 +213,7 @@ def repeat_ground_truths(
     folder = store.workspace(QUARANTINE_FOLDER, sha)
     with store.synchronized(folder, LogFiles.VERDICTS):
         found = execute_items(
-            items,
-            config=config,
-            environment=environment,
-            ledger_folder=folder,
-            workers=workers,
-            progress=progress,
+            items, config=config, environment=environment, ledger_folder=folder, workers=workers, progress=progress
         )
     # Two checks on one machine wait for each other here; on two machines the last writer wins.
     with locked(store.root / QUARANTINE_FOLDER / ".lock"):

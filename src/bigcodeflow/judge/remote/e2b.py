@@ -300,12 +300,7 @@ def estimate(config: E2BConfig, seconds: float, record: TemplateRecord | None = 
 
 
 def own_metadata() -> dict[str, str]:
-    return {
-        _MACHINE: machine_id(),
-        _OWNER: process_id(),
-        _RUN: uuid.uuid4().hex,
-        _HOST: socket.gethostname(),
-    }
+    return {_MACHINE: machine_id(), _OWNER: process_id(), _RUN: uuid.uuid4().hex, _HOST: socket.gethostname()}
 
 
 def remove_orphans() -> int:

@@ -206,9 +206,7 @@ async def batches(request: Request, service: _Own) -> Response:
 
 
 @_fusion_router.post(
-    "/run_code",
-    response_model=sandbox_fusion.RunCodeResponse,
-    **_with_body("RunCodeRequest", 503, 504),
+    "/run_code", response_model=sandbox_fusion.RunCodeResponse, **_with_body("RunCodeRequest", 503, 504)
 )
 async def run_code(request: Request, service: _Own) -> Response:
     """Run a Python script for what it prints."""
@@ -217,11 +215,7 @@ async def run_code(request: Request, service: _Own) -> Response:
         return _json(sandbox_fusion.response_to_run(await service.verdict_of(batch, request.is_disconnected)))
 
 
-@_fusion_router.post(
-    "/submit",
-    response_model=sandbox_fusion.EvalResult,
-    **_with_body("SubmitRequest", 503, 504),
-)
+@_fusion_router.post("/submit", response_model=sandbox_fusion.EvalResult, **_with_body("SubmitRequest", 503, 504))
 async def submit(request: Request, service: _Own) -> Response:
     """Judge a model's answer by the test of the task that comes with it."""
     with ExitStack() as held:
@@ -295,8 +289,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     """Return FastAPI's OpenAPI description plus the models of bodies, which are parsed by hand to count their size."""
     described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, models = models_json_schema(
-        [(model, "validation") for model in _READ_BY_HAND],
-        ref_template="#/components/schemas/{model}",
+        [(model, "validation") for model in _READ_BY_HAND], ref_template="#/components/schemas/{model}"
     )
     described.setdefault("components", {}).setdefault("schemas", {}).update(models["$defs"])
     return described
