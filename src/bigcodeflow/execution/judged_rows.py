@@ -174,15 +174,7 @@ class JudgedRows:
                     self._checks.put(checks.Pass(self.items[key], reference))
                 else:
                     self._end(key)
-        return todo + self._items_of_checks()
-
-    def _is_settled(self, task_id: str) -> bool:
-        """Tell if the ground truth is known, or will not become known."""
-        return self._is_complete or bool(self._planner and task_id in self._planner.truths)
-
-    def _items_of_checks(self) -> list[WorkItem]:
-        """Return items that checks ask for; answer them from the ledger if possible."""
-        todo: list[WorkItem] = []
+        # Items that checks ask for; the ledger may answer them.
         while self._checks and (items := self._checks.take()):
             self._sums["checks"] += sum(map(work_seconds, items))
             found = self._engine.settled(items)
@@ -190,6 +182,10 @@ class JudgedRows:
             for verdict in found.values():
                 self._checks.receive(verdict)
         return todo
+
+    def _is_settled(self, task_id: str) -> bool:
+        """Tell if the ground truth is known, or will not become known."""
+        return self._is_complete or bool(self._planner and task_id in self._planner.truths)
 
     def _end_check(self, key: str, result: checks.CheckResult) -> None:
         self._verdicts |= checks.applied({key: self._verdicts[key]}, {key: result})
