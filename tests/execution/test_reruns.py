@@ -15,6 +15,7 @@ from bigcodeflow.execution.reruns import CONFIRMATIONS, ONCE, RerunPolicy, dispu
 from bigcodeflow.execution.workers import Executor, Workers
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.host.base import Outcome
+from bigcodeflow.judge.items import Origin
 
 from .conftest import CONFIG, RIGHT, item
 
@@ -121,8 +122,9 @@ def where(workers: Workers, starter_environment: InstalledEnvironment) -> dict[s
 
 
 def _planned(programs: list[str]) -> list[Planned]:
-    items = [replace(item(one), verdict_key=f"{number:064}") for number, one in enumerate(programs)]
-    return [Planned(f"T/{number}", 0, "calibrated", "none", one) for number, one in enumerate(items)]
+    origins = [Origin(f"T/{number}", "calibrated", 0) for number in range(len(programs))]
+    made = enumerate(zip(programs, origins, strict=True))
+    return [Planned(replace(item(one), verdict_key=f"{number:064}", origin=of), "none") for number, (one, of) in made]
 
 
 @pytest.mark.slow

@@ -96,7 +96,7 @@ def _table(rows: JudgedRows, config: ExecutionConfig, environment: Environment) 
     blocked = partial(blocked_verdict, backend=config.backend, environment_sha=environment.environment_sha)
     lines = (
         (blocked(plan.item, plan.blocked_by, plan.blocked_kind) if plan.blocked_by else rows.verdict(plan))
-        | {name: getattr(plan, name) for name in ("task_id", "sample_index", "variant", "sanitizer")}
+        | {"sanitizer": plan.sanitizer, **plan.item.origin._asdict()}
         for plan in rows.planned
     )
     return table_of(lines, schema=VERDICTS)

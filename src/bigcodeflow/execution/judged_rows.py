@@ -12,7 +12,7 @@ from bigcodeflow.execution.planning import Planned, Planner
 from bigcodeflow.execution.reruns import RerunPolicy, disputed_keys
 from bigcodeflow.judge.integrity import checks
 from bigcodeflow.judge.integrity.contradictions import BUDGET_SHARE, Contradictions
-from bigcodeflow.judge.items import WorkItem
+from bigcodeflow.judge.items import Origin, WorkItem
 from bigcodeflow.judge.verdicts import Verdict, renewed
 
 #: Expected work of a check, as a multiple of its program's work, and the work after which the measured ratio counts.
@@ -76,7 +76,7 @@ class JudgedRows:
         """Number of rows whose verdict is final."""
         self.outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """Final rows by variant and failure kind, '' for a pass."""
-        self._seen: set[tuple[str, int, str]] = set()
+        self._seen: set[Origin] = set()
         self._rows: dict[str, list[Planned]] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._passes: dict[str, list[str]] = {}  # passes by task whose check has not begun
@@ -118,12 +118,12 @@ class JudgedRows:
         self._sums["open"] -= work_seconds(self.items[key])
         if self._on_verdict:
             for plan in self._rows[key]:
-                self._on_verdict(verdict | {"task_id": plan.task_id})
+                self._on_verdict(verdict | {"task_id": plan.item.origin.task_id})
         self._sums["verdicts"] += 1
         if verdict["status"] == "pass" and self._checks:
             self._sums["passes"] += 1
             self._sums["waiting"] += work_seconds(self.items[key])
-            self._passes.setdefault(self._rows[key][0].task_id, []).append(key)
+            self._passes.setdefault(self.items[key].origin.task_id, []).append(key)
         else:
             self._end(key)
 
@@ -131,10 +131,10 @@ class JudgedRows:
         """Add the rows of a chunk, and the verdicts that are known; return the items without a verdict."""
         self.planned, new = chunk, dict[str, WorkItem]()
         for plan in chunk:
-            identity, key = (plan.task_id, plan.sample_index, plan.variant), plan.item.verdict_key
-            if identity in self._seen:
+            key = plan.item.verdict_key
+            if plan.item.origin in self._seen:
                 continue
-            self._seen.add(identity)
+            self._seen.add(plan.item.origin)
             if plan.blocked_by:
                 self._finish(plan, plan.blocked_kind)
                 continue
@@ -150,7 +150,7 @@ class JudgedRows:
         self._engine.skip(len(known))
         todo = {key: item for key, item in new.items() if key not in known}
         same = [key for key in todo if self._planner and self._planner.awaits_truth(self._rows[key][0])]
-        self._same |= {self._rows[key][0].task_id: todo.pop(key) for key in same}
+        self._same |= {todo[key].origin.task_id: todo.pop(key) for key in same}
         return list(todo.values())
 
     def _follow_ups(self) -> list[WorkItem]:
@@ -200,7 +200,7 @@ class JudgedRows:
 
     def _finish(self, plan: Planned, kind: str) -> None:
         self.finished += 1
-        self.outcomes[plan.variant][kind] += 1
+        self.outcomes[plan.item.origin.variant][kind] += 1
 
     def _forecast(self) -> None:
         """Tell the engine how much work the checks of open rows will be."""

@@ -30,13 +30,10 @@ GROUND_TRUTH_COLUMNS = ("task_id", "status", "wall_seconds", "max_rss_mib", "cpu
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A planned row of the verdicts table: the sample, and the execution that gives its verdict."""
+    """A planned row of the verdicts table: the execution that gives its verdict, whose origin is the row's sample."""
 
-    task_id: str
-    sample_index: int
-    variant: str
-    sanitizer: str
     item: WorkItem
+    sanitizer: str
     blocked_by: str = ""
     """Reason why it is not executed; empty if it is executed."""
     blocked_kind: str = "safety_policy"
@@ -53,13 +50,7 @@ def plan_ground_truths(
     """Plan the canonical solutions of TASKS rows, one calibrated sample per task; ``costs``: known costs by task_id."""
     item_of = partial(_item, costs=costs, config=config, environment=environment)
     return [
-        Planned(
-            task["task_id"],
-            0,
-            "calibrated",
-            "none",
-            item_of(_own_program(task), task, ANY_IMPORT, Origin(task["task_id"], "calibrated", 0)),
-        )
+        Planned(item_of(_own_program(task), task, ANY_IMPORT, Origin(task["task_id"], "calibrated", 0)), "none")
         for task in tasks.to_pylist()
     ]
 
@@ -120,13 +111,14 @@ class Planner:
                 program = executed_program(code_prompt=task["code_prompt"], solution=row["solution"], variant=variant)
                 origin = Origin(task_id, variant, row["sample_index"])
                 item = self._item(program, task, missing, origin, is_sample=True)
-                planned.append(Planned(task_id, row["sample_index"], variant, row["sanitizer"], item, reason, kind))
+                planned.append(Planned(item, row["sanitizer"], reason, kind))
         return planned
 
     def awaits_truth(self, plan: Planned) -> bool:
         """Tell if a sample's execution equals that of its ground truth, which is not known yet."""
-        task = self._tasks[plan.task_id]
-        if plan.task_id in self.truths or plan.item.program != _own_program(task):
+        task_id = plan.item.origin.task_id
+        task = self._tasks[task_id]
+        if task_id in self.truths or plan.item.program != _own_program(task):
             return False
         own = self._item(plan.item.program, task, ANY_IMPORT, plan.item.origin)
         return own.verdict_key == plan.item.verdict_key
@@ -154,7 +146,7 @@ class Planner:
 
     def renewed(self, verdict: Verdict, plan: Planned) -> Verdict:
         """Return the verdict of a sample that was executed before its ground truth was known."""
-        missing = self._missing_imports(plan.task_id)
+        missing = self._missing_imports(plan.item.origin.task_id)
         return renewed(verdict, replace(plan.item, missing_imports=missing)) if missing else verdict
 
     def _missing_imports(self, task_id: str) -> frozenset[str]:
