@@ -5,19 +5,18 @@ import json
 import os
 import platform
 import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import IO
 
 from bigcodeflow.core.errors import EnvironmentUnusableError
@@ -191,8 +190,6 @@ def _uv(
         stdin=no,
         stdout=no,
         stderr=subprocess.PIPE,
-        encoding="utf-8",
-        errors="replace",
         env=variables,
         process_group=0,
     ) as uv:
@@ -213,25 +210,18 @@ def _uv(
         )
 
 
-def _lines(stream: IO[str]) -> Iterator[str | None]:
-    """Yield lines of a stream when they arrive, and None after each 30 s without a line."""
-    arrived: SimpleQueue[str | None] = SimpleQueue()
-
-    def read() -> None:
-        for line in stream:
-            arrived.put(line.rstrip())
-        arrived.put(None)
-
-    threading.Thread(target=read, name="uv", daemon=True).start()
+def _lines(stream: IO[bytes]) -> Iterator[str | None]:
+    """Yield lines of a stream when they arrive, and None after each 30 s without output."""
+    rest = b""
     while True:
-        try:
-            line = arrived.get(timeout=_SILENCE_SECONDS)
-        except Empty:
+        if not select.select([stream], [], [], _SILENCE_SECONDS)[0]:
             yield None
             continue
-        if line is None:
+        data = os.read(stream.fileno(), 1 << 16)
+        *lines, rest = (rest + (data or b"\n")).split(b"\n")
+        yield from (line.decode(errors="replace").rstrip() for line in lines)
+        if not data:
             return
-        yield line
 
 
 def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLine) -> bool:
