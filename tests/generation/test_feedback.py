@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.generation.feedback import LEVELS, Level, feedback_on
-from bigcodeflow.generation.hidden_text import HiddenText
+from bigcodeflow.generation.feedback import LEVELS, HiddenText, Level, feedback_on
 from tests.conftest import ROOT
 
 PROMPT = 'import math\n\ndef task_func(text):\n    """Count words. Raises ValueError where there are none."""\n'

@@ -10,12 +10,12 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
+
+import httpx2
 
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import GenerationError
@@ -109,7 +109,6 @@ def _wait(server: VllmServer, port: int, report: Callable[[str], None]) -> None:
 
 
 def _healthy(port: int) -> bool:
-    with suppress(OSError, HTTPException), closing(HTTPConnection("127.0.0.1", port, timeout=5.0)) as connection:
-        connection.request("GET", "/health")
-        return connection.getresponse().status == HTTPStatus.OK
+    with suppress(httpx2.HTTPError):
+        return httpx2.get(f"http://127.0.0.1:{port}/health", timeout=5.0, trust_env=False).is_success
     return False

@@ -200,7 +200,8 @@ def open_provider(name: str, endpoint: Endpoint) -> Provider:
     elif info.own_address:
         raise ConfigError(f"generation.base_url: {name} needs your address, such as {info.own_address}")
     try:
-        provider: Provider = _class(info.factory)(endpoint)
+        factory = info.factory if ":" in info.factory else f"{__name__}.{info.factory.replace('.', ':')}"
+        provider: Provider = pkgutil.resolve_name(factory)(endpoint)
     except ModuleNotFoundError as error:
         if not info.extra or (error.name or "").startswith("bigcodeflow"):
             raise
@@ -219,10 +220,6 @@ def open_batches(name: str, endpoint: Endpoint) -> "BatchApi":
     [entry, *_] = entry_points(group=_BATCHES, name=name)
     api: BatchApi = entry.load()(endpoint)
     return api
-
-
-def _class(factory: str) -> Any:
-    return pkgutil.resolve_name(factory if ":" in factory else f"{__name__}.{factory.replace('.', ':')}")
 
 
 def check_key(key: str, where: str) -> None:
