@@ -241,7 +241,7 @@ def test_progress_tells_the_whole_story(ledger: AnswerLedger) -> None:
     assert done == sorted(done)
     assert min(later - earlier for (earlier, _), (later, _) in pairwise(seen[:-1])) >= 0.25
     middle = reports[len(reports) // 2]
-    assert middle.in_flight == middle.concurrency == 8
+    assert middle.in_flight == 8
     assert 0 < middle.longest_seconds < middle.limit_seconds
     assert f"8 open, longest {middle.longest_seconds:.0f} s (limit {middle.limit_seconds:.0f} s)" in middle.in_words()
     assert middle.samples_per_second == pytest.approx(400 / outcome.seconds, rel=0.3)

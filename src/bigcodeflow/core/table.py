@@ -7,16 +7,15 @@ callers pass texts unchanged. A rich console prints a table directly: ``console.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from bigcodeflow.core.display_text import elided, markdown_text, visible
-
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-    from rich.measure import Measurement
-    from rich.text import Text
 
 Alignment = Literal["left", "right", "center"]
 Tone = Literal["", "good", "bad", "warning", "strong"]
@@ -119,13 +118,11 @@ class Table:
         parts = [f"{'#' * level} {markdown_text(self.title)}"] if self.title else []
         return "\n\n".join([*parts, *(f"> {markdown_text(note)}" for note in self.notes), "\n".join(lines)])
 
-    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render title, notes and table for a terminal; no cell is taken for rich's markup or a control sequence.
 
         No word is cut: if the columns are too narrow for their words, each row becomes a list of headings and values.
         """
-        from rich.text import Text
-
         # Not as the table's own title, which would be wrapped at the table's width.
         if self.title:
             yield Text(visible(self.title), style="bold")
@@ -134,10 +131,7 @@ class Table:
         widths = self._widths(options.max_width)
         yield self._grid(widths) if widths else self._stacked(options.max_width // 3)
 
-    def _grid(self, widths: Sequence[int]) -> "RenderableType":
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
+    def _grid(self, widths: Sequence[int]) -> RenderableType:
         table = RichTable(show_header=any(column.heading for column in self.columns))
         for column, width in zip(self.columns, widths, strict=True):
             table.add_column(Text(visible(column.heading)), justify=column.align, overflow="fold", width=width)
@@ -146,10 +140,7 @@ class Table:
             table.add_row(*(_Elided(cell) if column.wrap == "elide" else cell for column, cell in shown))
         return table
 
-    def _stacked(self, heading_width: int) -> "RenderableType":
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
+    def _stacked(self, heading_width: int) -> RenderableType:
         grid = RichTable.grid(padding=(0, 2))
         grid.add_column(style="bold", max_width=heading_width)
         grid.add_column(overflow="fold")
@@ -161,10 +152,8 @@ class Table:
                     grid.add_row(Text(visible(column.heading)), cell)
         return grid
 
-    def _cells(self) -> "Iterator[list[Text]]":
+    def _cells(self) -> Iterator[list[Text]]:
         """Yield each row's cells as a terminal shows them."""
-        from rich.text import Text
-
         for row, texts in zip(self.rows, self.texts(), strict=True):
             styles = (_STYLES[cell.tone] if isinstance(cell, Cell) else "" for cell in row)
             yield [Text(visible(text), style=style) for text, style in zip(texts, styles, strict=True)]
@@ -216,18 +205,14 @@ def _shared(room: int, least: Sequence[int], natural: Sequence[int]) -> list[int
 class _Elided:
     """A name in one line; its middle is left out if the column is too narrow."""
 
-    def __init__(self, text: "Text") -> None:
+    def __init__(self, text: Text) -> None:
         self._text = text
 
-    def __rich_measure__(self, console: "Console", options: "ConsoleOptions") -> "Measurement":
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Measure the range from the shortest readable name to the whole name."""
-        from rich.measure import Measurement
-
         whole = self._text.cell_len
         return Measurement(min(whole, _SHORTEST_NAME), whole)
 
-    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render as much of the name as the column has room for."""
-        from rich.text import Text
-
         yield Text(elided(self._text.plain, options.max_width), style=self._text.style, no_wrap=True)

@@ -8,7 +8,6 @@ that a kill cut off is ignored when it is read, and nothing is ever appended aft
 import asyncio
 import os
 import socket
-import time
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -23,7 +22,6 @@ from bigcodeflow.generation.model_api import Answer, AnswerKey, Reply, Request, 
 _PATTERN = "replies-*.jsonl"
 #: Time that a reply waits for other replies, to be synced together with them.
 _GROUP_SECONDS = 0.05
-_SECONDS_BETWEEN_TRIES = 0.2
 
 OnWait = Callable[[str], None]
 """Called once, with a line for people, when this run waits for another run that holds the folder."""
@@ -136,18 +134,14 @@ class AnswerLedger:
         If another run, in this or another process, holds the folder, wait until that run has ended, and then load its
         answers: two runs of one setting never pay for the same sample. The lock of a killed run is released.
         """
-        holder, waits = self.folder / "holder", False
+        holder, lock = self.folder / "holder", self.folder / "lock"
         with ExitStack() as held:
-            while True:
-                try:
-                    held.enter_context(locked(self.folder / "lock", blocking=False))
-                    break
-                except TimeoutError:
-                    if not waits:
-                        name = holder.read_text(encoding="utf-8") if holder.exists() else "another run"
-                        on_wait(f"{name} asks this model with the same settings: waiting for it, to use its answers")
-                    waits = True
-                    time.sleep(_SECONDS_BETWEEN_TRIES)
+            try:
+                held.enter_context(locked(lock, blocking=False))
+            except TimeoutError:
+                name = holder.read_text(encoding="utf-8") if holder.exists() else "another run"
+                on_wait(f"{name} asks this model with the same settings: waiting for it, to use its answers")
+                held.enter_context(locked(lock))
             holder.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
             yield AnswerWriter(self, held)
 

@@ -93,14 +93,14 @@ def cost_usd(price: Price | None, usage: TokenUsage, *, batch: bool = False) -> 
     """Return the cost of a reply in USD, at the batch API's price if ``batch``; None if a price or count is unknown."""
     if price is None or usage.prompt_tokens is None or usage.completion_tokens is None:
         return None
-    if batch and price.batch is None:
+    if (factor := price.batch if batch else 1.0) is None:
         return None
     cached = min(usage.cached_tokens or 0, usage.prompt_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input
     dollars = (
         (usage.prompt_tokens - cached) * price.input + cached * cached_price + usage.completion_tokens * price.output
     )
-    return dollars / 1_000_000 * (price.batch if batch and price.batch is not None else 1)
+    return dollars / 1_000_000 * factor
 
 
 ReplyPrice = Callable[[TokenUsage], float | None]

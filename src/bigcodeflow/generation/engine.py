@@ -372,7 +372,6 @@ class _RequestLoop:
             samples_failed=len(self._failures),
             longest_seconds=now - min(self._sent_at.values(), default=now),
             limit_seconds=self._settings.timeout_seconds,
-            concurrency=self._throttle.limit,
             errors=self._progress.errors.copy(),
             cost_usd=self._spending.cost_usd,
             samples_per_second=(recorded - before) / (now - since) if now > since else 0.0,

@@ -21,8 +21,6 @@ class GenerationProgress:
     """Time since the oldest open request was sent."""
     limit_seconds: float = 0.0
     """Maximum time of a request."""
-    concurrency: int = 0
-    """Maximum number of open requests now; lower than the setting while the provider refuses requests."""
     errors: Counter[ErrorKind] = field(default_factory=Counter)
     prompt_tokens: int = 0
     completion_tokens: int = 0
