@@ -12,7 +12,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, VERDICTS
 from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_settings import ModelSettings, resolve_settings, sampling_of
-from bigcodeflow.generation.repair import Conversations, RoundTables, failed_attempts, levels_by_template
+from bigcodeflow.generation.repair import RoundTables, conversation, failed_attempts, levels_by_template
 from bigcodeflow.generation.repair import repaired_samples as repaired
 from tests.generation.batches.double import KEY, Account, account_server
 from tests.generation.conftest import run_config
@@ -59,9 +59,9 @@ def _settings(form: Any = "chat", **generation: Any) -> ModelSettings:
 
 
 def _turns(settings: ModelSettings, *rounds: RoundTables) -> list[tuple[str, str]]:
-    conversations = Conversations(settings, {task["task_id"]: task for task in TASKS}, "traceback")
     [attempts] = failed_attempts(rounds)
-    return [(message.role, message.text) for message in conversations.request(attempts).prompt.messages]
+    request, _ = conversation(settings, TASKS[1], attempts, "traceback")
+    return [(message.role, message.text) for message in request.prompt.messages]
 
 
 def test_what_failed_is_asked_again_and_nothing_else() -> None:
@@ -89,9 +89,8 @@ def test_a_begun_answer_is_begun_again_and_closed_in_earlier_turns() -> None:
     assert [role for role, _ in turns] == ["system", "user", "assistant", "user", "assistant"]
     assert turns[2][1].endswith("```python\nx = 1\n```")
     assert turns[-1][1].endswith("```python\n")
-    request = Conversations(_settings("prefill"), {"T/1": TASKS[1]}, "failed").request(
-        failed_attempts([round_of({"T/1": "fail"})])[0]
-    )
+    [attempts] = failed_attempts([round_of({"T/1": "fail"})])
+    request, _ = conversation(_settings("prefill"), TASKS[1], attempts, "failed")
     assert len(offline.body(request)["messages"]) == 4
 
 

@@ -215,16 +215,17 @@ class GroupCommit:
         self._writer, self._on_synced = writer, on_synced
         self._unsynced = 0
         self._closing = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task.set_result(None)
 
     @property
     def idle(self) -> bool:
-        return self._task is None or self._task.done()
+        return self._task.done()
 
     @property
     def failed(self) -> bool:
         """True if syncing failed, for example because the disk is full."""
-        return self._task is not None and self._task.done() and self._task.exception() is not None
+        return self._task.done() and self._task.exception() is not None
 
     def put(self, record: ReplyRecord) -> None:
         """Write a reply as `AnswerWriter.write` does, without an await in which it could be cancelled."""
@@ -236,13 +237,12 @@ class GroupCommit:
 
     def check(self) -> None:
         """Raise the GenerationError of the sync, if it failed."""
-        if self._task is not None and self._task.done():
+        if self._task.done():
             self._task.result()
 
     async def close(self) -> None:
         self._closing.set()
-        if self._task is not None:
-            await asyncio.shield(self._task)
+        await asyncio.shield(self._task)
 
     async def _sync(self) -> None:
         while self._unsynced:

@@ -6,9 +6,8 @@ the answers in the ledger.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,9 +64,10 @@ def repaired_samples(
     if not open_samples:
         return SAMPLES.empty_table(), {"new_answers": 0}
     settings = resolve_settings(config, split)
-    conversations = Conversations(settings, {task["task_id"]: task for task in tasks}, config.feedback)
-    requests = [conversations.request(attempts) for attempts in open_samples]
-    if count := conversations.withheld:
+    by_id = {task["task_id"]: task for task in tasks}
+    asked = [conversation(settings, by_id[one[0].sample["task_id"]], one, config.feedback) for one in open_samples]
+    requests = [request for request, _ in asked]
+    if count := Counter(feedback.level for _, feedback in asked if feedback.withheld):
         levels = ", ".join(f"{number:,} get {level!r}" for level, number in sorted(count.items()))
         notify(f"round {len(rounds) + 1}: feedback that would quote a test is not sent, but of a lower level: {levels}")
     wanted, ledger = {key: one for one in requests for key in one.keys}, ledger_of(config, answers_folder)
@@ -92,17 +92,16 @@ def failed_attempts(rounds: Sequence[RoundTables]) -> list[list[Attempt]]:
     These are the samples that were asked for in the last round and did not pass, except those that were not judged
     (infra_error) and those that can never be answered.
     """
-    by_sample = [{_sample(one.sample): one for one in _attempts(tables)} for tables in rounds]
+    by_sample = []
+    for tables in rounds:
+        verdicts = deciding_verdicts(tables.verdicts)
+        samples, solutions = (
+            {_sample(row): row for row in table.to_pylist()} for table in (tables.samples, tables.solutions)
+        )
+        by_sample.append({key: Attempt(row, solutions[key], verdicts[key]) for key, row in samples.items()})
     found = [[one[sample] for one in by_sample] for sample in by_sample[-1]]
     answerable = [attempts for attempts in found if attempts[-1].sample["finish_reason"] != "unanswerable"]
     return [attempts for attempts in answerable if attempts[-1].verdict["status"] not in ("pass", "infra_error")]
-
-
-def _attempts(tables: RoundTables) -> Iterator[Attempt]:
-    verdicts = deciding_verdicts(tables.verdicts)
-    solutions = {_sample(row): row for row in tables.solutions.to_pylist()}
-    for sample in tables.samples.to_pylist():
-        yield Attempt(sample, solutions[_sample(sample)], verdicts[_sample(sample)])
 
 
 def deciding_verdicts(verdicts: pa.Table) -> dict[tuple[str, int], Row]:
@@ -118,49 +117,34 @@ def _sample(row: Row) -> tuple[str, int]:
     return row["task_id"], row["sample_index"]
 
 
-@dataclass
-class Conversations:
-    """Make the requests of a further round; count feedback that needs a lower level than the settings allow."""
-
-    settings: ModelSettings
-    tasks: Mapping[str, Row]
-    level: Level
-    withheld: Counter[str] = field(default_factory=Counter)
-
-    def request(self, attempts: Sequence[Attempt]) -> Request:
-        """Return the request for a sample from its attempts so far."""
-        settings, config = self.settings, self.settings.config
-        sample, seed = attempts[0].sample, config.sampling.seed
-        task = self.tasks[sample["task_id"]]
-        messages, feedback = self._turns(task, attempts)
-        if feedback.withheld:
-            self.withheld[feedback.level] += 1
-        first = template_sha256(settings.split, settings.form, config.prompt)
-        return Request(
-            task_id=task["task_id"],
-            sample_indices=(sample["sample_index"],),
-            prompt=Prompt(settings.form, messages=messages, template_sha=_template_sha(first, feedback.level)),
-            sampling=settings.sampling,
-            seed=None if seed is None else seed + sample["sample_index"],
-            extra_body=config.extra_body,
-        )
-
-    def _turns(self, task: Row, attempts: Sequence[Attempt]) -> tuple[tuple[Message, ...], Feedback]:
-        """Return the whole conversation, and the last feedback in it."""
-        settings = self.settings
-        asked = prompt_of(task, settings.split, settings.form, settings.config.prompt).messages
-        begun = asked[-1:] if settings.form == "prefill" else ()
-        turns = [*asked[:-1]] if begun else [*asked]
-        known = [message.text for message in turns]
-        feedback = Feedback("", "failed", withheld=False)
-        for attempt in attempts:
-            answer = answer_turn(attempt.sample["raw_text"], settings.form, settings.config.prompt)
-            known.append(attempt.sample["raw_text"])
-            solution, variant = attempt.solution["solution"], attempt.verdict["variant"]
-            program = executed_program(code_prompt=task["code_prompt"], solution=solution, variant=variant)
-            feedback = feedback_on(attempt.verdict, program, task["test"], known, self.level)
-            turns += [Message("assistant", answer), Message("user", feedback.text)]
-        return (*turns, *begun), feedback
+def conversation(
+    settings: ModelSettings, task: Row, attempts: Sequence[Attempt], level: Level
+) -> tuple[Request, Feedback]:
+    """Return the request for a sample, with the whole conversation of its attempts so far, and its last feedback."""
+    config = settings.config
+    turns = [*prompt_of(task, settings.split, settings.form, config.prompt).messages]
+    begun = [turns.pop()] if settings.form == "prefill" else []
+    known = [message.text for message in turns]
+    feedback = Feedback("", "failed", withheld=False)
+    for attempt in attempts:
+        raw_text, variant = attempt.sample["raw_text"], attempt.verdict["variant"]
+        known.append(raw_text)
+        solution = attempt.solution["solution"]
+        program = executed_program(code_prompt=task["code_prompt"], solution=solution, variant=variant)
+        feedback = feedback_on(attempt.verdict, program, task["test"], known, level)
+        answer = answer_turn(raw_text, settings.form, config.prompt)
+        turns += [Message("assistant", answer), Message("user", feedback.text)]
+    first = template_sha256(settings.split, settings.form, config.prompt)
+    index, seed = attempts[0].sample["sample_index"], config.sampling.seed
+    request = Request(
+        task_id=task["task_id"],
+        sample_indices=(index,),
+        prompt=Prompt(settings.form, (*turns, *begun), template_sha=_template_sha(first, feedback.level)),
+        sampling=settings.sampling,
+        seed=None if seed is None else seed + index,
+        extra_body=config.extra_body,
+    )
+    return request, feedback
 
 
 def answer_turn(raw_text: str, form: PromptForm, config: PromptConfig) -> str:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, groupby
 from math import inf
 from random import Random
 
@@ -292,15 +292,10 @@ def narrowed(request: Request, indices: Sequence[int]) -> Iterator[QueuedRequest
     The seed belongs to the first sample of a request, and each further sample uses the next number. The parts therefore
     shift the seed: with the old seed they would repeat existing samples, word for word.
     """
-    runs: list[list[int]] = []
-    for index in indices:
-        if runs and index == runs[-1][-1] + 1:
-            runs[-1].append(index)
-        else:
-            runs.append([index])
-    for run in runs:
+    for _, numbered in groupby(enumerate(indices), lambda pair: pair[1] - pair[0]):  # constant while consecutive
+        run = tuple(index for _, index in numbered)
         seed = None if request.seed is None else request.seed + run[0] - request.sample_indices[0]
-        yield QueuedRequest(replace(request, sample_indices=tuple(run), seed=seed))
+        yield QueuedRequest(replace(request, sample_indices=run, seed=seed))
 
 
 class RequestQueue:

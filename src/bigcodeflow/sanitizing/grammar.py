@@ -7,7 +7,7 @@ reuse their own quotes. Those are detected by reading strings the way 3.10 does.
 import ast
 import re
 import sys
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from bigcodeflow.core import untrusted_text
 
@@ -145,29 +145,16 @@ class LogicalLine(NamedTuple):
         return self.word in _CLAUSES
 
 
-class _ReadResult(NamedTuple):
-    """Result of reading one logical line; 'closes_foreign': it closes a bracket that was opened above its start."""
-
-    kind: Literal["complete", "unreadable", "closes_foreign"]
-    line: int = -1  # complete: last line. closes_foreign: the line that closes a bracket of an outer reader
-    last: str = ""
-    depth: int = 0  # most brackets open at once
-    brackets: str = ""  # closes_foreign: open at the start of `line`
-    quote: str = ""  # closes_foreign: of the string open there
-
-
-_INCOMPLETE = _ReadResult("unreadable")
-
-
-class _LineState(NamedTuple):
-    """Open brackets and string after one physical line was read."""
+class _State(NamedTuple):
+    """Open brackets and string after one or several physical lines were read."""
 
     brackets: str = ""
     quote: str = ""
+    last: str = ""  # last character of code
+    depth: int = 0  # most brackets open at once
     joined: bool = False  # a backslash joins the next line
-    last: str = ""
-    depth: int = 0
-    closes_foreign: bool = False  # a bracket of an outer reader
+    closes_foreign: bool = False  # `line` closes a bracket that was opened above the start; the others: before `line`
+    line: int = -1  # last line that was read
 
 
 def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
@@ -177,42 +164,42 @@ def logical_lines(lines: list[str]) -> list[LogicalLine | None]:
     prose if reading begins above it, and code if it begins there. So the result is computed for each start, from the
     last line backwards; reading that reaches the next line outside a string takes over the result for that line.
     """
-    results = [_INCOMPLETE] * len(lines)
+    results: list[_State | None] = [None] * len(lines)
     for start in range(len(lines) - 1, -1, -1):
-        results[start] = _read_from(lines, start, results) if lines[start] else _ReadResult("complete", start)
+        results[start] = _read_from(lines, start, results) if lines[start] else _State(line=start)
     return [_logical_line(lines, start, result) for start, result in enumerate(results)]
 
 
-def _read_from(lines: list[str], start: int, results: list[_ReadResult]) -> _ReadResult:
+def _read_from(lines: list[str], start: int, results: list[_State | None]) -> _State | None:
+    """Read one logical line; return None if it is never complete or cannot be read."""
     number, brackets, quote, last, depth = start, "", "", "", 0
     while number < len(lines):
         line = _read_line(lines[number], brackets, quote)
         if line is None:
-            return _INCOMPLETE
+            return None
         if line.closes_foreign:
-            return _ReadResult("closes_foreign", number, last, depth, brackets, quote)
+            return _State(brackets, quote, last, depth, closes_foreign=True, line=number)
         depth = max(depth, line.depth)
         brackets, quote, last = line.brackets, line.quote, line.last or last
         number += 1
         if not (brackets or quote or line.joined):
-            return _ReadResult("complete", number - 1, last, depth)
+            return _State(last=last, depth=depth, line=number - 1)
         # Outside strings, the reader that started at the next line has the result already.
         while not quote and number < len(lines):
             known = results[number]
-            depth = max(depth, len(brackets) + known.depth)
-            if known.kind == "unreadable" or depth > _MAX_NESTING:
-                return _INCOMPLETE
-            last = known.last or last
+            if known is None or len(brackets) + known.depth > _MAX_NESTING:
+                return None
+            last, depth = known.last or last, max(depth, len(brackets) + known.depth)
             if not brackets:
                 return known._replace(last=last, depth=depth)
-            if known.kind == "closes_foreign":
+            if known.closes_foreign:
                 number, brackets, quote = known.line, brackets + known.brackets, known.quote
                 break
             number = known.line + 1
-    return _INCOMPLETE
+    return None
 
 
-def _read_line(line: str, brackets: str, quote: str) -> _LineState | None:
+def _read_line(line: str, brackets: str, quote: str) -> _State | None:
     """Read one line; return the resulting state, or None if the line is unreadable."""
     position, depth = 0, 0
     while True:
@@ -222,14 +209,14 @@ def _read_line(line: str, brackets: str, quote: str) -> _LineState | None:
             if end < 0:
                 tail = line[position:]
                 goes_on = len(quote) > 1 or (len(tail) - len(tail.rstrip("\\"))) % 2 == 1  # ends in a backslash
-                return _LineState(brackets, quote, last=quote[0], depth=depth) if goes_on else None
+                return _State(brackets, quote, quote[0], depth) if goes_on else None
             quote, position = "", end
         match = _CODE_STOP.search(line, position)
         mark, stop = (match[0], match.start()) if match else ("", len(line))
         if mark in {"", "#", "\\"}:
             ended = mark != "\\" or stop == len(line) - 1
             last = line[:stop].rstrip(" \t\f")[-1:]
-            return _LineState(brackets, "", mark == "\\", last, depth) if ended else None
+            return _State(brackets, "", last, depth, mark == "\\") if ended else None
         position = stop + len(mark)
         if mark in _STRING_STOP:
             quote = mark
@@ -241,11 +228,11 @@ def _read_line(line: str, brackets: str, quote: str) -> _LineState | None:
         elif brackets[-1:] == _CLOSES[mark]:
             brackets = brackets[:-1]
         else:
-            return None if brackets else _LineState(closes_foreign=True)
+            return None if brackets else _State(closes_foreign=True)
 
 
-def _logical_line(lines: list[str], start: int, result: _ReadResult) -> LogicalLine | None:
-    if result.kind != "complete":
+def _logical_line(lines: list[str], start: int, result: _State | None) -> LogicalLine | None:
+    if result is None or result.closes_foreign:
         return None
     if not result.last:
         return LogicalLine(start, result.line, "", 0, "", "")
