@@ -22,19 +22,15 @@ _MANY_REQUESTS = 20_000
 _MOST_TASKS = 1_140
 
 
-def print_estimates(runs: Sequence[RunConfig]) -> None:
-    """Print requests, tokens and cost of the runs that ask a model, one row each; ask no model."""
-    _print(_estimates(runs))
-
-
-def _print(estimates: Iterable[tuple[RunConfig, RequestEstimate]]) -> None:
+def print_estimates(found: Iterable[tuple[RunConfig, RequestEstimate]]) -> None:
+    """Print requests, tokens and cost of the runs that ask a model, one row each."""
     rows, notes = [], dict[str, None]()
-    for run, found in estimates:
-        most = "no limit" if found.most_completion_tokens is None else found.most_completion_tokens
-        cost = "unknown" if found.most_cost_usd is None else f"${found.most_cost_usd:,.2f}"
-        rows.append((run.name, found.samples, found.known, found.requests, found.prompt_tokens, most, cost))
-        dated = f"prices of {found.price.as_of}" if found.price.price else "no list price is known for this model"
-        notes |= dict.fromkeys(filter(None, (dated, found.price.note, missing_key(run.generation))))
+    for run, estimate in found:
+        most = "no limit" if estimate.most_completion_tokens is None else estimate.most_completion_tokens
+        cost = "unknown" if estimate.most_cost_usd is None else f"${estimate.most_cost_usd:,.2f}"
+        rows.append((run.name, estimate.samples, estimate.known, estimate.requests, estimate.prompt_tokens, most, cost))
+        dated = f"prices of {estimate.price.as_of}" if estimate.price.price else "no list price is known for this model"
+        notes |= dict.fromkeys(filter(None, (dated, estimate.price.note, missing_key(run.generation))))
     if not rows:
         return
     numbers = ("samples", "known", "requests", "tokens to read", "to write, at most", "cost, at most")
@@ -49,9 +45,9 @@ def confirm_requests(runs: Sequence[RunConfig]) -> None:
     most = sum(run.generation.n_samples * _MOST_TASKS for run in runs if run.samples.source == "model")
     if most <= _MANY_REQUESTS or not (sys.stdin.isatty() and notices.is_terminal):
         return
-    estimates = list(_estimates(runs))
-    if (requests := sum(found.requests for _, found in estimates)) > _MANY_REQUESTS:
-        _print(estimates)
+    found = list(estimates(runs))
+    if (requests := sum(estimate.requests for _, estimate in found)) > _MANY_REQUESTS:
+        print_estimates(found)
         typer.confirm(f"Send {requests:,} requests?", abort=True, err=True)
 
 
@@ -84,7 +80,8 @@ def _load_tasks(view: DatasetConfig) -> tuple[datasets.ResolvedDataset, pa.Table
         return resolved, datasets.load_tasks(view, resolved)
 
 
-def _estimates(runs: Sequence[RunConfig]) -> Iterator[tuple[RunConfig, RequestEstimate]]:
+def estimates(runs: Sequence[RunConfig]) -> Iterator[tuple[RunConfig, RequestEstimate]]:
+    """Estimate what the runs that ask a model would send; ask no model."""
     tasks: dict[str, list[dict[str, Any]]] = {}
     for run in runs:
         if run.samples.source != "model":

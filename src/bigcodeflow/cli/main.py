@@ -30,33 +30,35 @@ _COMMANDS = {
     "inspect": "inspect.inspect",
     "compare": "compare.compare",
     "explain": "studies",
-    "perturb": "perturb.app",
+    "perturb": "studies.perturb",
     "contamination": "studies",
     "plan": "compare.plan",
     "recommend": "recommend.recommend",
     "evolution": "studies",
     "report": "store.report",
     "export": "export.app",
-    "explore": "explore.explore",
+    "explore": "store.explore",
     "catalog": "store.catalog",
     "up": "service.up",
     "status": "service.status",
     "down": "service.down",
     "clean": "store.clean",
     "serve": "service.serve",
-    "audit": "audit.app",
+    "audit": "studies.audit",
     "doctor": "env.doctor",
     "dataset": "dataset.app",
-    "cheating": "cheating.app",
+    "cheating": "studies.cheating",
     "leaderboard": "leaderboard.app",
     "env": "env.app",
 }
 #: Help of the shipped studies' commands; reading it from the studies would require imports that take seconds.
 _STUDIES = {
     "audit": "Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.",
+    "cheating": "How a model answers tasks whose shown tests contradict their descriptions. See docs/cheating.md.",
     "contamination": "List the tasks whose prompt, solution or test a corpus contains, exactly or almost.",
     "explain": "Explain why two results over the same tasks differ, and say which verdict is right.",
     "evolution": "Label tasks in an environment of newer libraries, and score recorded runs there.",
+    "perturb": "Variants of tasks that mean the same: robust models solve both.",
 }
 
 
@@ -82,7 +84,7 @@ class _Command(TyperCommand):
             function, found = found, typer.Typer(add_completion=False)
             found.command(name)(function)
         command = typer.main.get_command(found)
-        command.name = name
+        command.name, command.help = name, command.help or self.help
         return with_examples(command, name)
 
     def make_context(self, info_name: Any, args: list[str], *arguments: Any, **named: Any) -> Any:

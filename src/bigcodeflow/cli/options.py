@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from bigcodeflow.config import RunConfig, Sanitizer, Variant
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.plugins import benchmark_of
 from bigcodeflow.core.settings import SET, SettingOption, SettingsModel
 
 STORE_VARIABLE = "BIGCODEFLOW_STORE"
@@ -103,6 +104,13 @@ def settings_options(
         return run
 
     return decorate
+
+
+def take_environment(given: dict[str, Any]) -> None:
+    """Add the environment of the dataset to options that name none; a benchmark's plug-in brings its own."""
+    source = given["dataset.source"]
+    if benchmark_of(source) is None:
+        given.setdefault("execution.environment", "starter" if source == "starter" else "bigcodebench")
 
 
 def whole_numbers(flag: str, text: str, *, positive: bool = False, most: int | None = None) -> list[int]:

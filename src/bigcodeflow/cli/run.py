@@ -16,11 +16,10 @@ import typer
 from bigcodeflow import results
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, out, perform_each, print_study, print_table
-from bigcodeflow.cli.estimates import check_samples, confirm_requests, print_estimates
+from bigcodeflow.cli.estimates import check_samples, confirm_requests, estimates, print_estimates
 from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import DatasetConfig, RunConfig, load_config, parse_override
 from bigcodeflow.core.errors import ConfigError, ExecutionError
-from bigcodeflow.core.plugins import benchmark_of
 from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
@@ -139,8 +138,7 @@ def evaluate(
     given["sanitizing.mode"] = "parity" if given["samples.source"] == "starter" else "none"
     if uncalibrated:
         given["execution.variants"] = ["raw"]
-    if benchmark_of(given["dataset.source"]) is None:
-        given.setdefault("execution.environment", "starter" if given["dataset.source"] == "starter" else "bigcodebench")
+    options.take_environment(given)
     config = load_config(None, tuple(settings or ()), given)
     if dry_run:
         _show_plans([config])
@@ -172,7 +170,7 @@ def _spare_pandas() -> None:
 def _show_plans(runs: Sequence[RunConfig]) -> None:
     """Print what each run would do and why, and what it would ask of a model."""
     check_samples(runs[0])  # a grid of settings shares tasks and samples
-    print_estimates(runs)  # loads the tasks, from the hub if necessary, which the plans need in its cache
+    print_estimates(estimates(runs))  # loads the tasks, from the hub if necessary, which the plans need in its cache
     members = [Member(one.name, model_name(one), "", one) for one in runs]
     _print_plans(members, "Dry run", sweep_results.last_runs(runs[0].store), Resolver(dry_run=True))
 
@@ -323,7 +321,7 @@ def sweep(
     title = f"Sweep {config.name}: {len(members):,} runs"
     plans = _print_plans(members, title, sweep_results.last_runs(config.store), resolver)
     if dry_run:
-        print_estimates([one.config for one in members])
+        print_estimates(estimates([one.config for one in members]))
         return
     confirm_requests([one.config for one in members])
     done, folder, failure = _perform_sweep(config, plans, resolver)

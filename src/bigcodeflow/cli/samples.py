@@ -11,7 +11,7 @@ import typer
 from bigcodeflow import datasets, generation, sanitizing
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, notices, perform_each, print_line, print_table
-from bigcodeflow.cli.estimates import confirm_requests, print_estimates, tasks_of
+from bigcodeflow.cli.estimates import confirm_requests, estimates, print_estimates, tasks_of
 from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import RunConfig, load_config
 from bigcodeflow.core.calibration import executed_program
@@ -61,7 +61,7 @@ def generate(
     if show_prompt:
         _print_prompt(config)
     elif dry_run:
-        print_estimates(expand_grid(config))
+        print_estimates(estimates(expand_grid(config)))
     else:
         confirm_requests(expand_grid(config))
         perform_each(expand_grid(config), _generate, GenerationError, name=lambda setting: f"{setting.name}: ")

@@ -1,4 +1,4 @@
-"""`bigcodeflow catalog`, `report` and `clean`: a store's database, its HTML reports, and its clean-up."""
+"""`bigcodeflow catalog`, `report`, `explore` and `clean`: a store's database, reports, web pages and clean-up."""
 
 import webbrowser
 from datetime import UTC, datetime
@@ -10,6 +10,7 @@ import typer
 from bigcodeflow.cli.console import notice, notices, out, print_line, print_table
 from bigcodeflow.cli.options import RecordedStore, settings_options
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.listening import is_loopback
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Table
 from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove, removed_rows, totals
@@ -73,8 +74,39 @@ def report(
     limit, address = written.text_limit, written.path.resolve().as_uri()
     cut = f"; texts of samples are cut at {limit.failed:,} characters, of those that pass at {limit.passed:,}"
     notice(f"{address}  ({written.size_bytes / 1e6:.1f} MB{cut if written.texts_were_cut else ''})")
-    if open_browser and not webbrowser.open(address):
-        notice("no browser could be started: open this address in one")
+    if open_browser:
+        _open(address)
+
+
+def explore(
+    store: RecordedStore = "results/store",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; whoever reaches it can read every run, prompt and answer.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 4280,
+    open_browser: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+) -> None:
+    """Show the runs of a store in the browser: those recorded, those in progress, trends, comparisons, samples.
+
+    It changes only labels of runs, and stops with Ctrl-C. `bigcodeflow up` starts one beside the Prefect UI. See
+    docs/explorer.md.
+    """
+    from bigcodeflow.explorer import server
+
+    def ready(url: str) -> None:
+        print_line(url)
+        notice(f"runs of {store}; Ctrl-C stops")
+        if not is_loopback(host):
+            notice(f"no key is asked for: whoever reaches {host} can read what is here")
+        if open_browser:
+            _open(url)
+
+    server.explore(store, host=host, port=port, ready=ready)
+
+
+def _open(address: str) -> None:
+    if not webbrowser.open(address):
+        notice(f"no browser could be started: open {address} in one")
 
 
 @settings_options("store", "older_than_days", "keep_runs_per_name", "answers", model=RetentionConfig)
