@@ -87,17 +87,17 @@ RECORDED_KEYS = {
         "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
         "generation": "29e6790419a1ffa68a1dac9ced3fcf202d39db7e890a8aa6bd8ad71e60fcd7ed",
         "sanitizing": "050744f390c00078c542bf650d9b1082e7470115b4caa4cd72a88a5881c1faa0",
-        "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
-        "execution": "957dd4d71b9cca40b71100556c61850e8a8f7c576178c632b604a0e96155d3f1",
-        "aggregation": "2e2613d4835f61ec082570d4b8c811564f1089f47dc2131a5e45e0f6d4b6de1f",
+        "ground truth": "266a92916a773ce2988480fb5580840ba6357768ca47ee77d839c3f7848671e0",
+        "execution": "1d781db5ef2a885c2b95e2bacfbe14805f803624ad953f320b90b5a13a527a06",
+        "aggregation": "b5534f5fea7b40b2247795ab3131005e88ba5311192ca3a351cea16a8be711dd",
     },
     "recorded": {
         "dataset": "b403dd56909401028f1a6fc0e3de51a59e2c8b9c19fb190149d4da8e8045a437",
         "generation": "fdc7a9cba0a49e29498c9b65ad3ebd1cf7925a97ce5118967a37125453960830",
         "sanitizing": "7171de562e6fbd34ac6ae42dd152a50bf48aea6fe420f4bd84bd56a8adc79836",
-        "ground truth": "f19da1649b7c28b8c2786025be021b94454781771e1d6adb23588d1d532a3662",
-        "execution": "fe53c99e28337b94e4e6177243aca62d8baf8b3c1822434465d2bbeff9ee8411",
-        "aggregation": "ed4470bf3b14ad3873a06344b86aeebebfbd1e7a1f6c594546eb082aae81b03b",
+        "ground truth": "266a92916a773ce2988480fb5580840ba6357768ca47ee77d839c3f7848671e0",
+        "execution": "caa3d9f49f197e992792fa22ef96a2d28f3a8ed1e8dbfc3fe9e2572ff408660e",
+        "aggregation": "0f89f19253f0fd536ac7d28663c34db17d0a99ed3acea0ddf336fa23c6f47353",
     },
 }
 
