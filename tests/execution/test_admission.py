@@ -182,10 +182,10 @@ def test_a_long_sample_leaves_its_slot_once() -> None:
     left: list[int] = []
     admission = _gate(cores=1, on_long=lambda: left.append(1))
     with admission.admitted(1) as turn:
-        turn._began = math.inf
+        turn.began = math.inf
         turn.used(1.0, 1.0, is_long=False)
         assert not left
-        turn._began = -math.inf
+        turn.began = -math.inf
         turn.used(0.0, 1.0, is_long=False)
         turn.used(0.0, 1.0, is_long=False)
     assert left == [1]

@@ -77,7 +77,8 @@ class _Run:
         )
         self.solutions = rows_of(SOLUTIONS, *answers)
         truths = plan_ground_truths(self.tasks, **own)
-        self.truths = {one.task_id: judged(backend, one.item) | {"task_id": one.task_id} for one in truths}
+        items = {one.item.origin.task_id: one.item for one in truths}
+        self.truths = {name: judged(backend, one) | {"task_id": name} for name, one in items.items()}
         self.planner, self.workers = Planner(self.tasks, **own), _InTurn(environment, backend)
         self.seen: list[tuple[int, int]] = []
         self.checks = True
