@@ -16,9 +16,8 @@ import httpx2
 from bigcodeflow.core.listening import listening
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.remote.executor_pool import ExecutionMode, ExecutorPool
-from bigcodeflow.judge.service.app import make_app
+from bigcodeflow.judge.service.app import ServiceServer, make_app
 from bigcodeflow.judge.service.request_parsing import ServingSettings
-from bigcodeflow.judge.service.server import ServiceServer
 from bigcodeflow.judge.service.service import Service
 
 KEY = "the-key-of-these-tests"

@@ -11,7 +11,7 @@ import pytest
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.listening import listening
 from bigcodeflow.judge.service import app, service
-from bigcodeflow.judge.service.server import usable_key
+from bigcodeflow.judge.service.app import usable_key
 from tests.serving.conftest import Serve
 from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, sleeper, until
 

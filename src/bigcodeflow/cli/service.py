@@ -156,8 +156,8 @@ def serve(
     """
     from bigcodeflow.execution.stored_contradictions import StoredContradictions
     from bigcodeflow.judge.environments import find_environment
+    from bigcodeflow.judge.service.app import serve, usable_key
     from bigcodeflow.judge.service.request_parsing import ServingSettings
-    from bigcodeflow.judge.service.server import serve, usable_key
 
     key = usable_key(os.environ.get(api_key_variable, ""), host, api_key_variable)
     limits = validated(LimitsConfig, given, "command line")

@@ -26,9 +26,8 @@ from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.core.listening import is_loopback, is_own_name, is_same_site, shown_host
 from bigcodeflow.execution.stored_contradictions import StoredContradictions
 from bigcodeflow.judge.environments import find_environment
-from bigcodeflow.judge.service.app import make_app
+from bigcodeflow.judge.service.app import make_app, serve
 from bigcodeflow.judge.service.request_parsing import ServingSettings
-from bigcodeflow.judge.service.server import serve
 from bigcodeflow.judge.service.service import Service
 
 logger = logging.getLogger(__name__)
