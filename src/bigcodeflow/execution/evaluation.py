@@ -1,8 +1,10 @@
-"""From planned executions to the VERDICTS table, and executions for the coverage of tasks' tests by checks."""
+"""From planned executions to the VERDICTS table, with the checks of passes; executions for the coverage of tests."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,22 +15,223 @@ import pyarrow.compute as pc
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.progress import Status
 from bigcodeflow.core.schemas import VERDICTS, table_of
+from bigcodeflow.execution.costs import work_seconds
 from bigcodeflow.execution.engine import Engine, Progress
-from bigcodeflow.execution.judged_rows import JudgedRows, KnownVerdicts
+from bigcodeflow.execution.ledger import CHECK_COLUMNS, find_in_ledgers
 from bigcodeflow.execution.planning import Planned, Planner
-from bigcodeflow.execution.reruns import ONCE, RerunPolicy
+from bigcodeflow.execution.reruns import ONCE, RerunPolicy, disputed_keys
 from bigcodeflow.execution.stored_contradictions import StoredContradictions
 from bigcodeflow.execution.workers import Workers
 from bigcodeflow.judge.environments import Environment
 from bigcodeflow.judge.integrity import checks
-from bigcodeflow.judge.integrity.contradictions import Contradictions, Execute, Reference
-from bigcodeflow.judge.verdicts import Verdict, blocked_verdict
+from bigcodeflow.judge.integrity.contradictions import BUDGET_SHARE, Contradictions, Execute, Reference
+from bigcodeflow.judge.items import Origin, WorkItem
+from bigcodeflow.judge.verdicts import Verdict, blocked_verdict, renewed
 from bigcodeflow.store import LogFiles, Store
 
 StatusProgress = Callable[[int, int, str, Status], None]
 """Called with finished and total executions, a remark, and the status of running executions."""
 
 _POLL_SECONDS = 0.5
+#: Expected work of a check, as a multiple of its program's work, and the work after which the measured ratio counts.
+_CHECK_RATIO, _RATIO_KNOWN_AFTER_SECONDS = 2.0, 10.0
+
+
+@dataclass
+class KnownVerdicts:
+    """Verdicts and results of checks of earlier runs."""
+
+    published: Callable[[Collection[str]], list[Verdict]] | None
+    """Function that returns published VERDICTS rows by key; None: there are none."""
+    other_ledgers: Sequence[Path]
+    """Ledgers of other unfinished runs, read only."""
+    policy: RerunPolicy
+    reused: int = 0
+    """Number of published verdicts that were used."""
+    checked: dict[str, checks.CheckResult] = field(default_factory=dict)
+    """Results by the check's key."""
+
+    def find(self, items: Mapping[str, WorkItem], engine: Engine) -> dict[str, Verdict]:
+        """Return the known verdicts by key: from published stages, other unfinished stages, and this stage."""
+        published = self.published(items.keys()) if self.published else []
+        published = [renewed(row, items[row["verdict_key"]]) for row in published]
+        self.checked |= checks.findings_of(published)
+        published = [checks.unchecked(row) for row in published]
+        others = find_in_ledgers(self.other_ledgers, items.keys())
+        unpublished = [renewed(line, items[line["verdict_key"]]) for line in others]
+        if self.policy.reruns:
+            self.policy = replace(self.policy, disputed=disputed_keys([*published, *unpublished]))
+        verdicts = {row["verdict_key"]: row for row in published if self.policy.answers(row)}
+        self.reused += len(verdicts)
+        verdicts = {line["verdict_key"]: line for line in unpublished if self.policy.answers(line)} | verdicts
+        return verdicts | engine.settled(items.values(), self.policy)
+
+
+class JudgedRows:
+    """Planned rows with their verdicts; passes are checked as soon as their ground truth is known."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        known: KnownVerdicts,
+        planner: Planner | None,
+        texts: Contradictions | None,
+        *,
+        expected_rows: int,
+        on_verdict: Callable[[Verdict], None] | None,
+    ) -> None:
+        """Take the results of finished checks from the engine's ledger; for the arguments see `judge`."""
+        self._engine, self._known, self._planner = engine, known, planner
+        self._expected_rows, self._on_verdict = expected_rows, on_verdict
+        known.checked |= checks.findings_of(engine.ledger.checks())
+        engine.forecast.check_share = BUDGET_SHARE if texts else 0.0
+        self._checks = checks.Checks(texts, known.checked, on_result=self._end_check) if texts else None
+        self.planned: Sequence[Planned] = ()
+        """The last chunk of rows."""
+        self.items: dict[str, WorkItem] = {}
+        """Distinct executions by verdict key."""
+        self.finished = 0
+        """Number of rows whose verdict is final."""
+        self.outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """Final rows by variant and failure kind, '' for a pass."""
+        self._seen: set[Origin] = set()
+        self._rows: dict[str, list[Planned]] = {}
+        self._verdicts: dict[str, Verdict] = {}
+        self._passes: dict[str, list[str]] = {}  # passes by task whose check has not begun
+        self._same: dict[str, WorkItem] = {}  # items by task that wait for the verdict of their ground truth
+        self._final: set[str] = set()
+        self._is_complete = False  # True once no rows and no ground truths come any more
+        self._sums: defaultdict[str, float] = defaultdict(float)
+
+    @property
+    def total(self) -> int:
+        """Number of rows, as far as it is known."""
+        return max(self._expected_rows, len(self._seen))
+
+    def verdict(self, plan: Planned) -> Verdict:
+        verdict = self._verdicts[plan.item.verdict_key]
+        return self._planner.renewed(verdict, plan) if self._planner else verdict
+
+    def arriving(self, chunks: Iterable[Sequence[Planned] | None]) -> Iterator[list[WorkItem] | None]:
+        """Yield the items to execute: of each chunk, then of checks until all is final; None if none is ready now."""
+        for chunk in chunks:
+            items = self._accepted(chunk) if chunk is not None else []
+            items += self._follow_ups()
+            self._forecast()
+            yield None if chunk is None and not items else items
+        self._expected_rows, self._is_complete = len(self._seen), True
+        while len(self._final) < len(self.items):
+            items = self._follow_ups()
+            self._forecast()
+            yield items or None
+
+    def receive(self, verdict: Verdict) -> None:
+        """Take the verdict of a row, or of an execution that a check asked for."""
+        key = verdict["verdict_key"]
+        if key not in self.items:
+            if self._checks:
+                self._checks.receive(verdict)
+            return
+        self._verdicts[key] = verdict
+        self._sums["open"] -= work_seconds(self.items[key])
+        if self._on_verdict:
+            for plan in self._rows[key]:
+                self._on_verdict(verdict | {"task_id": plan.item.origin.task_id})
+        self._sums["verdicts"] += 1
+        if verdict["status"] == "pass" and self._checks:
+            self._sums["passes"] += 1
+            self._sums["waiting"] += work_seconds(self.items[key])
+            self._passes.setdefault(self.items[key].origin.task_id, []).append(key)
+        else:
+            self._end(key)
+
+    def _accepted(self, chunk: Sequence[Planned]) -> list[WorkItem]:
+        """Add the rows of a chunk, and the verdicts that are known; return the items without a verdict."""
+        self.planned, new = chunk, dict[str, WorkItem]()
+        for plan in chunk:
+            key = plan.item.verdict_key
+            if plan.item.origin in self._seen:
+                continue
+            self._seen.add(plan.item.origin)
+            if plan.blocked_by:
+                self._finish(plan, plan.blocked_kind)
+                continue
+            if key in self._final:
+                self._finish(plan, self._verdicts[key]["failure_kind"])
+            self._rows.setdefault(key, []).append(plan)
+            if key not in self.items:
+                self.items[key] = new[key] = plan.item
+                self._sums["open"] += work_seconds(plan.item)
+        known = self._known.find(new, self._engine)
+        for verdict in known.values():
+            self.receive(verdict)
+        self._engine.skip(len(known))
+        todo = {key: item for key, item in new.items() if key not in known}
+        same = [key for key in todo if self._planner and self._planner.awaits_truth(self._rows[key][0])]
+        self._same |= {todo[key].origin.task_id: todo.pop(key) for key in same}
+        return list(todo.values())
+
+    def _follow_ups(self) -> list[WorkItem]:
+        """Use ground truths that became known: for equal executions, and to begin checks; return items to execute."""
+        if not self._planner:
+            return []
+        todo: list[WorkItem] = []
+        for task_id in filter(self._is_settled, [*self._same]):
+            item, truth = self._same.pop(task_id), self._planner.truths.get(task_id)
+            if truth and self._known.policy.answers(truth):
+                self._known.reused += 1
+                self.receive(truth)
+            else:
+                todo.append(item)
+        for task_id in filter(self._is_settled, [*self._passes]):
+            reference = self._planner.reference(task_id)
+            for key in self._passes.pop(task_id):
+                self._sums["waiting"] -= work_seconds(self.items[key])
+                if self._checks and reference:
+                    self._sums["checked"] += work_seconds(self.items[key])
+                    self._checks.put(checks.Pass(self.items[key], reference))
+                else:
+                    self._end(key)
+        # Items that checks ask for; the ledger may answer them.
+        while self._checks and (items := self._checks.take()):
+            self._sums["checks"] += sum(map(work_seconds, items))
+            found = self._engine.settled(items)
+            todo += [item for item in items if item.verdict_key not in found]
+            for verdict in found.values():
+                self._checks.receive(verdict)
+        return todo
+
+    def _is_settled(self, task_id: str) -> bool:
+        """Tell if the ground truth is known, or will not become known."""
+        return self._is_complete or bool(self._planner and task_id in self._planner.truths)
+
+    def _end_check(self, key: str, result: checks.CheckResult) -> None:
+        self._verdicts |= checks.applied({key: self._verdicts[key]}, {key: result})
+        if result.key and not result.instead and result.key not in self._known.checked:
+            self._engine.ledger.append({name: self._verdicts[key][name] for name in CHECK_COLUMNS})
+        self._end(key)
+
+    def _end(self, key: str) -> None:
+        self._final.add(key)
+        for plan in self._rows[key]:
+            self._finish(plan, self._verdicts[key]["failure_kind"])
+
+    def _finish(self, plan: Planned, kind: str) -> None:
+        self.finished += 1
+        self.outcomes[plan.item.origin.variant][kind] += 1
+
+    def _forecast(self) -> None:
+        """Tell the engine how much work the checks of open rows will be."""
+        if len(self._seen) < self._expected_rows:
+            self._engine.forecast.later_seconds = None
+            return
+        sums, later_seconds = self._sums, 0.0
+        if self._checks:
+            prior = _RATIO_KNOWN_AFTER_SECONDS
+            ratio = (sums["checks"] + _CHECK_RATIO * prior) / (sums["checked"] + prior)
+            share = (sums["passes"] + 1) / (sums["verdicts"] + 2)
+            later_seconds = ratio * (share * sums["open"] + sums["waiting"])
+        self._engine.forecast.later_seconds = later_seconds
 
 
 def judge(
