@@ -266,33 +266,13 @@ def read_survey(environment: InstalledEnvironment) -> ImportSurvey:
 
 
 class ZygotePlan:
-    """Zygotes for the preloads of items; chosen greedily, each time the zygote that saves most additional CPU time."""
+    """Zygotes for the preloads of items; chosen greedily, each time the zygote that saves most additional CPU time.
+
+    Sets of modules are bits of integers, because thousands of sets are compared with each other.
+    """
 
     def __init__(self, preloads: Iterable[Modules], survey: ImportSurvey) -> None:
         """Plan for these preloads, one for each item."""
-        self._sets = _ModuleSets(survey)
-        demand = Counter(self._closure(preload) for preload in preloads for _ in range(_EXECUTIONS_PER_ITEM))
-        self._chosen = _choose(demand, self._sets)
-        self._names = {zygote: tuple(sorted(self._sets.importable(zygote))) for zygote in [*self._chosen, 0]}
-
-    def zygote_of(self, preload: Modules) -> Modules:
-        """Return the sorted modules of the zygote to fork for a preload; empty: the zygote without libraries."""
-        closure = self._closure(preload)
-        fitting = (one for one in self._chosen if not one & ~closure)
-        return self._names[max(fitting, key=self._sets.cost_seconds, default=0)]
-
-    def _closure(self, preload: Modules) -> int:
-        return self._sets.closure(_with_packages(preload))
-
-
-def _with_packages(names: Iterable[str]) -> set[str]:
-    return {".".join(parts[:end]) for parts in (name.split(".") for name in names) for end in range(1, len(parts) + 1)}
-
-
-class _ModuleSets:
-    """Sets of modules as bits of integers, because thousands of sets are compared with each other."""
-
-    def __init__(self, survey: ImportSurvey) -> None:
         modules = sorted(frozenset().union(*survey.loads.values()))
         self._bits = {module: 1 << number for number, module in enumerate(modules)}
         self._loads = {name: sum(self._bits[module] for module in found) for name, found in survey.loads.items()}
@@ -302,42 +282,54 @@ class _ModuleSets:
         def cost_seconds(closure: int) -> float:
             return sum(cost for cost, digit in zip(costs, bin(closure)[:1:-1], strict=False) if digit == "1")
 
-        self.cost_seconds = cost_seconds
+        self._cost_seconds = cost_seconds
+        demand = Counter(self._closure(preload) for preload in preloads for _ in range(_EXECUTIONS_PER_ITEM))
+        self._chosen = self._choose(demand)
+        self._names = {zygote: tuple(sorted(self._importable(zygote))) for zygote in [*self._chosen, 0]}
 
-    def closure(self, names: Iterable[str]) -> int:
+    def zygote_of(self, preload: Modules) -> Modules:
+        """Return the sorted modules of the zygote to fork for a preload; empty: the zygote without libraries."""
+        closure = self._closure(preload)
+        fitting = (one for one in self._chosen if not one & ~closure)
+        return self._names[max(fitting, key=self._cost_seconds, default=0)]
+
+    def _closure(self, names: Iterable[str]) -> int:
         """Return, as bits, all modules that are loaded after the import of these modules."""
-        return reduce(or_, (self._loads.get(name, 0) for name in names), 0)
+        return reduce(or_, (self._loads.get(name, 0) for name in _with_packages(names)), 0)
 
-    def importable(self, closure: int) -> list[str]:
+    def _importable(self, closure: int) -> list[str]:
         """Return the surveyed modules of a set of bits whose import loads no module outside the set."""
         found = [name for name, loaded in self._loads.items() if loaded and not loaded & ~closure]
         return [name for name in found if self._bits.get(name, 0) & closure]
 
+    def _choose(self, demand: Mapping[int, int]) -> list[int]:
+        cost = self._cost_seconds
+        weighty = sorted(demand, key=lambda closure: -demand[closure] * cost(closure))[:_MOST_CANDIDATES]
+        # Candidates: what the weightiest items load, and what pairs of them share, if it can be imported by name.
+        top = weighty[:_MOST_PAIRS]
+        shared = sorted({one & other for number, one in enumerate(top) for other in top[:number]})
+        found = dict.fromkeys([*weighty, *(self._closure(self._importable(common)) for common in shared)])
+        candidates = [candidate for candidate in found if candidate]
+        serves = {candidate: [one for one in weighty if not candidate & ~one] for candidate in candidates}
+        saved = dict.fromkeys(weighty, 0.0)
+        chosen: list[int] = []
 
-def _choose(demand: Mapping[int, int], sets: _ModuleSets) -> list[int]:
-    cost = sets.cost_seconds
-    weighty = sorted(demand, key=lambda closure: -demand[closure] * cost(closure))[:_MOST_CANDIDATES]
-    # Candidates: what the weightiest items load, and what pairs of them share, if it can be imported by name.
-    top = weighty[:_MOST_PAIRS]
-    shared = sorted({one & other for number, one in enumerate(top) for other in top[:number]})
-    found = dict.fromkeys([*weighty, *(sets.closure(sets.importable(common)) for common in shared)])
-    candidates = [candidate for candidate in found if candidate]
-    serves = {candidate: [one for one in weighty if not candidate & ~one] for candidate in candidates}
-    saved = dict.fromkeys(weighty, 0.0)
-    chosen: list[int] = []
+        def gain(candidate: int) -> float:
+            own = cost(candidate)
+            base = max((cost(zygote) for zygote in chosen if not zygote & ~candidate), default=0.0)
+            worth = sum(demand[one] * (own - saved[one]) for one in serves[candidate] if own > saved[one])
+            return worth - (own - base) - _FORK_SECONDS
 
-    def gain(candidate: int) -> float:
-        own = cost(candidate)
-        base = max((cost(zygote) for zygote in chosen if not zygote & ~candidate), default=0.0)
-        worth = sum(demand[one] * (own - saved[one]) for one in serves[candidate] if own > saved[one])
-        return worth - (own - base) - _FORK_SECONDS
+        while candidates and len(chosen) < _MOST_ZYGOTES:
+            best = max(candidates, key=gain)
+            if gain(best) < _LEAST_GAIN_SECONDS:
+                break
+            candidates.remove(best)
+            chosen.append(best)
+            for one in serves[best]:
+                saved[one] = max(saved[one], cost(best))
+        return chosen
 
-    while candidates and len(chosen) < _MOST_ZYGOTES:
-        best = max(candidates, key=gain)
-        if gain(best) < _LEAST_GAIN_SECONDS:
-            break
-        candidates.remove(best)
-        chosen.append(best)
-        for one in serves[best]:
-            saved[one] = max(saved[one], cost(best))
-    return chosen
+
+def _with_packages(names: Iterable[str]) -> set[str]:
+    return {".".join(parts[:end]) for parts in (name.split(".") for name in names) for end in range(1, len(parts) + 1)}
