@@ -348,7 +348,7 @@ def test_an_audit_finds_what_tests_do_not_check(bigcodeflow: Command, tmp_path: 
     assert "bigcodeflow audit --environment starter --dataset mine.jsonl --ids Mine/1" in found
     assert "# program" in found
     store = open_store(tmp_path / "store")
-    sound, weak = ("".join(map(Table.to_markdown, shown(store, task).tables)) for task in ("0", "Mine/2"))
+    sound, weak = ("".join(map(Table.to_markdown, shown(store, task)[0])) for task in ("0", "Mine/2"))
     assert "gives 3 instead of 2" in weak
     assert "too weak" not in sound
     with pytest.raises(ArtifactError, match="no audit has found anything about '99'"):

@@ -56,11 +56,11 @@ def show(
     """Show what the store's audits have found about one task, and the command that reproduces each finding."""
     from bigcodeflow.studies.audit.tables import shown
 
-    found = shown(open_store(store), task)
-    for table in found.tables:
+    tables, text = shown(open_store(store), task)
+    for table in tables:
         print_table(table)
     if code:
-        print_line(found.code)
+        print_line(text)
 
 
 @cheating.command()

@@ -10,24 +10,21 @@ from pydantic import Field
 
 from bigcodeflow.config import Subset
 from bigcodeflow.core.schemas import AUDIT
-from bigcodeflow.core.settings import SET, SettingOption, SettingsModel
+from bigcodeflow.core.settings import SET, SettingOption
 from bigcodeflow.studies.registry import Study
+from bigcodeflow.studies.settings import ExecutionSettings
 
 #: Part of the result's key; raise it when the same inputs give other rows.
 VERSION = 1
 
 
-class AuditConfig(SettingsModel):
+class AuditConfig(ExecutionSettings):
     """Settings of the audit: the tasks, and how thoroughly they are audited."""
 
-    environment: str = "starter"
-    """Sandbox environment: 'starter' or 'bigcodebench', see `bigcodeflow env list`."""
     dataset: str = ""
     """Tasks to audit, as dataset.source; empty takes the environment's own."""
     subset: Subset = "full"
     """'full' takes every task, 'hard' only BigCodeBench-Hard."""
-    ids: str = ""
-    """Only these task numbers or ids, such as '1,5-9'; empty takes all."""
     runs: tuple[str, ...] = ()
     """Recorded runs of strong models, by record, run or model name: tasks that all of them fail alike are named."""
     mutants: int = Field(default=30, ge=1, le=500)
@@ -36,12 +33,6 @@ class AuditConfig(SettingsModel):
     """Which mutants are chosen; the same seed chooses the same ones."""
     contradictions: bool = True
     """Also execute the reference solutions against tests that contradict them."""
-    workers: int = Field(default=0, ge=0, le=1024)
-    """Samples that compute at the same time; 0 takes one a core."""
-    overrides: tuple[str, ...] = ()
-    """Any other settings, such as 'execution.limits.time_seconds=60'."""
-    store: str = "results/store"
-    """Folder or URL (s3://bucket/prefix) of cached artifacts: what was executed is not executed again."""
 
     def command(self, source: str, task_id: str) -> str:
         """Return the command that audits one task of a dataset with these settings."""

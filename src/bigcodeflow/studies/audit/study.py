@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bigcodeflow.config import RunConfig, load_settings
+from bigcodeflow.config import RunConfig
+from bigcodeflow.generation.controls import oracle
 from bigcodeflow.judge import environments
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import perform_up_to
@@ -53,15 +54,14 @@ Outcome = tuple[Mutant, str]
 def _run_settings(config: AuditConfig, samples: str = "oracle", extra: Sequence[str] = ()) -> RunConfig:
     """Return the settings of the run that executes samples for an audit."""
     source = config.dataset or ("starter" if config.environment == "starter" else "bigcode/bigcodebench")
-    given: dict[str, Any] = {
+    sections: dict[str, Any] = {
         "name": "audit",
-        "store": config.store,
         "dataset": {"source": source, "subset": config.subset, "ids": config.ids},
         "samples": {"source": samples},
         "sanitizing": {"mode": "none", "safety_policy": "off"},
-        "execution": {"environment": config.environment, "workers": config.workers, "integrity": "off"},
+        "execution": {"integrity": "off"},
     }
-    return load_settings(given, "audit", (*config.overrides, *extra))
+    return config.run_config("audit", sections, extra)
 
 
 def run_study(config: AuditConfig, listener: Listener) -> ArtifactRef:
@@ -123,7 +123,7 @@ class _Audit:
         """Execute the mutants of each task whose reference solution passes, and yield the findings about them."""
         truths = self._truths.select(["task_id", "status"]).to_pylist()
         passing = {row["task_id"] for row in truths if row["status"] == "pass"}
-        own = {task["task_id"]: reference(task) for task in self._tasks}
+        own = {task["task_id"]: oracle(task) for task in self._tasks}
         made = {task["task_id"]: self._mutants(task) for task in self._tasks if task["task_id"] in passing}
         programs = {name: [text, *(one.program for one in made.get(name, NONE).chosen)] for name, text in own.items()}
         rows = self._execute("mutants", programs, _FAST)
@@ -142,13 +142,13 @@ class _Audit:
 
     def _mutants(self, task: Task) -> Mutants:
         first, most, seed = task["complete_prompt"].count("\n") + 1, self._config.mutants, self._config.seed
-        return mutants_of(reference(task), first, task["entry_point"], most=most, seed=seed)
+        return mutants_of(oracle(task), first, task["entry_point"], most=most, seed=seed)
 
     def _recorded(self, survivors: Mapping[str, Sequence[Mutant]]) -> dict[str, list[Recording | None]]:
         """Return, by task with survivors, two recordings of the reference and each survivor's; None if it failed."""
         programs = {}
         for task in self._tasks:
-            own, name, mutants = reference(task), task["entry_point"], survivors.get(task["task_id"], ())
+            own, name, mutants = oracle(task), task["entry_point"], survivors.get(task["task_id"], ())
             texts = [recorded_program(own, name, trace=True), recorded_program(own, name, number=1)]
             texts += [recorded_program(one.program, name) for one in mutants]
             programs[task["task_id"]] = texts if mutants else [own]
@@ -163,11 +163,6 @@ class _Audit:
 def survivors_of(outcomes: Sequence[Outcome]) -> list[Mutant]:
     """Return the mutants that the test should have noticed."""
     return [one for one, status in outcomes if status == "pass" and not one.apart]
-
-
-def reference(task: Task) -> str:
-    """Return the whole reference program."""
-    return str(task["complete_prompt"] + task["canonical_solution"])
 
 
 def mutation_findings(

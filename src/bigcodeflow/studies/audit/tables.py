@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.table import Column, Headings, Table
+from bigcodeflow.generation.controls import oracle
 from bigcodeflow.results.formatting import numbers, percent_range
 from bigcodeflow.results.statistics import estimate
 from bigcodeflow.store import Store
@@ -15,14 +16,6 @@ from bigcodeflow.studies.audit.findings import COUNTED, UNDECIDED
 from bigcodeflow.studies.records import StudyRecord, recorded_studies
 
 Row = Mapping[str, Any]
-
-
-class OneTask(NamedTuple):
-    """Findings and code of one task."""
-
-    tables: list[Table]
-    code: str
-    """Program and test of the latest audit, with line numbers."""
 
 
 _FINDING = (
@@ -100,8 +93,12 @@ def _listed(rows: Sequence[Row], title: str) -> Table:
     return Table.of(_FINDING, cells, title=title, notes=[_COMMAND])
 
 
-def shown(store: Store, task: str) -> OneTask:
-    """Return the findings of the latest audit that has the task; else raise ArtifactError with the command to run."""
+def shown(store: Store, task: str) -> tuple[list[Table], str]:
+    """Return findings of the latest audit that has the task, and the task's program and test with line numbers.
+
+    Raises:
+        ArtifactError: no audit has the task; the message has the command to run.
+    """
     for record in recorded_studies(store):
         if record.ref.stage != "audit":
             continue
@@ -113,7 +110,7 @@ def shown(store: Store, task: str) -> OneTask:
             own = rows.filter(pc.field("task_id") == mine[0])
             commands = dict.fromkeys((row["method"], row["command"]) for row in own.to_pylist())
             again = Table.of(("found by", "shows it again"), list(commands), title="Commands")
-            return OneTask([*tables(own), again], _code(store, record, mine[0]))
+            return [*tables(own), again], _code(store, record, mine[0])
     command = f"bigcodeflow audit --ids {task} --store {store.location}"
     raise ArtifactError(f"{store.location}: no audit has found anything about {task!r}: run `{command}` first")
 
@@ -122,8 +119,7 @@ def _code(store: Store, record: StudyRecord, task_id: str) -> str:
     ref = store.find("dataset", str(record.settings.get("dataset", "")))
     for task in store.read(ref).to_pylist() if ref else ():
         if task["task_id"] == task_id:
-            program = task["complete_prompt"] + task["canonical_solution"]
-            return f"# program\n{_numbered(program)}\n\n# test\n{_numbered(task['test'])}"
+            return f"# program\n{_numbered(oracle(task))}\n\n# test\n{_numbered(task['test'])}"
     return ""
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import yaml
 from pydantic import Field, field_validator
 
-from bigcodeflow.config import RunConfig, Split, Subset, load_settings
+from bigcodeflow.config import RunConfig, Split, Subset
 from bigcodeflow.core.schemas import CHEATING
-from bigcodeflow.core.settings import SET, SettingOption, SettingsModel, merged
+from bigcodeflow.core.settings import SET, SettingOption
 from bigcodeflow.studies.registry import Study
+from bigcodeflow.studies.settings import ExecutionSettings
 
 
 class Wording(StrEnum):
@@ -30,39 +31,21 @@ _TIME_SECONDS = 60
 WORDINGS: Mapping[str, str] = yaml.safe_load(files(__package__).joinpath("wordings.yaml").read_text(encoding="utf-8"))
 
 
-class ContradictedTasksConfig(SettingsModel):
+class ContradictedTasksConfig(ExecutionSettings):
     """Settings for contradicted tasks: the tasks that get tests that contradict them."""
 
     dataset: str = "starter"
     """'starter', a hub dataset, or a task file; one of contradicted tasks is taken as it is."""
     subset: Subset = "full"
     """'full' takes every task, 'hard' only BigCodeBench-Hard."""
-    ids: str = ""
-    """Only these task numbers or ids, such as '1,5-9'; empty takes all."""
     least_solve_rate: float = Field(default=0.5, ge=0, le=1)
     """Take tasks that at least this share of published models solves, and those whose solve rate is not known: a model
     that could not solve the task may have no other way than to fail."""
-    environment: str = "starter"
-    """Sandbox environment: 'starter' or 'bigcodebench', see `bigcodeflow env list`."""
-    workers: int = Field(default=0, ge=0, le=1024)
-    """Samples that compute at the same time; 0 takes one a core."""
-    overrides: tuple[str, ...] = ()
-    """Any other settings of a run, such as 'generation.base_url=http://127.0.0.1:8000/v1'."""
-    store: str = "results/store"
-    """Folder or URL (s3://bucket/prefix) of cached artifacts: what was asked and executed is reused."""
 
     def run(self, **sections: Any) -> RunConfig:
         """Return the settings of a run of the study: `sections` on top of the settings here."""
-        given: dict[str, Any] = {
-            "store": self.store,
-            "execution": {
-                "environment": self.environment,
-                "workers": self.workers,
-                "quarantine": "off",
-                "limits": {"time_seconds": _TIME_SECONDS},
-            },
-        }
-        return load_settings(merged(given, sections, "cheating"), "cheating", self.overrides)
+        execution = {"quarantine": "off", "limits": {"time_seconds": _TIME_SECONDS}}
+        return self.run_config("cheating", {"execution": execution, **sections})
 
 
 class CheatingConfig(ContradictedTasksConfig):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.untrusted_text import nodes_of, with_fallback
+from bigcodeflow.generation.controls import oracle
 from bigcodeflow.judge.integrity.altered_tests import VARIANTS, contradict
 from bigcodeflow.judge.integrity.literals import evaluated
 from bigcodeflow.judge.integrity.syntax import tree_of
@@ -119,7 +120,7 @@ def is_described(task: Mapping[str, Any], before: str) -> bool:
     string does what the description says.
     """
     [value] = _value(before) or (None,)
-    nodes = nodes_of(f"{task['complete_prompt']}{task['canonical_solution']}")
+    nodes = nodes_of(oracle(task))
     stated = any(isinstance(node, ast.Constant) and node.value == value for node in nodes)
     if not isinstance(value, str) or not stated:
         return True

@@ -5,7 +5,7 @@ method in each of two executions, a program with an empty body fails it too, and
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow as pa
 from bigcodeflow.core.difficulty import published_solve_rates
 from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.schemas import CONTRADICTED_PREFIX
+from bigcodeflow.generation.controls import oracle
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.store import Store, open_store
@@ -101,7 +102,8 @@ def contradicted_tasks(config: ContradictedTasksConfig, listener: Listener) -> S
         raise DatasetError(f"{config.dataset}: already holds contradicted tasks: name the dataset of the originals")
     rates = published_solve_rates()
     solved = [row for row in rows if rates.get(row["task_id"], 1.0) >= config.least_solve_rate]
-    candidates = list(_candidates(solved))
+    texts = ((row, contradicted_texts(row["test"], row["entry_point"])) for row in solved)
+    candidates = [ContradictedTask(row, *[*found, _NOTHING][:2]) for row, found in texts if found]
     if not candidates:
         raise DatasetError(
             f"{config.dataset}: none of the {len(solved):,} remaining tasks has a test that can be contradicted"
@@ -143,23 +145,15 @@ def _dataset_rows(config: ContradictedTasksConfig, store: Store, listener: Liste
     return rows
 
 
-def _candidates(rows: Iterable[Row]) -> Iterator[ContradictedTask]:
-    for row in rows:
-        texts = contradicted_texts(row["test"], row["entry_point"])
-        if texts:
-            yield ContradictedTask(row, texts[0], texts[1] if texts[1:] else _NOTHING)
-
-
 def _ground_truthed(
     candidates: Sequence[ContradictedTask], config: ContradictedTasksConfig, store: Store, listener: Listener
 ) -> Iterator[ContradictedTask]:
     """Execute the candidates; yield each with those of its contradictions that hold, if its shown text has any."""
     rows, programs = [], []
     for one in candidates:
-        program = f"{one.task['complete_prompt']}{one.task['canonical_solution']}"
         mine = list(_rows(one))
         rows += mine
-        programs += [(row["task_id"], program) for row in mine]
+        programs += [(row["task_id"], oracle(one.task)) for row in mine]
     source = dataset_file(store, "candidates", rows)
     samples = sample_file(store, "references", programs)
     run = config.run(dataset={"source": source}, samples={"source": samples}, sanitizing={"mode": "none"})

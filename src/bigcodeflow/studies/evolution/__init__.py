@@ -4,19 +4,18 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from bigcodeflow.config import RunConfig, Variant, load_settings
+from bigcodeflow.config import RunConfig, Variant
 from bigcodeflow.core.schemas import EVOLUTION
-from bigcodeflow.core.settings import SET, SettingOption, SettingsModel
+from bigcodeflow.core.settings import SET, SettingOption
 from bigcodeflow.studies.registry import Study
+from bigcodeflow.studies.settings import ExecutionSettings
 
 
-class EvolutionConfig(SettingsModel):
+class EvolutionConfig(ExecutionSettings):
     """Settings of the study: the tasks, the runs, and the two environments."""
 
     dataset: str = "bigcode/bigcodebench"
     """Tasks: 'starter', a hub dataset, or a Parquet or JSONL file in the hub's schema."""
-    ids: str = ""
-    """Only these task numbers or ids, such as '1,5-9'; empty takes all."""
     runs: tuple[str, ...] = ()
     """Recorded runs whose samples are executed in both environments too, named as `bigcodeflow compare` takes them."""
     environment: str = "bigcodebench"
@@ -25,12 +24,6 @@ class EvolutionConfig(SettingsModel):
     """Sandbox environment with the newer libraries."""
     reruns: int = Field(default=2, ge=0, le=100)
     """Further executions of each reference solution that does not pass; where they disagree, the task is flaky."""
-    workers: int = Field(default=0, ge=0, le=1024)
-    """Samples that compute at the same time; 0 takes one a core."""
-    overrides: tuple[str, ...] = ()
-    """Any other settings of the executions, such as 'execution.limits.time_seconds=60'."""
-    store: str = "results/store"
-    """Folder or URL (s3://bucket/prefix) of artifacts and recorded runs: what was executed is not executed again."""
 
     @model_validator(mode="after")
     def _runs_are_different(self) -> Self:
@@ -43,20 +36,18 @@ class EvolutionConfig(SettingsModel):
     ) -> tuple[RunConfig, RunConfig]:
         """Return the settings of the ordinary runs that execute samples in the older and in the newer environment."""
         execution: dict[str, Any] = {
-            "workers": self.workers,
             "reruns": reruns,
             "variants": (variant,),
             "quarantine": "off",
             "integrity": "off",  # newer libraries make no cheat, and a check would execute every pass again
         }
         sections: dict[str, Any] = {
-            "store": self.store,
             "dataset": {"source": self.dataset, "ids": ids or self.ids},
             "samples": {"source": samples},
             "sanitizing": {"mode": "none", "safety_policy": "off"},
         }
         before, now = (
-            load_settings({**sections, "execution": {**execution, "environment": name}}, "evolution", self.overrides)
+            self.run_config("evolution", {**sections, "execution": {**execution, "environment": name}})
             for name in (self.environment, self.current)
         )
         return before, now
