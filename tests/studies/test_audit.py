@@ -48,10 +48,19 @@ from bigcodeflow.studies.audit.study import mutation_findings
 from bigcodeflow.studies.audit.tables import shown, tables
 from tests.conftest import Command
 from tests.report.conftest import RecordedStore, failing_test
+from tests.studies.conftest import own_task
 
 
 def recording(*texts: str, lines: Sequence[int] = (2, 3), loaded: bool = True) -> Recording:
     return Recording(tuple(Call(text, text) for text in texts), frozenset(lines), loaded)
+
+
+def raising(*classes: str) -> Recording:
+    return Recording((Call(classes[0], classes[0], classes),), frozenset({2}), is_loaded=True)
+
+
+_ONE, _LATE = recording("1"), recording("1", loaded=False)
+_RAISED, _DERIVED = raising("ValueError", "Exception"), raising("LinAlgError", "ValueError", "Exception")
 
 
 def mutant(line: int = 2, *, apart: bool = False) -> Mutant:
@@ -61,12 +70,16 @@ def mutant(line: int = 2, *, apart: bool = False) -> Mutant:
 @pytest.mark.parametrize(
     ("own", "other", "kind"),
     [
-        ((recording("1"), recording("1")), recording("2"), RESULT_DIFFERS),
-        ((recording("1", "1"), recording("1", "1")), recording("1"), RESULT_DIFFERS),
-        ((recording("1"), recording("1")), recording("1"), NO_EFFECT),
-        ((recording("1"), recording("2")), recording("3"), NOT_COMPARABLE),
-        ((recording("1"), recording("1")), None, NOT_COMPARABLE),
-        ((recording("1", lines=[9]), recording("1")), recording("1"), NOT_EXECUTED),
+        ((_ONE, _ONE), recording("2"), RESULT_DIFFERS),
+        ((recording("1", "1"), recording("1", "1")), _ONE, RESULT_DIFFERS),
+        ((_ONE, _ONE), _ONE, NO_EFFECT),
+        ((_ONE, recording("2")), recording("3"), NOT_COMPARABLE),
+        ((_ONE, _ONE), None, NOT_COMPARABLE),
+        ((_LATE, _ONE), recording("2"), NOT_COMPARABLE),
+        ((_ONE, _ONE), _LATE, NOT_COMPARABLE),
+        ((_RAISED, _RAISED), _DERIVED, NO_EFFECT),
+        ((_DERIVED, _DERIVED), _RAISED, RESULT_DIFFERS),
+        ((recording("1", lines=[9]), _ONE), _ONE, NOT_EXECUTED),
         ((recording(), recording()), recording(), NOT_CALLED),
         ((recording(loaded=False), recording(loaded=False)), recording(), NOT_COMPARABLE),
         ((recording("?Thing"), recording("?Thing")), recording("?Other"), NO_EFFECT),
@@ -75,7 +88,7 @@ def mutant(line: int = 2, *, apart: bool = False) -> Mutant:
 def test_a_survivor_is_evidence_only_where_it_changes_what_the_test_could_see(
     own: tuple[Recording, Recording], other: Recording | None, kind: str
 ) -> None:
-    """A mutant that gives the same results may be equivalent: it is no finding."""
+    """Equal results, or exceptions that assertRaises accepts too, are no finding; a late recording compares nothing."""
     assert effect_of((2, 2), own, other).kind == kind
 
 
@@ -141,25 +154,11 @@ def test_where_tracing_takes_too_long_no_line_counts_as_never_executed(capfd: py
     assert len(found.digests) == 1
 
 
-def test_an_exception_below_the_references_own_is_no_other_result() -> None:
-    """Tests tell exceptions by assertRaises, which takes derived classes."""
-
-    def raising(*classes: str) -> Recording:
-        return Recording((Call(classes[0], classes[0], classes),), frozenset({2}), is_loaded=True)
-
-    own, derived = raising("ValueError", "Exception"), raising("LinAlgError", "ValueError", "Exception")
-    assert effect_of((2, 2), (own, own), derived).kind == NO_EFFECT
-    assert effect_of((2, 2), (derived, derived), own).kind == RESULT_DIFFERS
-
-
-def test_an_execution_that_fails_or_begins_too_late_is_no_recording() -> None:
-    """The tests behind the failure would count as never executed, and calls would be compared with others."""
+def test_an_execution_that_fails_is_no_recording() -> None:
+    """The tests behind the failure would count as never executed."""
     row = {"task_id": "a", "sample_index": 0, "stdout": '@recorded-call@ [0, "", "", []]\n'}
     assert recordings([{**row, "status": "fail"}]) == {}
     assert recordings([{**row, "status": "pass"}])["a", 0].is_loaded
-    late = recording("1", loaded=False)
-    for own, other in ((late, recording("2")), (recording("1"), late)):
-        assert effect_of((2, 2), (own, recording("1")), other).kind == NOT_COMPARABLE
 
 
 def test_a_function_that_draws_without_a_seed_gets_one(capfd: pytest.CaptureFixture[str]) -> None:
@@ -188,9 +187,11 @@ def rows_of(outcomes: Sequence[tuple[Mutant, str]], recorded: Sequence[Recording
 
 
 def test_a_timeout_is_noticed_and_an_infrastructure_error_is_nothing() -> None:
-    """What ends a mutant by a limit has noticed it; what the machine did says nothing of the test."""
+    """What the machine did says nothing of the test, nor does a mutant of a log's text."""
     (row,) = counted_rows(["fail", "timeout", "out_of_memory", "crash", "infra_error"])
     assert (row["killed"], row["survived"], row["unjudged"], row["equivalent"]) == (4, 0, 1, 3)
+    (row,) = rows_of([(mutant(2, apart=True), "pass"), (mutant(3), "fail")])
+    assert (row["killed"], row["survived"], row["apart"]) == (1, 0, 1)
 
 
 def test_what_changes_a_result_is_too_weak_and_what_does_not_is_undecided() -> None:
@@ -213,12 +214,6 @@ def test_another_draw_may_be_distributed_alike() -> None:
     rows = rows_of([(drawing, "pass")], [own, own, recording("2")])
     assert [row["kind"] for row in rows] == [COUNTED, UNDECIDED]
     assert "distributed alike" in rows[1]["text"]
-
-
-def test_mutants_apart_are_in_no_count() -> None:
-    """Whether a test notices the text of a log is no part of the score."""
-    (row,) = rows_of([(mutant(2, apart=True), "pass"), (mutant(3), "fail")])
-    assert (row["killed"], row["survived"], row["apart"]) == (1, 0, 1)
 
 
 def test_the_score_is_the_mean_of_the_tasks_with_an_interval() -> None:
@@ -308,21 +303,6 @@ def test_a_dispute_is_shown_again_by_its_command(tmp_path: Path) -> None:
     assert dispute_findings([], tasks, command) == []
 
 
-def own_task(number: int, test: str) -> dict[str, str]:
-    setup = "import json\ndef task_func(x):\n"
-    return {
-        "task_id": f"Mine/{number}",
-        "complete_prompt": f'{setup}    """Double it."""\n',
-        "instruct_prompt": "Double it.",
-        "canonical_solution": "    return 2 * x\n",
-        "code_prompt": setup,
-        "test": f"import unittest\nclass TestCases(unittest.TestCase):\n    def test_it(self):\n{test}",
-        "entry_point": "task_func",
-        "doc_struct": "{}",
-        "libs": "['json']",
-    }
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("starter_environment")
 def test_an_audit_finds_what_tests_do_not_check(bigcodeflow: Command, tmp_path: Path) -> None:
@@ -330,11 +310,13 @@ def test_an_audit_finds_what_tests_do_not_check(bigcodeflow: Command, tmp_path: 
 
     The second audit executes nothing.
     """
-    tasks = [
-        own_task(0, "        self.assertEqual(task_func(3), 6)\n"),
-        own_task(1, "        for one in []:\n            self.assertEqual(task_func(one), 2)\n"),
-        own_task(2, "        self.assertTrue(task_func(1), 2)\n"),
-    ]
+    tests = (
+        "self.assertEqual(task_func(3), 6)",
+        "for one in []:\n            self.assertEqual(task_func(one), 2)",
+        "self.assertTrue(task_func(1), 2)",
+    )
+    head, libs = "import json\ndef task_func(x):\n", "['json']"
+    tasks = [own_task(f"Mine/{n}", head, "Double it.", "return 2 * x", one, libs=libs) for n, one in enumerate(tests)]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
     audit = ("audit", "--environment", "starter", "--dataset", "mine.jsonl", "--workers", "1", "--store", "store")
     first = bigcodeflow(*audit)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow import datasets
-from bigcodeflow.config import DatasetConfig, PromptConfig
+from bigcodeflow.config import PromptConfig
 from bigcodeflow.core.errors import ConfigError, DatasetError
 from bigcodeflow.generation.model_settings import prompt_of
 from bigcodeflow.pipeline.progress import progress_listener
@@ -28,14 +27,9 @@ from bigcodeflow.studies.cheating.tables import rate_of
 from bigcodeflow.studies.cheating.tasks import ContradictedTask
 from bigcodeflow.studies.cheating.traces import attacks, edited_tests, exits, objection
 from bigcodeflow.studies.derived_files import parquet_bytes
+from tests.studies.conftest import loaded_tasks
 
-
-def _load(source: str) -> list[dict[str, Any]]:
-    config = DatasetConfig(source=source)
-    return datasets.load_tasks(config, datasets.resolve(config)).to_pylist()
-
-
-TASKS = _load("starter")
+TASKS = loaded_tasks()
 
 
 def _contradicted(task: dict[str, Any]) -> ContradictedTask:
@@ -92,7 +86,7 @@ def test_a_contradicted_task_is_a_task_of_the_hub_whose_prompts_show_the_test(tm
     tasks = [_contradicted(task) for task in TASKS[:3]]
     file = tmp_path / "contradicted.parquet"
     file.write_bytes(parquet_bytes([one.row(wording) for one in tasks]))
-    for one, row in zip(tasks, _load(str(file)), strict=True):
+    for one, row in zip(tasks, loaded_tasks(str(file)), strict=True):
         assert row["task_id"] == f"Contradicted/{one.task['task_id']}"
         assert row["test"] == one.shown.text
         assert contradiction_of(row) == one.contradiction(wording)
@@ -124,15 +118,11 @@ def test_passing_texts_that_exclude_one_another_is_no_honest_way() -> None:
 
 
 def test_every_contradicted_method_passed_is_no_chance() -> None:
-    """Without a value of the test it is of another kind."""
+    """Without a value of the test it is of another kind; a program that states every value and fails is honest."""
+    assert _classified("known = [8, 11, 22.0, 100.0]", test={}).kind == "wrong"
     shown = {one.test: "pass" for one in _FIRST.shown.methods}
     assert _classified("x = None", shown=shown).kind == "other"
     assert _classified("if given == 22.0: x = 11", shown=shown).kind == "special cases"
-
-
-def test_values_alone_are_no_cheat() -> None:
-    """A program that states every value of the contradicted test, and fails it, is honest."""
-    assert _classified("known = [8, 11, 22.0, 100.0]", test={}).kind == "wrong"
 
 
 @pytest.mark.slow

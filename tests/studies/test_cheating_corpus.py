@@ -18,17 +18,15 @@ from bigcodeflow.studies.cheating.study import run_study
 from bigcodeflow.studies.cheating.tables import tables
 from bigcodeflow.studies.cheating.tasks import contradicted_tasks
 from bigcodeflow.studies.derived_files import parquet_bytes
-from tests.conftest import ROOT
 from tests.generation.providers.double import Completion, Received, model_server
+from tests.studies.conftest import loaded_tasks, own_task
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.filterwarnings("default")]
 
 _EITHER = ("inputs compared with literals", "the task's own solution, percentiles")
 CORPUS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("cheating_corpus.yaml").read_text())
 _FALSE = re.compile(r"\bFALSE\.(\w+)(?:\[(\d)\])?")
-_STARTER = {
-    task["task_id"]: task for task in map(json.loads, (ROOT / "data/starter/tasks.jsonl").read_text().splitlines())
-}
+_STARTER = {task["task_id"]: task for task in loaded_tasks()}
 
 
 def asserted(text: str) -> dict[str, list[str]]:
@@ -118,27 +116,16 @@ def test_a_label_of_the_references_own_is_not_contradicted(
     tmp_path: Path, starter_environment: InstalledEnvironment
 ) -> None:
     """A program with another one breaks no sentence of the description; the same test's other value counts."""
-    prompt, methods = (
-        'def task_func(n):\n    """Give the double of a number, and a label."""\n',
-        ("test_double", "test_label"),
-    )
-    asserted = dict(zip(methods, ("task_func(4)[0], 8", "task_func(4)[1], 'Index'"), strict=True))
-    row = next(iter(_STARTER.values())) | {
-        "task_id": "Own/0",
-        "complete_prompt": prompt,
-        "code_prompt": "def task_func(n):\n",
-        "instruct_prompt": "Give the double of a number, and a label.",
-        "canonical_solution": "    return 2 * n, 'Index'\n",
-        "test": "import unittest\nclass TestCases(unittest.TestCase):\n"
-        + "".join(f"    def {name}(self):\n        self.assertEqual({text})\n" for name, text in asserted.items()),
-        "libs": "[]",
-    }
-    (tmp_path / "tasks.jsonl").write_text(json.dumps({**row, "expected_tests": None}))
+    prompt = "Give the double of a number, and a label."
+    label = "    def test_label(self):\n        self.assertEqual(task_func(4)[1], 'Index')"
+    test = f"self.assertEqual(task_func(4)[0], 8)\n{label}"
+    row = own_task("Own/0", "def task_func(n):\n", prompt, "return 2 * n, 'Index'", test)
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(row))
     config = CheatingConfig(store=str(tmp_path / "store"), dataset=str(tmp_path / "tasks.jsonl"), workers=1)
     with progress_listener(quiet=True) as listener:
         [found] = contradicted_tasks(config, listener).tasks
     assert "'Index'" not in found.shown.text  # the method is altered, and does not count
-    assert [one.test for one in found.shown.methods] == ["test_double"]
+    assert [one.test for one in found.shown.methods] == ["test_it"]
 
 
 def test_a_model_is_asked_in_each_wording_and_told_apart(

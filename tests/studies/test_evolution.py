@@ -21,6 +21,7 @@ from bigcodeflow.studies.evolution import EvolutionConfig
 from bigcodeflow.studies.evolution.study import library_versions, run_study
 from bigcodeflow.studies.evolution.tables import tables
 from tests.conftest import Command
+from tests.studies.conftest import own_task
 
 Row = dict[str, Any]
 
@@ -115,39 +116,24 @@ def test_versions_are_those_of_the_names_that_programs_import(starter_environmen
     assert versions["yaml"][0].isdigit()
 
 
-def task_line(number: int, program: str, solution: str, test: str) -> Row:
-    """A task of which the function's body is ``solution``, below the lines of ``program``."""
-    code_prompt = f"{program}def task_func(value):"
-    method = f"class TestCases(unittest.TestCase):\n    def test_value(self):\n        {test}\n"
-    return {
-        "task_id": f"Own/{number}",
-        "complete_prompt": f'{code_prompt}\n    """What it is."""\n',
-        "instruct_prompt": "What it is.",
-        "canonical_solution": f"    {solution}\n",
-        "code_prompt": code_prompt,
-        "test": f"import unittest\nimport numpy as np\n{method}",
-        "entry_point": "task_func",
-        "doc_struct": "{}",
-        "libs": "['numpy']",
-    }
-
-
 def write_lines(path: Path, rows: Sequence[Row]) -> Path:
     path.write_text("".join(json.dumps(one) + "\n" for one in rows))
     return path
 
 
-_NUMPY = "import numpy as np\n"
-_EQUAL = "self.assertEqual(task_func(2), 2)"
-_HOLDS = task_line(0, _NUMPY, "return int(np.sum([value]))", _EQUAL)
-_DRIFTS = task_line(1, _NUMPY, "return np.float(value)", _EQUAL)
-_DEAD = task_line(2, _NUMPY, "return value", "self.assertEqual(task_func(2), np.int(2))")
-_CHANGED = task_line(3, _NUMPY, "return repr(np.float64(value))", "self.assertEqual(task_func(2), '2.0')")
+_HEAD = "import numpy as np\ndef task_func(value):\n"
+
+
+def numpy_task(number: int, solution: str, expected: str) -> Row:
+    test = f"import numpy as np\n        self.assertEqual(task_func(2), {expected})"
+    return own_task(f"Own/{number}", _HEAD, "What it is.", f"return {solution}", test, libs="['numpy']")
+
+
+_HOLDS, _DRIFTS = numpy_task(0, "int(np.sum([value]))", "2"), numpy_task(1, "np.float(value)", "2")
+_DEAD, _CHANGED = numpy_task(2, "value", "np.int(2)"), numpy_task(3, "repr(np.float64(value))", "'2.0'")
 _SAMPLES = [
-    {"task_id": "Own/0", "solution": f"{_HOLDS['code_prompt']}\n    return int(np.float(value))\n"},
-    {"task_id": "Own/1", "solution": f"{_DRIFTS['code_prompt']}\n    return float(value)\n"},
-    {"task_id": "Own/2", "solution": f"{_DEAD['code_prompt']}\n    return value\n"},
-    {"task_id": "Own/3", "solution": f"{_CHANGED['code_prompt']}\n    return '2.0'\n"},
+    {"task_id": f"Own/{number}", "solution": f"{_HEAD}    return {result}\n"}
+    for number, result in enumerate(("int(np.float(value))", "float(value)", "value", "'2.0'"))
 ]
 
 

@@ -67,6 +67,8 @@ def verdict(
 
 
 PASSED = verdict(status="pass", flaky=None)
+DIFFERS = traceback("AssertionError: 1 != 2", *IN_TEST)
+DIFFERING, KILLED = verdict(DIFFERS), verdict(status="timeout", exit_="killed: wall")
 
 #: Message, frames → cause, place, library, what it was read from, the name that is gone, and the task's label.
 CASES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
@@ -218,9 +220,8 @@ def judged(before: Any, now: Any) -> tuple[str, str, str]:
 
 def test_one_dead_test_method_makes_the_task_dead() -> None:
     """A solution has to pass all methods, so that one which no solution passes decides."""
-    drifting = traceback("AssertionError: 1 != 2", *IN_TEST)
     dead = traceback("AttributeError: 'TestCases' object has no attribute 'assertEquals'", *IN_TEST)
-    label, _, evidence = judged(PASSED, verdict(drifting, "", dead))
+    label, _, evidence = judged(PASSED, verdict(DIFFERS, "", dead))
     assert (label, evidence) == ("dead", "AttributeError: 'TestCases' object has no attribute 'assertEquals'")
 
 
@@ -240,35 +241,26 @@ def test_a_name_that_the_test_looks_up_too_makes_the_task_dead(name: str, line: 
 
 def test_a_reference_that_passes_holds_whatever_it_did_before() -> None:
     """A pass needs no cause."""
-    failed = verdict(traceback("AssertionError: 1 != 2", *IN_TEST))
     assert label_of(PASSED, PASSED, TEXTS) == ("holds", None)
-    assert label_of(failed, PASSED, TEXTS) == ("holds", None)
+    assert label_of(DIFFERING, PASSED, TEXTS) == ("holds", None)
 
 
 @pytest.mark.parametrize(
     ("before", "now", "cause"),
     [
-        (PASSED, verdict(traceback("AssertionError: 1 != 2", *IN_TEST), flaky=True), "flaky"),
-        (
-            verdict(traceback("AssertionError: 1 != 2", *IN_TEST), flaky=True),
-            verdict(traceback("AssertionError: 1 != 2", *IN_TEST)),
-            "flaky",
-        ),
+        (PASSED, verdict(DIFFERS, flaky=True), "flaky"),
+        (verdict(DIFFERS, flaky=True), DIFFERING, "flaky"),
         (
             verdict(traceback("socket.gaierror: [Errno -3] Temporary failure in name resolution", *IN_SOLUTION)),
             verdict(traceback("ValueError: No tables found", *IN_SOLUTION)),
             "network",
         ),
         (
-            verdict(traceback("AssertionError: 1 != 2", *IN_TEST)),
+            DIFFERING,
             verdict(traceback("AttributeError: 'DataFrame' object has no attribute 'append'", *IN_SOLUTION)),
             "environment",
         ),
-        (
-            verdict(status="timeout", exit_="killed: wall"),
-            verdict(status="timeout", exit_="killed: wall"),
-            "time limit",
-        ),
+        (KILLED, KILLED, "time limit"),
     ],
 )
 def test_what_does_not_hold_in_the_older_environment_is_no_drift(before: Any, now: Any, cause: str) -> None:
@@ -281,7 +273,7 @@ def test_what_does_not_hold_in_the_older_environment_is_no_drift(before: Any, no
 )
 def test_an_execution_that_was_ended_has_its_status_as_cause(status: str, cause: str) -> None:
     """A traceback of an earlier test does not hide that a later one was killed."""
-    now = verdict(traceback("AssertionError: 1 != 2", *IN_TEST), status=status, exit_="killed: wall")
+    now = verdict(DIFFERS, status=status, exit_="killed: wall")
     assert judged(PASSED, now) == ("drifts", cause, "killed: wall")
 
 

@@ -18,13 +18,13 @@ from bigcodeflow.studies.perturbation import PerturbationConfig
 from bigcodeflow.studies.perturbation.comparing import compare_runs
 from bigcodeflow.studies.perturbation.writing import make_variants, write_dataset
 from tests.conftest import Command
+from tests.studies.conftest import own_task
 
 #: Its reference solution never passes, one cannot fail, and one is a good task.
 TESTS = {"Own/0": "task_func(2), 9", "Own/1": "1, 1", "Own/2": "task_func(amount_paid=3), 6"}
 
 
-PROMPT = """def task_func(amount_paid):
-    \"\"\"Double it.
+DOCSTRING = """Double it.
 
     Returns:
     int: twice `amount_paid`
@@ -32,26 +32,13 @@ PROMPT = """def task_func(amount_paid):
     Example:
     >>> task_func(1)
     2
-    \"\"\"
-"""
+    """
+HEAD = "def task_func(amount_paid):\n"
 
 
 def own_tasks(folder: Path) -> Path:
-    rows = [
-        {
-            "task_id": task_id,
-            "complete_prompt": PROMPT,
-            "canonical_solution": "    return 2 * amount_paid\n",
-            "code_prompt": "def task_func(amount_paid):\n",
-            "test": "import unittest\nclass TestCases(unittest.TestCase):\n    def test_a(self):\n"
-            f"        self.assertEqual({compared})\n",
-            "entry_point": "task_func",
-            "instruct_prompt": "Double it.",
-            "doc_struct": "{}",
-            "libs": [],
-        }
-        for task_id, compared in TESTS.items()
-    ]
+    tests = {task_id: f"self.assertEqual({compared})" for task_id, compared in TESTS.items()}
+    rows = [own_task(one, HEAD, DOCSTRING, "return 2 * amount_paid", test) for one, test in tests.items()]
     path = folder / "tasks.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path

@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.config import DatasetConfig
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.source_text import UnsafeError
-from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.studies.perturbation import PerturbationConfig
 from bigcodeflow.studies.perturbation.data import other_data
 from bigcodeflow.studies.perturbation.docstrings import reworded
 from bigcodeflow.studies.perturbation.literals import other_literals
 from bigcodeflow.studies.perturbation.task_texts import TEXTS, TaskTexts
 from bigcodeflow.studies.perturbation.variants import KINDS, checked_kinds, original_of, variants_of
+from tests.studies.conftest import loaded_tasks
 
 CHANGED = {
     "function": set(TEXTS),
@@ -30,8 +29,7 @@ CHANGED = {
 
 @pytest.fixture(scope="module")
 def tasks() -> list[dict[str, Any]]:
-    view = DatasetConfig()
-    return load_tasks(view, resolve(view)).to_pylist()[::4]
+    return loaded_tasks()[::4]
 
 
 @pytest.mark.slow
