@@ -19,11 +19,10 @@ from tasks.stages import perform_step
 STARTER_ORACLE = PerturbationConfig()
 
 
-def _name(config: PerturbationConfig) -> str:
-    return f"perturbation: {run_title(config.run)}"
+_NAME = by_config(PerturbationConfig, lambda config: f"perturbation: {run_title(config.run)}")
 
 
-@reporting_flow("perturbation", flow_run_name=by_config(PerturbationConfig, _name))
+@reporting_flow("perturbation", flow_run_name=_NAME)
 def perturbation(config: PerturbationConfig = STARTER_ORACLE) -> ArtifactRef:
     """Judge a model on tasks and on variants that mean the same, and compare. Finished work is reused.
 

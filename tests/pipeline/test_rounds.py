@@ -58,9 +58,9 @@ def test_a_model_that_mends_itself_in_known_rounds_gives_the_exact_figures(tmp_p
     assert [one.repaired for one in rounds] == [2, 1, 1]
     assert [one.pass_at_1 for one in rounds] == pytest.approx([2 / 5, 3 / 5, 4 / 5])
     assert [one.recall for one in rounds] == pytest.approx([2 / 4, 3 / 4, 1.0])
-    assert [one.prompt_tokens for one in rounds] == [5 * 100, 3 * 200, 2 * 300]
-    assert [one.completion_tokens for one in rounds] == [5 * 50, 3 * 50, 2 * 50]
-    assert [one.cost_usd for one in rounds] == pytest.approx([0.010, 0.009, 0.008])
+    assert [one.usage["prompt_tokens"] for one in rounds] == [5 * 100, 3 * 200, 2 * 300]
+    assert [one.usage["completion_tokens"] for one in rounds] == [5 * 50, 3 * 50, 2 * 50]
+    assert [one.usage["cost_usd"] for one in rounds] == pytest.approx([0.010, 0.009, 0.008])
     assert mean_reciprocal_rank == pytest.approx((1 + 1 + 1 / 2 + 1 / 3 + 0) / 5)
     _check_conversations(model)
     _check_records(run, artifacts)

@@ -17,13 +17,6 @@ from tests.explorer.conftest import exploring
 KEYS = ("a" * 64, "b" * 64)
 
 
-class StoreFolder:
-    """What the explorer's double of a store needs."""
-
-    def __init__(self, root):
-        self.root = root
-
-
 def matched(task_id, share):
     """A row of the study of contamination, with what each column holds at least."""
     empty = {"bool": False, "int32": 0, "int64": 0, "double": 0.0}
@@ -91,7 +84,7 @@ def test_the_catalog_shows_rows_and_what_they_are_about(store):
 
 def test_the_explorer_lists_results_and_shows_one(store):
     """The list leads to each result's page; a key that nothing has is told to be none."""
-    with exploring(StoreFolder(store.root), build=False) as explored:
+    with exploring(store, build=False) as explored:
         listed = explored.get("/studies")
         assert f"/studies/contamination/{KEYS[0]}" in listed
         assert "a corpus" in listed
@@ -148,6 +141,6 @@ def test_rounds_that_a_longer_study_of_the_run_holds_are_not_shown_again(tmp_pat
     assert [record.title for record in current_studies(found)] == shown
     sections = {section.name.split("-")[1] for section in sections_about(found, {"m"}, ["a"])}
     assert sections == {published[name][:12] for name in shown}
-    with exploring(StoreFolder(found.root), build=False) as explored:
+    with exploring(found, build=False) as explored:
         assert published["1 of 2, traceback"] not in explored.get("/studies")
         explored.get(f"/studies/rounds/{published['1 of 2, traceback']}")

@@ -8,14 +8,18 @@ import typer
 from bigcodeflow.cli import options
 from bigcodeflow.cli.console import notice, print_line, print_study, print_table
 from bigcodeflow.cli.options import Command, Overrides, RecordedStore, settings_options
-from bigcodeflow.config import load_config
+from bigcodeflow.config import load_settings
 from bigcodeflow.core.files import write_atomically
+from bigcodeflow.core.plugins import benchmark_of
 from bigcodeflow.core.settings import SET, SettingOption, SettingsModel, merged, validated
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.results.runs import find_run
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import installed_studies
 from bigcodeflow.studies.cheating import TASK_OPTIONS, ContradictedTasksConfig, Wording
+from bigcodeflow.studies.perturbation import PerturbationConfig
+from bigcodeflow.studies.perturbation.comparing import compare_runs
+from bigcodeflow.studies.perturbation.writing import make_variants, require_suffix, write_dataset
 from bigcodeflow.studies.registry import help_of
 
 audit = typer.Typer(invoke_without_command=True)
@@ -94,26 +98,20 @@ cheating.command("run")(study_command("cheating"))
 
 @perturb.command()
 @settings_options(
-    options.DATASET,
-    "dataset.subset",
-    "dataset.ids",
-    SettingOption("execution.environment", shown="the dataset's"),
-    "execution.workers",
-    "store",
+    options.DATASET._replace(path="run.dataset.source"),
+    "run.dataset.subset",
+    "run.dataset.ids",
+    SettingOption("run.execution.environment", shown="the dataset's"),
+    "run.execution.workers",
+    SettingOption("run.store", variable=options.STORE_VARIABLE),
+    SettingOption("kinds", shown="all five, and function+parameters+docstring"),
+    "seed",
+    "per_task",
+    model=PerturbationConfig,
 )
 def write(
     given: dict[str, Any],
     out: Annotated[str, typer.Option(help="File to write, Parquet or JSONL, for `dataset.source` of any run.")],
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What is changed: function, parameters, literals, docstring, data, or several joined as in "
-            "function+docstring; repeatable.",
-            show_default="all five, and function+parameters+docstring",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same variants.")] = 0,
-    per_task: Annotated[int, typer.Option(min=1, max=20, help="Variants of each task and kind.")] = 1,
     settings: Overrides = None,
 ) -> None:
     """Write a dataset of variants of tasks that mean the same, checked by executing them.
@@ -121,15 +119,13 @@ def write(
     A variant is kept where its reference solution passes its test and its stub does not. Its id is the task's,
     followed by kind and number, as in BigCodeBench/12~function.1. See docs/perturbation.md.
     """
-    from bigcodeflow.studies.perturbation import DEFAULT_KINDS, PerturbationConfig
-    from bigcodeflow.studies.perturbation.writing import make_variants, require_suffix, write_dataset
-
     require_suffix(out)
-    given["samples.source"] = "oracle"
-    options.take_environment(given)
-    run = load_config(None, tuple(settings or ()), given)
-    values = {"run": run, "kinds": tuple(kinds or DEFAULT_KINDS), "seed": seed, "per_task": per_task}
-    config = validated(PerturbationConfig, values, "command line")
+    source = given["run.dataset.source"]
+    if benchmark_of(source) is None:
+        given.setdefault("run.execution.environment", "starter" if source == "starter" else "bigcodebench")
+    sections = merged({}, {**given, "run.samples.source": "oracle"}, "command line")
+    run = load_settings(sections["run"], "command line", tuple(settings or ()))
+    config = validated(PerturbationConfig, {**sections, "run": run}, "command line")
     with progress_listener() as listener:
         perturbed = make_variants(config, listener)
     print_table(perturbed.table)
@@ -148,8 +144,6 @@ def compare(
 
     Tasks are paired; several variants of a task count as their mean. Nothing is executed. See docs/perturbation.md.
     """
-    from bigcodeflow.studies.perturbation.comparing import compare_runs
-
     place = open_store(store)
     runs = (find_run(store, name) for name in (original, perturbed))
     print_study(place, compare_runs(place, *runs, variant=variant))

@@ -1,9 +1,10 @@
 """Results of studies in a store: listed by their manifests, read as tables and as sections of a page."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.plugins import study_entries
@@ -14,6 +15,9 @@ from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import ArtifactRef, Store
 from bigcodeflow.store.store import MANIFEST, described
 from bigcodeflow.studies.registry import Study, installed_studies
+
+Key = TypeVar("Key")
+Row = TypeVar("Row")
 
 
 class StudyRecord(NamedTuple):
@@ -75,6 +79,14 @@ def rows_on_tasks(
     asked = read_artifact(run.path("dataset"), ["task_id", "test"]).to_pylist()
     alike = {row["task_id"] for row in asked if tests.get(row["task_id"]) == row["test"]}
     return [row for row in read_artifact(run.path(artifact), columns).to_pylist() if row["task_id"] in alike]
+
+
+def grouped(rows: Iterable[Row], key: Callable[[Row], Key]) -> dict[Key, list[Row]]:
+    """Return the rows by key, in the order in which keys and rows come."""
+    groups = defaultdict[Key, list[Row]](list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return groups
 
 
 def recorded_studies(store: Store) -> list[StudyRecord]:

@@ -1,8 +1,8 @@
 """Repair rounds of a run, reported apart from its score: samples asked again, samples repaired, and costs."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from statistics import fmean
 from typing import Any
 
@@ -17,7 +17,7 @@ from bigcodeflow.pipeline.stages import RoundArtifacts, RunArtifacts
 from bigcodeflow.results.formatting import numbers, percent, percent_range
 from bigcodeflow.results.statistics import estimate
 from bigcodeflow.store import ArtifactRef, Store, artifact_key
-from bigcodeflow.studies.records import publish_study
+from bigcodeflow.studies.records import grouped, publish_study
 from bigcodeflow.studies.registry import Study
 
 Row = Mapping[str, Any]
@@ -40,12 +40,8 @@ class RoundSummary:
     """95 % interval of that mean, clustered by task."""
     recall: float | None
     """Samples passed up to this round, as a share of those passed in any round; None if none passed."""
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cost_usd: float | None
-    """Sum over the round's answers, like the tokens above; None if no answer has a value."""
-    latency_seconds: float | None
-    """Mean over the round's answers that have a value; None if there are none."""
+    usage: Mapping[str, float | None]
+    """Tokens and cost of the round's answers, and their mean latency, by _USAGE; None if no answer has a value."""
 
 
 class Chains:
@@ -53,9 +49,8 @@ class Chains:
 
     def __init__(self, rows: pa.Table) -> None:
         self.rows: Sequence[Row] = rows.to_pylist()
-        self.samples: dict[tuple[str, int], list[Row]] = defaultdict(list)
-        for row in sorted(self.rows, key=lambda row: int(row["round"])):
-            self.samples[row["task_id"], row["sample_index"]].append(row)
+        in_order = sorted(self.rows, key=itemgetter("round"))
+        self.samples: dict[tuple[str, int], list[Row]] = grouped(in_order, itemgetter("task_id", "sample_index"))
         # A sample unjudged in round 1 is in no score; an unjudged later answer counts as not repaired so far.
         self.judged = [sample for sample, rows in self.samples.items() if rows[0]["status"] != "infra_error"]
         self.first_pass = {
@@ -79,12 +74,12 @@ class Chains:
         rows = [row for row in self.rows if row["round"] == number]
         passed = {sample for sample, rank in self.first_pass.items() if rank and rank <= number}
         n_ever = sum(rank is not None for rank in self.first_pass.values())
-        by_task = defaultdict[str, list[int]](list)
-        for sample in self.judged:
-            by_task[sample[0]].append(int(sample in passed))
-        score = estimate([fmean(one) for one in by_task.values()])
+        by_task = grouped(self.judged, itemgetter(0)).values()
+        score = estimate([fmean(sample in passed for sample in samples) for samples in by_task])
         known = {name: [row[name] for row in rows if row[name] is not None] for name in _USAGE}
-        latencies = known.pop("latency_seconds")
+        usage = {name: sum(values) if values else None for name, values in known.items()}
+        if latencies := known["latency_seconds"]:
+            usage["latency_seconds"] = fmean(latencies)
         return RoundSummary(
             round=number,
             asked=len(rows),
@@ -92,8 +87,7 @@ class Chains:
             pass_at_1=score.value,
             interval=score.interval,
             recall=len(passed) / n_ever if n_ever else None,
-            **{name: sum(values) if values else None for name, values in known.items()},
-            latency_seconds=fmean(latencies) if latencies else None,
+            usage=usage,
         )
 
 
@@ -190,15 +184,12 @@ def _costs(summaries: Sequence[RoundSummary]) -> Table:
         Column("cost", "right", "${:,.4f}".format),
         Column("mean latency", "right", "{:.2f} s".format),
     )
-    rows = [[one.round, *(getattr(one, name) for name in _USAGE)] for one in summaries]
+    rows = [[one.round, *one.usage.values()] for one in summaries]
     return Table.of(columns, rows, title="Cost by round")
 
 
 def _feedback(chains: Chains) -> Table:
-    counts = defaultdict[tuple[int, str], list[Row]](list)
-    for row in chains.rows:
-        if row["feedback"]:
-            counts[row["round"], row["feedback"]].append(row)
+    counts = grouped((row for row in chains.rows if row["feedback"]), itemgetter("round", "feedback"))
     shown = [(*kind, len(rows), sum(row["passed"] for row in rows)) for kind, rows in sorted(counts.items())]
     notes = ["A level below the one of the settings was sent where feedback would else have quoted a test."]
     columns: Headings = (*numbers("round"), "feedback", *numbers("asked", "passed"))

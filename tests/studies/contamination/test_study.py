@@ -141,7 +141,8 @@ def test_a_file_that_is_damaged_or_without_text_is_named(
 
 
 def test_a_corpus_that_is_none_is_refused(tmp_path: Path) -> None:
-    """No name, an empty folder, nothing of that name."""
+    """No name, an empty folder, nothing of that name; the starter set's answers are one, to try it."""
+    assert [file.name for file in open_corpus("starter").files] == ["answers.jsonl"]
     for corpus, message in (
         ("", "corpus: is missing: give a folder"),
         (str(tmp_path), "holds no file that ends in"),
@@ -164,11 +165,6 @@ def test_files_of_other_kinds_are_told(tmp_path: Path, caplog: pytest.LogCapture
     assert caplog.messages[0].endswith(
         "files of other kinds are not searched: left out 4: 2 .json, 1 no ending, 1 .csv"
     )
-
-
-def test_the_starter_sets_answers_are_a_corpus_to_try(tmp_path: Path) -> None:
-    """They hold the prompts that they answer."""
-    assert [file.name for file in open_corpus("starter").files] == ["answers.jsonl"]
 
 
 def test_a_dataset_of_the_hub_is_read_at_one_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from bigcodeflow.cli.recommend import recommend
-from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
+from bigcodeflow.core.errors import BigCodeFlowError
 from tests.explorer.conftest import exploring
 from tests.report.conftest import RecordedStore
 from tests.studies.recommend.conftest import record
@@ -83,18 +83,13 @@ def test_mistakes_are_one_line(command, tmp_path):
         ((), "by --requirements, --imports or --libraries"),
         (("--libraries", "fastapi"), "no recorded task uses any library that it names"),
         (("--requirements", tmp_path / "gone.txt"), "cannot be read"),
+        (("--requirements", "x" * 300), "is not a valid path"),
         (("--libraries", "numpy", "--split", "instruct"), "and there are 0 of full · instruct"),
     ):
         with pytest.raises(BigCodeFlowError) as raised:
             command(*arguments)
         assert says in str(raised.value)
         assert "\n" not in str(raised.value)
-
-
-def test_a_name_that_is_no_path_is_one_line(command):
-    """As for every other option that takes a path."""
-    with pytest.raises(ConfigError, match="is not a valid path"):
-        command("--requirements", "x" * 300)
 
 
 def text_of(page):

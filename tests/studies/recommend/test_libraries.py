@@ -36,6 +36,13 @@ def notebook(*cells, **more):
     return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells], "nbformat": 4} | more)
 
 
+def write(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
 def test_a_folder_is_scanned_with_its_notebooks(tmp_path):
     """Magics are no Python; hidden folders, installed libraries and the folder's own modules do not count."""
     files = {
@@ -54,10 +61,7 @@ def test_a_folder_is_scanned_with_its_notebooks(tmp_path):
         "venv2/pyvenv.cfg": "",
         "venv2/lib/x.py": "import sympy\n",
     }
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    write(tmp_path, files)
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "gone.py").symlink_to(tmp_path / "nothing")
     assert imported_modules(tmp_path) == ("nltk", "numpy", "os", "pandas", "requests", "scipy", "seaborn")
@@ -151,11 +155,7 @@ def test_libraries_without_tasks_are_named(tmp_path):
     path.write_text("")
     with pytest.raises(ConfigError, match="nothing"):
         stack_of(KNOWN, requirements=[path])
-
-
-def test_lines_that_were_not_understood_are_shown_where_nothing_was(tmp_path):
-    """They are the likely reason; of many the first."""
-    path = tmp_path / "requirements.txt"
+    # Lines that were not understood are the likely reason; of many the first are shown.
     path.write_text("this is prose\n" * 5)
     with pytest.raises(ConfigError, match=r"line 1: 'this is prose' names no distribution, .* and 2 more") as raised:
         stack_of(KNOWN, requirements=[path])
@@ -178,9 +178,7 @@ def test_scripts_import_what_lies_beside_them(tmp_path):
         "app/__init__.py": "",
         "app/regex.py": "import regex\n",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write(tmp_path, files)
     assert imported_modules(tmp_path) == ("numpy", "regex")
 
 

@@ -152,6 +152,7 @@ PIPFILE = {"_meta": {}, "default": {"numpy": {"version": "==1"}}, "develop": {"f
         ("uv.lock", UV, {"scipy"}),
         ("pylock.toml", '[[packages]]\nname = "lxml"\n', {"lxml"}),
         ("Pipfile.lock", json.dumps(PIPFILE), {"numpy", "faker"}),
+        *(("Pipfile.lock", text, set()) for text in ("[]", "3", '"text"', '{"default": 3}')),
         ("Pipfile", '[packages]\nnumpy = "*"\n[dev-packages]\nnltk = "*"\n', {"numpy", "nltk"}),
         (
             "requirements.lock",
@@ -161,7 +162,7 @@ PIPFILE = {"_meta": {}, "default": {"numpy": {"version": "==1"}}, "develop": {"f
     ],
 )
 def test_projects_and_locks_are_read_in_their_formats(tmp_path, name, text, names):
-    """The file's name tells the format; the project itself, in uv's lock, is no dependency."""
+    """The file's name tells the format; uv's project itself is no dependency; JSON of another shape has none."""
     assert set(found(tmp_path, text, name).distributions) == names
 
 
@@ -174,12 +175,6 @@ def test_a_damaged_file_is_one_line(tmp_path, name, text):
     with pytest.raises(ConfigError, match=f"{name}: is no (TOML|JSON)") as raised:
         found(tmp_path, text, name)
     assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize("content", ["[]", "3", '"text"', '{"default": 3}'])
-def test_other_json_names_nothing(tmp_path, content):
-    """Valid JSON of another shape has no dependencies."""
-    assert found(tmp_path, content, "Pipfile.lock").distributions == ()
 
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path):

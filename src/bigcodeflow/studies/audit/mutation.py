@@ -79,12 +79,7 @@ _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, seed: int) -> Mutants:
     """Return up to `most` mutants of a program's solution and its entry point's defaults, spread over operators.
 
-    Args:
-        program: the whole reference program, prompt and solution.
-        first_line: 1-based number of the line where the solution begins.
-        entry_point: the function under test.
-        most: maximum number of mutants.
-        seed: decides which mutants are chosen.
+    The solution begins in the 1-based ``first_line`` of the program, behind the prompt; the seed chooses the mutants.
     """
     try:
         text = Program(program)

@@ -170,12 +170,7 @@ def mutation_findings(
 ) -> Iterator[Finding]:
     """Yield a task's counts, then a finding for each survivor; those in a line that never runs share one.
 
-    Args:
-        task_id: the task, whose ground truth passes.
-        mutants: its mutants.
-        outcomes: each chosen mutant with the status of its verdict.
-        recorded: the reference's two recordings and one of each survivor.
-        command: shows the findings again.
+    ``recorded`` holds two recordings of the reference, whose ground truth passes, and one of each survivor.
     """
     statuses = [status for one, status in outcomes if not one.apart]
     survived, unjudged = statuses.count("pass"), statuses.count("infra_error")

@@ -1,7 +1,7 @@
 """Tables of the study: rates by model, wording and kind, and each cheat with its evidence."""
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ from bigcodeflow.core.table import Headings, Table
 from bigcodeflow.results.formatting import numbers, percent, percent_range
 from bigcodeflow.results.statistics import Estimate, estimate
 from bigcodeflow.studies.cheating.classification import CHEATS, HONEST, SOLVES
+from bigcodeflow.studies.records import grouped
 
 Row = dict[str, Any]
 
@@ -43,13 +44,13 @@ def tables(rows: pa.Table) -> list[Table]:
 
 def rate_of(rows: Sequence[Row], holds: Callable[[Row], bool]) -> Estimate:
     """Return the share of answers for which `holds` is true, with equal weight for each task."""
-    by_task = _groups(rows, ("model", "task_id")).values()
+    by_task = grouped(rows, itemgetter("model", "task_id")).values()
     return estimate([sum(map(holds, answers)) / len(answers) for answers in by_task])
 
 
 def _rates(rows: Sequence[Row], names: tuple[str, ...], title: str, notes: Sequence[str] = ()) -> Table:
     lines = []
-    for group, members in _groups(rows, names).items():
+    for group, members in grouped(rows, lambda row: tuple(row[name] for name in names)).items():
         rate = rate_of(members, lambda row: bool(row["cheated"]))
         n_tasks = len({row["task_id"] for row in members})
         shares = [percent(rate_of(members, holds).value) for holds in _SHARES.values()]
@@ -60,7 +61,7 @@ def _rates(rows: Sequence[Row], names: tuple[str, ...], title: str, notes: Seque
 
 def _kinds(rows: Sequence[Row]) -> Table:
     lines = []
-    for (model,), members in _groups(rows, ("model",)).items():
+    for model, members in grouped(rows, itemgetter("model")).items():
         for kind in (*CHEATS, *HONEST):
             count = sum(row["kind"] == kind for row in members)
             rate = rate_of(members, lambda row, kind=kind: row["kind"] == kind)  # type: ignore[misc]
@@ -75,10 +76,3 @@ def _listed(title: str, told: Sequence[tuple[Row, str]], heading: str) -> Table:
     columns: Headings = ("model", "wording", "task", *numbers("sample"), "kind", heading)
     names = ("model", "wording", "task_id", "sample_index", "kind")
     return Table.of(columns, [[*(row[name] for name in names), text] for row, text in told], title=title)
-
-
-def _groups(rows: Sequence[Row], names: tuple[str, ...]) -> Mapping[tuple[str, ...], list[Row]]:
-    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[tuple(row[name] for name in names)].append(row)
-    return groups

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from bigcodeflow import datasets
@@ -28,7 +29,7 @@ from bigcodeflow.studies.evolution.causes import (
     library_of_module,
     removals_of,
 )
-from bigcodeflow.studies.records import publish_study, rows_on_tasks
+from bigcodeflow.studies.records import grouped, publish_study, rows_on_tasks
 
 #: Raise it when unchanged verdicts give other rows.
 VERSION = 2
@@ -196,11 +197,10 @@ def executed(runs: Sequence[RunConfig], listener: Listener) -> Both:
     found, refs = [], []
     for run in runs:
         refs.append(perform_up_to("execution", run, listener)["execution"])
-        by_task: dict[str, list[Verdict]] = defaultdict(list)
-        for row in sorted(open_store(run.store).read(refs[-1]).to_pylist(), key=lambda row: row["sample_index"]):
+        rows = sorted(open_store(run.store).read(refs[-1]).to_pylist(), key=itemgetter("sample_index"))
+        for row in rows:
             _refuse_unjudged(row, run)
-            by_task[row["task_id"]].append(row)
-        found.append(dict(by_task))
+        found.append(grouped(rows, itemgetter("task_id")))
     return Both(found[0], found[1], tuple(refs))
 
 

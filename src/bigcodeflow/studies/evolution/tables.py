@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from bigcodeflow.results.comparison.paired_tests import paired_interval
 from bigcodeflow.results.formatting import numbers, percent, percent_range
 from bigcodeflow.results.statistics import clustered_interval
 from bigcodeflow.studies.evolution.causes import CAUSES, LABELS
+from bigcodeflow.studies.records import grouped
 
 Row = dict[str, Any]
 
@@ -30,10 +32,7 @@ def tables(rows: pa.Table) -> list[Table]:
     """Return labels, scores of runs, outdated calls, libraries, causes, and evidence for tasks that do not hold."""
     found: list[Row] = rows.to_pylist()
     tasks = [row for row in found if not row["run"]]
-    runs: dict[str, list[Row]] = defaultdict(list)
-    for row in found:
-        if row["run"]:
-            runs[row["run"]].append(row)
+    runs = grouped((row for row in found if row["run"]), itemgetter("run"))
     return [_labels(tasks), _scores(runs), _outdated(runs), _by_library(tasks), _causes(tasks), _evidence(tasks)]
 
 

@@ -167,10 +167,8 @@ def word(name: str) -> str:
 def renamed_prose(text: str, names: Mapping[str, str], code: Renamed, literals: Collection[str]) -> str:
     """Return a docstring or prompt with new names of parameters; keep other words with the same spelling.
 
-    Args:
-        names: new name by old name.
-        code: renames in a piece of code, such as the lines of an example.
-        literals: string literals of solution and test, such as keys and messages, which must stay.
+    ``names`` maps old to new names; ``code`` renames in the lines of an example; ``literals`` of solution and test,
+    such as keys and messages, stay.
     """
     lines, section = list[str](), ""
     quoted = {one for literal in literals for one in re.findall(r"\w+", literal)}

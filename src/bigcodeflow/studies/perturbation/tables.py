@@ -1,8 +1,8 @@
 """Tables of the study: the gap by kind with its interval, then the tasks whose variants pass less often."""
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from bigcodeflow.core.table import Cell, Column, Table, Tone
 from bigcodeflow.results.comparison.paired_tests import SIGNIFICANCE_LEVEL, holm, mean_interval, sign_flip_p
 from bigcodeflow.results.statistics import Interval
+from bigcodeflow.studies.records import grouped
 
 ALL_KINDS = "all kinds"
 _ROUNDING = 1e-12
@@ -41,15 +42,10 @@ def gaps(rows: Sequence[_Row]) -> list[Gap]:
 
     Over all kinds, a task counts with the mean over its kinds.
     """
-    by_kind = defaultdict[str, list[_Row]](list)
-    for row in rows:
-        by_kind[row["kind"]].append(row)
+    by_kind = grouped(rows, itemgetter("kind"))
     found = [_gap(kind, [[row] for row in of_kind]) for kind, of_kind in by_kind.items()]
     if len(by_kind) > 1:
-        by_task = defaultdict[str, list[_Row]](list)
-        for row in rows:
-            by_task[row["task_id"]].append(row)
-        found.append(_gap(ALL_KINDS, list(by_task.values())))
+        found.append(_gap(ALL_KINDS, list(grouped(rows, itemgetter("task_id")).values())))
     return found
 
 

@@ -1,8 +1,8 @@
 """Evidence of a store on its models: one run for each model, on tasks on which all of them were judged."""
 
 import json
-from collections import defaultdict
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from bigcodeflow.results.runs import CONTROLS
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies.recommend.ranking import Array, Evidence, ModelRun, Outcomes
 from bigcodeflow.studies.recommend.stack import shortened
+from bigcodeflow.studies.records import grouped
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -127,9 +128,7 @@ def _chosen_runs(rows: Sequence[Row], split: str) -> tuple[str, list[Row], list[
     if len(raw) < len(alike):
         notes += _note("Left out, as they were judged raw alone", raw)
         alike = [row for row in alike if row["record"] not in raw]
-    by_model = defaultdict[str, list[Row]](list)
-    for row in sorted(alike, key=lambda row: (row["model"], row["n_tasks"], row["started_at"], row["record"])):
-        by_model[row["model"]].append(row)
+    by_model = grouped(sorted(alike, key=itemgetter("model", "n_tasks", "started_at", "record")), itemgetter("model"))
     chosen = [of_model[-1] for of_model in by_model.values()]
     several = [
         f"{row['model']} ({row['setting']})"

@@ -124,7 +124,6 @@ class RankedModel(NamedTuple):
 class Recommendation:
     """Models ranked by their pass rates on the tasks of a stack, the best first."""
 
-    libraries: tuple[str, ...]
     models: Sequence[RankedModel]
     n_tasks: int
     """Number of tasks that use any of the libraries."""
@@ -161,14 +160,12 @@ def recommendation(evidence: Evidence, stack: Stack) -> Recommendation:
     if not places:
         raise ConfigError(f"no recorded task uses {shortened(sorted(wanted)) or 'no library'}: name other libraries")
     rates = drawn_rates(outcomes, places, n_draws=_N_DRAWS, seed=_SEED)
-    names = tuple(sorted(wanted, key=str.lower))
     if stack.without_tasks:
         notes.append(f"No recorded task uses {shortened(stack.without_tasks)}.")
     return Recommendation(
-        libraries=names,
         models=_ranked(evidence.runs, rates, outcomes.shares[:, places]),
         n_tasks=len(places),
-        n_tasks_of={name: outcomes.n_tasks_of[name] for name in names},
+        n_tasks_of={name: outcomes.n_tasks_of[name] for name in sorted(wanted, key=str.lower)},
         split=evidence.split,
         weights=outcomes.weights,
         notes=tuple(notes),
@@ -284,7 +281,7 @@ def tables(found: Recommendation) -> list[Table]:
     ranking = Table.of(
         columns,
         rows,
-        title=f"Models on {found.n_tasks:,} tasks that use {shortened(found.libraries)}",
+        title=f"Models on {found.n_tasks:,} tasks that use {shortened(list(found.n_tasks_of))}",
         notes=(found.sentence, *found.notes),
     )
     counts = sorted(found.n_tasks_of.items(), key=lambda one: (-one[1], one[0]))
