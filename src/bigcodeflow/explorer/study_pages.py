@@ -79,18 +79,12 @@ def _rows(visit: Visit, found: Recommendation) -> list[dict[str, Any]]:
     """Return a table row for each model; score and interval are named as in ListedRun."""
     return [
         {
+            **one._asdict(),
             "rank": one.ranks,
-            "model": one.run.model,
-            "run": visit.version.by_record.get(one.run.record),
+            "run": visit.version.by_record.get(one.record),
             "pass_at_k": one.rate,
-            "ci_low": one.interval.low,
-            "ci_high": one.interval.high,
-            "best": probability(one.best),
+            "best": probability(one.probability_best),
             "may_be_best": one.rank_low == 1,
-            "n_tasks": one.n_tasks,
-            "observed": one.observed,
-            "cost_usd": one.run.cost_usd,
-            "latency_seconds": one.run.latency_seconds,
         }
         for one in found.models
     ]

@@ -75,9 +75,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
         for library in LIBRARIES[::4]:
             truth = dict(zip(ascii_lowercase, drawn.rates(library), strict=False))
             ranked = found([library]).models
-            held += [one.interval.low <= truth[one.run.model] <= one.interval.high for one in ranked]
-            stated.append(ranked[0].best)
-            hits.append(truth[ranked[0].run.model] == max(truth.values()))
+            held += [one.ci_low <= truth[one.model] <= one.ci_high for one in ranked]
+            stated.append(ranked[0].probability_best)
+            hits.append(truth[ranked[0].model] == max(truth.values()))
     assert np.mean(held) == pytest.approx(0.95, abs=0.05)
     assert np.mean(hits) == pytest.approx(np.mean(stated), abs=0.2)
 
@@ -92,13 +92,13 @@ def test_five_tasks_do_not_decide():
     shares[3, -n_rare:] = 1.0
     outcomes = Outcomes(range(n_tasks), shares, libraries)
     found = recommender(outcomes)(["rare"])
-    rates = {one.run.model: one for one in found.models}
+    rates = {one.model: one for one in found.models}
     assert rates["d"].observed == 1.0
     assert 0.3 < rates["d"].rate < 0.6
     assert rates["d"].rate > recommender(outcomes)(["lib0"]).models[-1].rate
     assert rates["a"].observed == 0.0
     assert 0.2 < rates["a"].rate < 0.6
-    assert all(one.interval.high - one.interval.low > 0.2 for one in found.models)
+    assert all(one.ci_high - one.ci_low > 0.2 for one in found.models)
 
 
 def test_many_tasks_do_decide():
@@ -106,7 +106,7 @@ def test_many_tasks_do_decide():
     drawn = Drawn(5, n_tasks=1_000)
     for one in recommender(drawn.outcomes)(["lib0"]).models:
         assert one.rate == pytest.approx(one.observed, abs=0.03)
-        assert one.interval.low < one.rate < one.interval.high
+        assert one.ci_low < one.rate < one.ci_high
 
 
 def test_more_of_the_same_evidence_narrows_the_interval():
@@ -115,14 +115,14 @@ def test_more_of_the_same_evidence_narrows_the_interval():
     found, counts = recommender(outcomes), outcomes.n_tasks_of
     widths = {}
     for name in (max(counts, key=counts.get), min(counts, key=counts.get)):
-        widths[name] = np.mean([one.interval.high - one.interval.low for one in found([name]).models])
+        widths[name] = np.mean([one.ci_high - one.ci_low for one in found([name]).models])
     assert list(widths.values()) == sorted(widths.values())
 
 
 def test_probabilities_and_ranks_belong_together(drawn):
     """Each place is somebody's in every draw; ranks hold the place that the mean rate gives."""
     found = recommender(drawn.outcomes)(["lib0", "lib1"])
-    assert sum(one.best for one in found.models) == pytest.approx(1.0)
+    assert sum(one.probability_best for one in found.models) == pytest.approx(1.0)
     assert [one.rate for one in found.models] == sorted((one.rate for one in found.models), reverse=True)
     for place, one in enumerate(found.models, start=1):
         assert one.rank_low <= place <= one.rank_high
@@ -135,7 +135,7 @@ def test_extreme_outcomes_have_a_ranking(shares):
     n_tasks = shares.shape[1]
     outcomes = Outcomes(range(n_tasks), shares, [frozenset({"lib"})] * n_tasks)
     for one in recommender(outcomes)(["lib"]).models:
-        assert 0 <= one.interval.low < one.rate < one.interval.high <= 1
+        assert 0 <= one.ci_low < one.rate < one.ci_high <= 1
 
 
 def test_libraries_that_no_task_uses_are_one_line(drawn):

@@ -119,12 +119,8 @@ def errata_findings(tasks: Sequence[Mapping[str, Any]]) -> list[Finding]:
     ]
 
 
-class Failure(NamedTuple):
-    """Failure of a sample in one test."""
-
-    test: str
-    message: str
-    """Class and message of the assertion; the message shows the value."""
+#: Failing test of a sample, and class and message of the assertion, which shows the value.
+Failure = tuple[str, str]
 
 
 def named_runs(store: str, names: Sequence[str]) -> list[RecordedRun]:
@@ -176,9 +172,9 @@ def _failures(row: Mapping[str, Any]) -> set[Failure]:
     if row["status"] != "fail":
         return set()
     failing = [test for test in row["tests"] if test["outcome"] in ("fail", "error")]
-    told = (Failure(test["name"], _message(test["trace"])) for test in failing)
+    told = ((test["name"], _message(test["trace"])) for test in failing)
     # Other exceptions are mistakes that several models may make; only an assertion shows the value that they gave.
-    return {one for one in told if one.message.startswith("AssertionError: ") and not _NO_VALUE.match(one.message)}
+    return {one for one in told if one[1].startswith("AssertionError: ") and not _NO_VALUE.match(one[1])}
 
 
 def _message(trace: str) -> str:
@@ -187,12 +183,12 @@ def _message(trace: str) -> str:
 
 
 def _finding(task_id: str, shared: Sequence[Failure], texts: str, n_runs: int, command: str) -> Finding:
-    unnamed = next(((one, name) for one in shared if (name := _unnamed(one.message, texts))), None)
-    first, name = unnamed or (shared[0], "")
+    unnamed = ((*failure, name) for failure in shared if (name := _unnamed(failure[1], texts)))
+    test, message, name = next(unnamed, (*shared[0], ""))
     more = f", and {len(shared) - 1} more tests alike" if len(shared) > 1 else ""
-    message = " ".join(first.message.split())[:300]
+    message = " ".join(message.split())[:300]
     conclusion = f"no text of the task names {name}" if name else _SUSPICION
-    text = f"all samples of {n_runs} runs fail {first.test} alike{more}: {message}; {conclusion}"
+    text = f"all samples of {n_runs} runs fail {test} alike{more}: {message}; {conclusion}"
     return Finding(task_id, MODELS, UNDERSPECIFIED if name else UNDECIDED, text, command=command)
 
 

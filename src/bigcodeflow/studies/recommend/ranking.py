@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.table import Cell, Column, Headings, Table
 from bigcodeflow.results.formatting import numbers, percent, percent_range, plain
-from bigcodeflow.results.statistics import Interval
 from bigcodeflow.studies.recommend.stack import Stack, shortened
 
 Array = NDArray[np.float64]
@@ -22,8 +21,8 @@ Array = NDArray[np.float64]
 _N_DRAWS = 2_000
 _SEED = 0
 _ENDS = (0.025, 0.975)
-#: Columns of a model's cost and time, with the attributes of its run.
-_USAGE = {"USD a task": "cost_usd", "seconds a task": "latency_seconds"}
+#: Columns of a model's cost and time, with their attributes.
+_USAGE = {"USD a task": "cost_usd_per_task", "seconds a task": "seconds_per_task"}
 #: Libraries with fewer tasks are not used to estimate how much libraries differ.
 _FEWEST_TASKS = 10
 #: Limits for `Weights`. The upper limit holds even if the known libraries hardly differ, since another library may be
@@ -96,23 +95,27 @@ class Evidence:
 
 
 class RankedModel(NamedTuple):
-    """Rank and pass rate of a model on the tasks of a stack."""
+    """Rank and pass rate of a model on the tasks of a stack, named as in JSON; shares are in 0..1."""
 
-    run: ModelRun
     rank: int
-    rate: float
-    """Posterior mean of its pass rate on tasks like those of the stack, in 0..1."""
-    interval: Interval
-    """95 % credible interval of that rate."""
     rank_low: int
     rank_high: int
     """Ends of the 95 % interval of its rank, 1 being the best."""
-    best: float
+    model: str
+    record: str
+    rate: float
+    """Posterior mean of its pass rate on tasks like those of the stack."""
+    ci_low: float
+    ci_high: float
+    """Ends of the 95 % credible interval of that rate."""
+    probability_best: float
     """Probability that its rate is the highest."""
     n_tasks: int
     """Number of tasks of the stack on which it was judged."""
     observed: float | None
     """Observed pass rate on these tasks; None without tasks."""
+    cost_usd_per_task: float | None
+    seconds_per_task: float | None
 
     @property
     def ranks(self) -> str:
@@ -139,11 +142,11 @@ class Recommendation:
     def sentence(self) -> str:
         """Sentence that names the best model and the probability that it is the best."""
         first = self.models[0]
-        equal = [one.run.model for one in self.models[1:] if one.rank_low == 1]
+        equal = [one.model for one in self.models[1:] if one.rank_low == 1]
         rest = f"; {shortened(equal)} may be as good" if equal else ""
         return (
-            f"{first.run.model} has the highest pass rate on these tasks, with a probability of "
-            f"{probability(first.best)} that no other model's is higher{rest}."
+            f"{first.model} has the highest pass rate on these tasks, with a probability of "
+            f"{probability(first.probability_best)} that no other model's is higher{rest}."
         )
 
 
@@ -188,18 +191,22 @@ def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[Ran
     best = (ranks == 1).mean(axis=0)
     found = []
     for rank, place in enumerate(np.argsort(-means, kind="stable"), start=1):
-        judged = observed[place][np.isfinite(observed[place])]
+        run, judged = runs[place], observed[place][np.isfinite(observed[place])]
         found.append(
             RankedModel(
-                run=runs[place],
                 rank=rank,
-                rate=float(means[place]),
-                interval=Interval(float(ends[0, place]), float(ends[1, place])),
                 rank_low=int(rank_ends[0, place]),
                 rank_high=int(rank_ends[1, place]),
-                best=float(best[place]),
+                model=run.model,
+                record=run.record,
+                rate=float(means[place]),
+                ci_low=float(ends[0, place]),
+                ci_high=float(ends[1, place]),
+                probability_best=float(best[place]),
                 n_tasks=len(judged),
                 observed=float(judged.mean()) if len(judged) else None,
+                cost_usd_per_task=run.cost_usd,
+                seconds_per_task=run.latency_seconds,
             )
         )
     return found
@@ -257,9 +264,8 @@ def _weighted(
 
 def tables(found: Recommendation) -> list[Table]:
     """Return the ranking, and the libraries with their numbers of tasks."""
-    runs = [one.run for one in found.models]
     # Leave out columns that no run has recorded.
-    usage = [name for name, attribute in _USAGE.items() if any(getattr(run, attribute) is not None for run in runs)]
+    usage = [name for name, own in _USAGE.items() if any(getattr(one, own) is not None for one in found.models)]
     columns: Headings = (
         *numbers("rank"),
         Column("model", wrap="elide", min_width=20),
@@ -272,9 +278,9 @@ def tables(found: Recommendation) -> list[Table]:
     )
     rows = [
         (
-            *(one.ranks, Cell(one.run.model, "strong" if one.rank_low == 1 else "")),
-            *(one.rate, one.interval, one.best, one.n_tasks, one.observed),
-            *(getattr(one.run, _USAGE[name]) for name in usage),
+            *(one.ranks, Cell(one.model, "strong" if one.rank_low == 1 else "")),
+            *(one.rate, (one.ci_low, one.ci_high), one.probability_best, one.n_tasks, one.observed),
+            *(getattr(one, _USAGE[name]) for name in usage),
         )
         for one in found.models
     ]
@@ -297,23 +303,6 @@ def as_json(found: Recommendation) -> dict[str, Any]:
         "n_tasks": found.n_tasks,
         "summary": found.sentence,
         "notes": list(found.notes),
-        "models": [
-            {
-                "rank": one.rank,
-                "rank_low": one.rank_low,
-                "rank_high": one.rank_high,
-                "model": one.run.model,
-                "record": one.run.record,
-                "rate": one.rate,
-                "ci_low": one.interval.low,
-                "ci_high": one.interval.high,
-                "probability_best": one.best,
-                "n_tasks": one.n_tasks,
-                "observed": one.observed,
-                "cost_usd_per_task": one.run.cost_usd,
-                "seconds_per_task": one.run.latency_seconds,
-            }
-            for one in found.models
-        ],
+        "models": plain(found.models),
         "weights_of_all_tasks": plain(found.weights),
     }

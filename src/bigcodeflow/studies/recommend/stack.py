@@ -20,12 +20,7 @@ from bigcodeflow.studies.recommend.requirements import decoded, read_requirement
 _MODULES: Mapping[str, tuple[str, ...]] = {
     "aspose-words": ("aspose",),
     "beautifulsoup4": ("bs4",),
-    "intel-tensorflow": ("tensorflow",),
     "matplotlib": ("matplotlib", "mpl_toolkits"),
-    "opencv-contrib-python": ("cv2",),
-    "opencv-contrib-python-headless": ("cv2",),
-    "opencv-python": ("cv2",),
-    "opencv-python-headless": ("cv2",),
     "pillow": ("PIL",),
     "pillow-simd": ("PIL",),
     "ptable": ("prettytable",),
@@ -39,12 +34,10 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "pyyaml": ("yaml",),
     "scikit-image": ("skimage",),
     "scikit-learn": ("sklearn",),
-    "tensorflow-cpu": ("tensorflow",),
-    "tensorflow-gpu": ("tensorflow",),
-    "tensorflow-intel": ("tensorflow",),
-    "tensorflow-macos": ("tensorflow",),
     "tf-keras": ("keras",),
-    "tf-nightly": ("tensorflow",),
+    **{f"opencv{kind}-python{end}": ("cv2",) for kind in ("", "-contrib") for end in ("", "-headless")},
+    **{f"tensorflow-{kind}": ("tensorflow",) for kind in ("cpu", "gpu", "intel", "macos")},
+    **dict.fromkeys(("intel-tensorflow", "tf-nightly"), ("tensorflow",)),
 }
 _SEPARATORS = re.compile(r"[-_.]+")
 _BEHIND_A_NAME = re.compile(r"[\[=<>~!;@].*")
