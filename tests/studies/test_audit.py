@@ -38,7 +38,6 @@ from bigcodeflow.studies.audit.recording import (
     RESULT_DIFFERS,
     Call,
     Recording,
-    draws_at_random,
     effect_of,
     read_recording,
     recorded_program,
@@ -171,8 +170,8 @@ def test_a_function_that_draws_without_a_seed_gets_one(capfd: pytest.CaptureFixt
         found.append(read_recording(capfd.readouterr().out))
     assert found[0].is_seeded
     assert found[0].digests == found[1].digests
-    assert not draws_at_random(program.replace("return", "random.seed(1); return"))
-    assert not draws_at_random("def task_func(x):\n    return x")
+    for own in (program.replace("return", "random.seed(1); return"), "def task_func(x):\n    return x"):
+        assert "seeded=False" in recorded_program(own, "task_func")
 
 
 def counted_rows(statuses: Sequence[str], recorded: Sequence[Recording | None] = ()) -> list[dict[str, Any]]:

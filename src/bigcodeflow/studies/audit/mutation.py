@@ -85,7 +85,8 @@ def mutants_of(program: str, first_line: int, entry_point: str, *, most: int, se
         text = Program(program)
     except UnsafeError:
         return NONE
-    apart, statements = unobserved_nodes(text.tree), _statements(text.tree)
+    apart = {id(part) for node in ast.walk(text.tree) for root in _roots(node) for part in ast.walk(root)}
+    statements = _statements(text.tree)
     known, equivalent, found = {_meaning(program)}, 0, []
     changes = changes_of(text, first_line, entry_point)
     for change in sorted(changes, key=lambda one: (one.edit.start, one.edit.end, one.operator, one.edit.text)):
@@ -149,13 +150,8 @@ def _without_places(code: CodeType) -> CodeType:
     return code.replace(co_consts=constants, co_firstlineno=1, co_linetable=b"")
 
 
-def unobserved_nodes(tree: ast.Module) -> set[int]:
-    """Return id(node) of the nodes that tests need not observe, such as log messages, plot titles and seeds."""
-    return {id(part) for node in ast.walk(tree) for root in _roots(node) for part in ast.walk(root)}
-
-
 def _roots(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the subtrees at a node that tests need not observe."""
+    """Yield the subtrees at a node that tests need not observe, such as log messages, plot titles and seeds."""
     match node:
         case ast.Expr(value=ast.Call() as call) if _is_unobserved(call):
             yield node

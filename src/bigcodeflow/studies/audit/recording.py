@@ -61,14 +61,10 @@ def recorded_program(program: str, entry_point: str, *, number: int = 0, trace: 
     line = _defined_at(program, entry_point)
     delay = _SECONDS_LATER if number else 0
     last = program.count("\n") + 1
-    given = f"{line if trace else -line}, {last}, {delay}, seeded={draws_at_random(program)}"
+    seeded = draws(program) and not _SEEDS.search(program)  # else results would differ each time
+    given = f"{line if trace else -line}, {last}, {delay}, seeded={seeded}"
     call = f"{entry_point} = _recorded_calls({entry_point}, {given})"
     return f"{program}\n{_RECORDER}\n{call}\n# execution {number}\n"
-
-
-def draws_at_random(program: str) -> bool:
-    """Tell if a program draws from a shared generator without a seed, so that its results differ each time."""
-    return draws(program) and not _SEEDS.search(program)
 
 
 def draws(text: str) -> bool:

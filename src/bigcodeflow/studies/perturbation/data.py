@@ -3,7 +3,7 @@
 import ast
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from bigcodeflow.core.source_text import Edit, SourceText, UnsafeError, called_name, edited
@@ -48,7 +48,10 @@ def other_data(texts: TaskTexts, chance: random.Random) -> TaskTexts:
         places, chosen = numbers, {one: _larger(one, chance) for one in free}
     else:
         raise UnsafeError("no word and no number is data of the test alone")
-    return replace(texts, test=edited(texts.test, _replaced(places, chosen)))
+    alternatives = "|".join(sorted(map(re.escape, chosen), key=len, reverse=True))
+    pattern = re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)")
+    edits = [Edit(*place, pattern.sub(lambda match: chosen[match[0]], text)) for place, text in places.items()]
+    return replace(texts, test=edited(texts.test, edits))
 
 
 def _free_words(strings: Iterable[str], tree: ast.Module, described: str) -> list[str]:
@@ -69,12 +72,6 @@ def _free_numbers(inputs: Iterable[str], described: str) -> list[str]:
     """Return input numbers of two or more digits, or with a fraction, that prompt and solution do not have."""
     numbers = {text for text in inputs if _NUMBER.fullmatch(text)}
     return sorted(one for one in numbers if not re.search(rf"(?<![\w.]){re.escape(one)}(?!\w|\.\d)", described))
-
-
-def _replaced(places: Mapping[_Place, str], chosen: Mapping[str, str]) -> list[Edit]:
-    words = "|".join(sorted(map(re.escape, chosen), key=len, reverse=True))
-    pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)")
-    return [Edit(*place, pattern.sub(lambda match: chosen[match[0]], text)) for place, text in places.items()]
 
 
 def _data(node: ast.AST, entry_point: str, *, expected: bool = False) -> Iterator[tuple[ast.Constant, bool]]:
