@@ -25,6 +25,15 @@ def hub_row(task: Row, **changed: Any) -> dict[str, Any]:
     return {**{name: task[name] for name in (*HUB_COLUMNS, "hard")}, "libs": repr(list(task["libs"])), **changed}
 
 
+def parts_of(doc_struct: str) -> dict[str, Any]:
+    """Return the entries of a task's doc_struct; empty if it is not a JSON object."""
+    try:
+        found = json.loads(doc_struct or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def dataset_file(store: Store, name: str, rows: Sequence[Row]) -> str:
     """Write rows in the hub's schema to the store; return the file's local path for ``dataset.source``."""
     return _derived_file(store, f"{name}.parquet", parquet_bytes(rows))

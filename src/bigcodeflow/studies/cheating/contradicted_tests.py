@@ -6,7 +6,6 @@ value, which a wrong program returns by chance; an exception may be both the exp
 """
 
 import ast
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from bigcodeflow.generation.controls import oracle
 from bigcodeflow.judge.integrity.altered_tests import VARIANTS, contradict
 from bigcodeflow.judge.integrity.literals import evaluated
 from bigcodeflow.judge.integrity.syntax import tree_of
+from bigcodeflow.studies.derived_files import parts_of
 
 #: Key in a contradicted task's doc_struct, a JSON object, that holds the fields of its `Contradiction`.
 ENTRY = "contradiction"
@@ -148,12 +148,3 @@ def contradiction_of(task: Mapping[str, Any]) -> Contradiction | None:
     except TypeError:  # written by something else
         return None
     return Contradiction(**{**entry, **methods})
-
-
-def parts_of(doc_struct: str) -> dict[str, Any]:
-    """Return the entries of a task's doc_struct; empty if it is not a JSON object."""
-    try:
-        found = json.loads(doc_struct or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -25,9 +25,8 @@ from bigcodeflow.studies.cheating.contradicted_tests import (
     contradicted_texts,
     contradiction_of,
     is_described,
-    parts_of,
 )
-from bigcodeflow.studies.derived_files import dataset_file, hub_row, sample_file
+from bigcodeflow.studies.derived_files import dataset_file, hub_row, parts_of, sample_file
 
 Row = dict[str, Any]
 #: Outcomes of test methods by task id of an executed row, then by method; each row has a single sample.

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Self
 
 from bigcodeflow.core.source_text import Edit, Function, SourceText, UnsafeError, edited
+from bigcodeflow.studies.derived_files import parts_of
 
 #: Columns of a task that hold programs or prose.
 TEXTS = ("code_prompt", "complete_prompt", "instruct_prompt", "canonical_solution", "test", "doc_struct")
@@ -107,17 +108,10 @@ def changed_instruction(text: str, *, prose: Callable[[str], str], code: Callabl
 
 def changed_doc_struct(text: str, prose: Callable[[str], str]) -> str:
     """Return doc_struct, a JSON object, with ``prose`` applied to each list of lines, joined; keep any other text."""
-    try:
-        parts = json.loads(text)
-    except ValueError:
-        return text
-    if not isinstance(parts, dict):
-        return text
-    changed = {}
+    parts = parts_of(text)
     for name, lines in parts.items():
-        changed[name] = lines
         if isinstance(lines, list) and all(isinstance(line, str) and "\n" not in line for line in lines) and lines:
             # As a section with a heading, so that parameters are recognized.
             heading = "Parameters:" if name == "params" else "Text:"
-            changed[name] = prose("\n".join([heading, *lines])).split("\n")[1:]
-    return json.dumps(changed)
+            parts[name] = prose("\n".join([heading, *lines])).split("\n")[1:]
+    return json.dumps(parts) if parts else text
