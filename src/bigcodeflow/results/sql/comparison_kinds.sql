@@ -1,13 +1,9 @@
 -- Grain: one row a variant and sanitizer that the run was judged in, with where that was done.
-with
-
-verdicts as (select variant, sanitizer, backend, environment_sha from source_verdicts)
-
 select
     variant,
     sanitizer,
     list_sort(list(distinct backend)) as backends,
     list_sort(list(distinct environment_sha)) as environment_shas
-from verdicts
+from source_verdicts
 group by variant, sanitizer
 order by variant, sanitizer

@@ -1,11 +1,4 @@
 -- Grain: one row: what became of a run's samples of one variant and sanitizer, as shares, and what judging them took.
-with
-
-verdicts as (
-    select status, integrity, cpu_seconds
-    from source_verdicts where run_index = $run_index and variant = $variant and sanitizer = $sanitizer
-)
-
 select
     count(*) as n_samples,
     count(*) filter (status = 'timeout') / count(*) as timeout_rate,
@@ -19,4 +12,5 @@ select
     count(*) filter (status = 'infra_error') / count(*) as infra_error_rate,
     -- Null where nothing was executed here; imports of an earlier version have NaN, which DuckDB's isnan may overlook.
     (sum(cpu_seconds) filter (isfinite(cpu_seconds)))::double as cpu_seconds
-from verdicts
+from source_verdicts
+where run_index = $run_index and variant = $variant and sanitizer = $sanitizer

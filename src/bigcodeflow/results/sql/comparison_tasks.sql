@@ -1,10 +1,4 @@
 -- Grain: one row a task of the run, in the order of the dataset: what it is.
-with
-
-tasks as (
-    select task_id, position, test, libs, domains, hard, complete_prompt, instruct_prompt from source_tasks
-)
-
 select
     task_id,
     position,
@@ -13,5 +7,5 @@ select
     list_sort(list_distinct(domains)) as domains,
     hard,
     length(case when $split = 'instruct' then instruct_prompt else complete_prompt end) as prompt_characters
-from tasks
+from source_tasks
 order by position, task_id

@@ -1,9 +1,7 @@
 -- Grain: one row a facet (status, kind, library, domain, variant, task) and value that the run has.
 with
 
-tasks as (select task_id, position, libs, domains from source_tasks),
-
-verdicts as (select task_id, status, failure_kind, variant from source_verdicts semi join tasks using (task_id)),
+verdicts as (select task_id, status, failure_kind, variant from source_verdicts semi join source_tasks using (task_id)),
 
 facets as (
     select 'status' as facet, status as value, 0 as place from verdicts
@@ -12,11 +10,11 @@ facets as (
     union
     select 'variant', variant, 0 from verdicts
     union
-    select 'library', unnest(libs), 0 from tasks
+    select 'library', unnest(libs), 0 from source_tasks
     union
-    select 'domain', unnest(domains), 0 from tasks
+    select 'domain', unnest(domains), 0 from source_tasks
     union
-    select 'task', task_id, position from tasks
+    select 'task', task_id, position from source_tasks
 )
 
 select facet, value from facets order by facet, place, value

@@ -1,20 +1,18 @@
 -- Grain: one row a problem that would make a score wrong: something missing, doubled or belonging to other tables.
 with
 
-tasks as (select task_id from source_tasks),
-
 solutions as (
-    select task_id, sample_index, sanitizer from source_solutions semi join tasks using (task_id)
+    select task_id, sample_index, sanitizer from source_solutions semi join source_tasks using (task_id)
 ),
 
 verdicts as (
     select task_id, sample_index, variant, sanitizer, count(*) as n_rows
-    from source_verdicts semi join tasks using (task_id)
+    from source_verdicts semi join source_tasks using (task_id)
     group by all
 ),
 
 ground_truths as (
-    select task_id, count(*) as n_rows from source_ground_truth semi join tasks using (task_id) group by all
+    select task_id, count(*) as n_rows from source_ground_truth semi join source_tasks using (task_id) group by all
 ),
 
 -- Without any verdict there is no variant to expect; the default one then names what is missing.
@@ -26,7 +24,7 @@ variants as (
 
 problems as (
     select 'has no solution' as problem, task_id, null as sample_index, null as variant, null as sanitizer
-    from tasks anti join solutions using (task_id)
+    from source_tasks anti join solutions using (task_id)
     union all
     select 'has no verdict', task_id, sample_index, variant, sanitizer
     from solutions cross join variants anti join verdicts using (task_id, sample_index, variant, sanitizer)
@@ -38,7 +36,7 @@ problems as (
     from verdicts where n_rows > 1
     union all
     select 'has no ground-truth verdict', task_id, null, null, null
-    from tasks anti join ground_truths using (task_id)
+    from source_tasks anti join ground_truths using (task_id)
     union all
     select 'has ' || n_rows || ' ground-truth verdicts', task_id, null, null, null
     from ground_truths where n_rows > 1

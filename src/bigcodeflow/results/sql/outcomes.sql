@@ -1,8 +1,6 @@
 -- Grain: one row a variant, sanitizer and outcome (any, a status, a failure kind, a check of passes, a flag of the solution): its samples.
 with
 
-tasks as (select task_id from source_tasks),
-
 flags as (
     select
         task_id,
@@ -25,7 +23,7 @@ flags as (
 
 verdicts as (
     select variant, sanitizer, task_id, sample_index, status, failure_kind, integrity, flaky
-    from source_verdicts semi join tasks using (task_id)
+    from source_verdicts semi join source_tasks using (task_id)
 ),
 
 outcomes as (

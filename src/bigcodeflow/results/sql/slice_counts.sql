@@ -1,8 +1,6 @@
 -- Grain: one row a variant, sanitizer and slice: samples judged and passed of each task that counts in pass@k, as lists.
 with
 
-slices as (select task_id, slice_kind, slice from task_slices),
-
 left_out as (
     select task_id from quarantined_tasks, score_metrics where metric = 'pass@k' and unquarantined_only
 ),
@@ -22,7 +20,7 @@ select
     fewest_given,
     list(n_judged order by task_id) as judged,
     list(n_passed order by task_id) as passed
-from counts join slices using (task_id) anti join left_out using (task_id)
+from counts join task_slices using (task_id) anti join left_out using (task_id)
 -- With one sample a task these metrics are all pass@1 again.
 where fewest_given > 1 and n_judged > 0
 group by all

@@ -2,12 +2,6 @@
 -- is judgeable.
 with
 
-tasks as (select task_id from source_tasks),
-
-ground_truths as (select task_id, status = 'pass' as judgeable from source_ground_truth),
-
-prefixes as (select distinct prefix from score_metrics),
-
 verdicts as (
     select
         task_id, variant, sanitizer, status, prefix,
@@ -17,7 +11,7 @@ verdicts as (
                 [test.outcome = 'pass' for test in tests if starts_with(test.name, prefix)]
             ), false)
         ) as passed
-    from source_verdicts cross join prefixes
+    from source_verdicts cross join (select distinct prefix from score_metrics)
 ),
 
 counted as (
@@ -30,9 +24,9 @@ counted as (
         -- An infra_error says nothing about the sample: counting it would make it a fail.
         count(*) filter (status <> 'infra_error') as n_judged,
         count(*) filter (passed) as n_passed
-    from verdicts semi join tasks using (task_id)
+    from verdicts semi join source_tasks using (task_id)
     group by all
 )
 
-select counted.*, ground_truths.judgeable
-from counted join ground_truths using (task_id)
+select counted.*, source_ground_truth.status = 'pass' as judgeable
+from counted join source_ground_truth using (task_id)

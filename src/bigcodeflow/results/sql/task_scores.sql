@@ -1,14 +1,10 @@
 -- Grain: one row a variant, sanitizer, task, prefix of tests and reported k: the task's unbiased pass@k, NaN for fewer than k samples.
 with
 
-counts as (select variant, sanitizer, task_id, prefix, n_given, n_judged, n_passed, judgeable from task_counts),
-
-requested as (select k from requested_k),
-
 -- A k is reported only when every task was given k samples: else scores of different k's would mix different tasks.
 reported as (
     select variant, sanitizer, k
-    from counts cross join requested
+    from task_counts cross join requested_k
     group by all
     having min(n_given) >= k
 )
@@ -28,4 +24,4 @@ select
             list_product([1.0::double - k::double / i for i in range(n_judged - n_passed + 1, n_judged + 1)]), 1
         )
     end as pass_at_k
-from counts join reported using (variant, sanitizer)
+from task_counts join reported using (variant, sanitizer)

@@ -16,12 +16,6 @@
 -- run_seconds: start to end of the run; null for an imported one
 with
 
-records as (
-    select record, run, model, split, subset, started_at, finished_at, generation_key, execution_key from runs
-),
-
-answers as (select * from stored.answers),
-
 judging as (
     select
         artifact,
@@ -33,12 +27,7 @@ judging as (
 )
 
 select
-    records.record,
-    records.run,
-    records.model,
-    records.split,
-    records.subset,
-    records.generation_key,
+    record, run, model, split, subset, generation_key,
     answers.n_answers,
     answers.n_cost_known,
     answers.n_unanswered,
@@ -54,7 +43,7 @@ select
     judging.cpu_seconds,
     judging.wall_seconds,
     -- An imported run has one moment, the end of an evaluation whose start nobody knows.
-    nullif(epoch(records.finished_at - records.started_at), 0) as run_seconds
-from records
-left join answers on answers.artifact = records.generation_key
-left join judging on judging.artifact = records.execution_key
+    nullif(epoch(runs.finished_at - runs.started_at), 0) as run_seconds
+from runs
+left join stored.answers on answers.artifact = runs.generation_key
+left join judging on judging.artifact = runs.execution_key

@@ -1,9 +1,4 @@
 -- Grain: one row a recorded run and task: the verdict of the task's own solution in that run.
-with
-
-files as (select record, run, model, split, subset, file from stored.run_files where artifact = 'ground_truth'),
-
-executed as (select * from stored.execution)
-
-select files.* exclude (file), executed.* exclude (artifact, file, sample_index, variant, sanitizer)
-from files join executed using (file)
+select files.* exclude (artifact, key, file), found.* exclude (artifact, file, sample_index, variant, sanitizer)
+from stored.run_files as files join stored.execution as found using (file)
+where files.artifact = 'ground_truth'

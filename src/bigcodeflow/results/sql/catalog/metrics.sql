@@ -1,9 +1,3 @@
 -- Grain: one row a recorded run, variant, sanitizer, slice, metric and k: every figure of every run.
-with
-
-records as (select record, run, model, aggregation_key from runs),
-
-figures as (select * from stored.metrics)
-
-select records.* exclude (aggregation_key), figures.* exclude (artifact)
-from records join figures on figures.artifact = records.aggregation_key
+select record, run, model, figures.* exclude (artifact)
+from runs join stored.metrics as figures on figures.artifact = runs.aggregation_key

@@ -13,8 +13,6 @@
 -- n_tasks_excluded: quarantined tasks that were left out of the scores
 with
 
-records as (select record, run, model, finished_at, aggregation_key, split_mismatch, contradicted from runs),
-
 overall as (select * from stored.metrics where slice_kind = 'all'),
 
 scores as (select * from overall where metric = 'pass@k'),
@@ -28,10 +26,10 @@ excluded as (select artifact, variant, sanitizer, value from overall where metri
 ground_truths as (select artifact, value from overall where metric = 'ground_truth_rate')
 
 select
-    records.record,
-    records.run,
-    records.model,
-    records.finished_at,
+    runs.record,
+    runs.run,
+    runs.model,
+    runs.finished_at,
     scores.split,
     scores.subset,
     scores.variant,
@@ -46,12 +44,12 @@ select
     judgeable.n_tasks as n_tasks_judgeable,
     ground_truths.value as ground_truth_rate,
     coalesce(infra_errors.value, 0) > 0 as provisional,
-    records.split_mismatch,
-    records.contradicted,
+    runs.split_mismatch,
+    runs.contradicted,
     -- A score with any excluded task is one of fewer tasks than the dataset has, and no match for the others.
     coalesce(excluded.value, 0)::integer as n_tasks_excluded
-from records
-join scores on scores.artifact = records.aggregation_key
+from runs
+join scores on scores.artifact = runs.aggregation_key
 left join judgeable
     on judgeable.artifact = scores.artifact and judgeable.variant = scores.variant and judgeable.k = scores.k
     -- Null is the sanitizer of imported runs.

@@ -6,8 +6,6 @@
 -- judgeable: the task's own solution passes in this run; null where that is not known
 with
 
-records as (select record, run, model, split, subset, dataset_key, ground_truth_key, execution_key from runs),
-
 counted as (
     select
         artifact,
@@ -21,16 +19,14 @@ counted as (
     group by all
 ),
 
-tasks as (select artifact, task_id, hard, libs, domains from stored.tasks),
-
 ground_truths as (select artifact, task_id, bool_and(status = 'pass') as judgeable from stored.outcomes group by all)
 
 select
-    records.record,
-    records.run,
-    records.model,
-    records.split,
-    records.subset,
+    runs.record,
+    runs.run,
+    runs.model,
+    runs.split,
+    runs.subset,
     counted.task_id,
     counted.variant,
     counted.sanitizer,
@@ -42,8 +38,8 @@ select
     counted.n_passed,
     case when counted.n_judged > 0 then counted.n_passed / counted.n_judged end as solve_rate,
     ground_truths.judgeable
-from records
-join counted on counted.artifact = records.execution_key
-join tasks on tasks.artifact = records.dataset_key and tasks.task_id = counted.task_id
+from runs
+join counted on counted.artifact = runs.execution_key
+join stored.tasks on tasks.artifact = runs.dataset_key and tasks.task_id = counted.task_id
 left join ground_truths
-    on ground_truths.artifact = records.ground_truth_key and ground_truths.task_id = counted.task_id
+    on ground_truths.artifact = runs.ground_truth_key and ground_truths.task_id = counted.task_id

@@ -1,9 +1,5 @@
 -- Grain: one row an execution of $artifacts, variant, sanitizer, status and failure kind that samples of one task have in it.
-with
-
-chosen as (select unnest($artifacts::varchar[]) as artifact)
-
 select artifact, variant, sanitizer, status, failure_kind, n_samples
-from stored.outcomes semi join chosen using (artifact)
-where task_id = $task_id
+from stored.outcomes
+where task_id = $task_id and list_contains($artifacts::varchar[], artifact)
 order by artifact, variant, sanitizer, n_samples desc, status, failure_kind

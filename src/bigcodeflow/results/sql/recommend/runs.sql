@@ -22,9 +22,7 @@ kinds as (
 leads as (
     select * from kinds
     qualify row_number() over (partition by artifact order by variant, sanitizer) = 1
-),
-
-answers as (select artifact, cost_usd, n_cost_known, median_latency_seconds from stored.answers)
+)
 
 select
     records.*,
@@ -35,5 +33,5 @@ select
     answers.median_latency_seconds::double as latency_seconds
 from records
 join leads on leads.artifact = records.artifact
-left join answers on answers.artifact = records.generation_key
+left join stored.answers on answers.artifact = records.generation_key
 order by records.record
