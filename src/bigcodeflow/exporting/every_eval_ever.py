@@ -167,11 +167,9 @@ def _result(run: ExportedRun, evaluation_id: str, k: int, row: Row) -> dict[str,
 def _source_data(run: ExportedRun) -> dict[str, Any]:
     dataset = run.dataset
     repository, _, version = dataset.dataset.partition("@")
+    source = {"source_type": "hf_dataset", "hf_repo": repository} if version else {"source_type": "other"}
     details = _texts({"version": version, "revision": dataset.dataset_revision or ""})
-    if not version:
-        return {"dataset_name": run.benchmark, "source_type": "other", "additional_details": details}
-    hub = {"source_type": "hf_dataset", "hf_repo": repository, "additional_details": details}
-    return {"dataset_name": run.benchmark, **hub}
+    return {"dataset_name": run.benchmark, **source, "additional_details": details}
 
 
 def _uncertainty(row: Row) -> dict[str, Any]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _SUFFIX = re.compile(r"\.(parquet|jsonl(\.gz)?)$")
 #: Providers that serve only models of their own: they are the model's developer too.
 _DEVELOPERS = frozenset({"anthropic", "google", "mistral", "openai"})
+_COUNTS = {"sample_count": "n_samples", "infra_error_count": "n_unjudged", "excluded_task_count": "n_excluded_tasks"}
 _USAGE = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd")
 
 
@@ -119,11 +120,12 @@ class ExportedRun:
     @cached_property
     def counts(self) -> dict[str, float]:
         """Known figures besides pass@k: n_samples, n_unjudged, n_excluded_tasks, and ground_truth_rate in 0..1."""
-        found = {"n_samples": self._overall("sample_count"), "n_unjudged": self._overall("infra_error_count")}
-        found |= {"n_excluded_tasks": self._overall("excluded_task_count")}
-        rate = next((row["value"] for row in overall(self._metrics, "ground_truth_rate")), math.nan)
-        found |= {"ground_truth_rate": None if math.isnan(rate) else rate}
-        return {name: value for name, value in found.items() if value is not None}
+        rows = [row for row in self._metrics if row["slice_kind"] == "all"]
+        counted = {
+            _COUNTS[row["metric"]]: row["value"] for row in rows if row["metric"] in _COUNTS and self._is_ours(row)
+        }
+        rates = {row["metric"]: row["value"] for row in overall(rows, "ground_truth_rate")}
+        return counted | {name: rate for name, rate in rates.items() if not math.isnan(rate)}
 
     @cached_property
     def usage(self) -> dict[str, float]:
@@ -176,9 +178,6 @@ class ExportedRun:
 
     def _is_ours(self, row: Row) -> bool:
         return (row["variant"], row["sanitizer"]) == (self.variant, self.sanitizer)
-
-    def _overall(self, metric: str) -> float | None:
-        return next((row["value"] for row in overall(self._metrics, metric) if self._is_ours(row)), None)
 
 
 @contextmanager

@@ -207,7 +207,9 @@ def solve_rates(rates: Sequence[Row]) -> Section | None:
         return None
     counts = dict.fromkeys(("0", *_BINS, "100"), 0)
     for row in rates:
-        counts[solve_rate_bin(row["solve_rate"])] += 1
+        # Rates of exactly 0 and 1 have separate columns.
+        rate = row["solve_rate"]
+        counts[{0: "0", 1: "100"}.get(rate) or _BINS[int(rate * len(_BINS))]] += 1
     rows = [
         (samples_link(row["task_id"], q=row["task_id"]), percent(row["solve_rate"]), row["libs"], row["n_samples"])
         for row in rates
@@ -220,13 +222,6 @@ def solve_rates(rates: Sequence[Row]) -> Section | None:
     table = Table.of(["task", *numbers("solve rate"), "libraries", *numbers("samples")], rows)
     chart = charts.histogram(counts, title="tasks", x_title="solve rate, %")
     return Section("solve-rates", "Difficulty", lead, table, chart)
-
-
-def solve_rate_bin(rate: float) -> str:
-    """Return the column of the histogram for a rate; rates of exactly 0 and 1 have separate columns."""
-    if rate in (0, 1):
-        return "100" if rate else "0"
-    return _BINS[min(len(_BINS) - 1, int(rate * len(_BINS)))]
 
 
 def usage(runs: Sequence[ReportedRun], used: Sequence[Row]) -> Section | None:

@@ -19,9 +19,14 @@ scores as (select * from overall where metric = 'pass@k'),
 
 judgeable as (select artifact, variant, sanitizer, k, value, n_tasks from overall where metric = 'pass@k_judgeable'),
 
-infra_errors as (select artifact, variant, sanitizer, value from overall where metric = 'infra_error_count'),
-
-excluded as (select artifact, variant, sanitizer, value from overall where metric = 'excluded_task_count'),
+counts as (
+    select
+        artifact, variant, sanitizer,
+        any_value(value) filter (metric = 'infra_error_count') as n_infra_errors,
+        any_value(value) filter (metric = 'excluded_task_count') as n_excluded
+    from overall
+    group by all
+),
 
 ground_truths as (select artifact, value from overall where metric = 'ground_truth_rate')
 
@@ -43,21 +48,18 @@ select
     judgeable.value as pass_at_k_judgeable,
     judgeable.n_tasks as n_tasks_judgeable,
     ground_truths.value as ground_truth_rate,
-    coalesce(infra_errors.value, 0) > 0 as provisional,
+    coalesce(counts.n_infra_errors, 0) > 0 as provisional,
     runs.split_mismatch,
     runs.contradicted,
     -- A score with any excluded task is one of fewer tasks than the dataset has, and no match for the others.
-    coalesce(excluded.value, 0)::integer as n_tasks_excluded
+    coalesce(counts.n_excluded, 0)::integer as n_tasks_excluded
 from runs
 join scores on scores.artifact = runs.aggregation_key
 left join judgeable
     on judgeable.artifact = scores.artifact and judgeable.variant = scores.variant and judgeable.k = scores.k
     -- Null is the sanitizer of imported runs.
     and judgeable.sanitizer is not distinct from scores.sanitizer
-left join infra_errors
-    on infra_errors.artifact = scores.artifact and infra_errors.variant = scores.variant
-    and infra_errors.sanitizer is not distinct from scores.sanitizer
-left join excluded
-    on excluded.artifact = scores.artifact and excluded.variant = scores.variant
-    and excluded.sanitizer is not distinct from scores.sanitizer
+left join counts
+    on counts.artifact = scores.artifact and counts.variant = scores.variant
+    and counts.sanitizer is not distinct from scores.sanitizer
 left join ground_truths on ground_truths.artifact = scores.artifact

@@ -1,8 +1,6 @@
 -- Grain: one row a task that any run judged, numbered in the benchmark's order; its facts from the first run that has them.
 with
 
-judged as (select distinct task_id from source_verdicts as verdicts),
-
 described as (
     select
         task_id,
@@ -22,5 +20,5 @@ select
     coalesce(described.libs, []) as libs,
     coalesce(described.domains, []) as domains,
     coalesce(described.hard, false) as hard
-from judged left join described using (task_id)
+from (select distinct task_id from source_verdicts) left join described using (task_id)
 order by task_index

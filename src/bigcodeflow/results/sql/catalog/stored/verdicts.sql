@@ -8,35 +8,21 @@ calibrated as (
     select artifact, task_id, sample_index, sanitizer, status, failure_kind from fresh where variant = 'calibrated'
 ),
 
-failing as (
-    select *, list_filter(tests, lambda test: test.outcome in ('fail', 'error', 'missing'))[1] as failed
-    from fresh
-),
-
-traced as (
-    select *, coalesce(nullif(module_trace, ''), nullif(failed.trace, ''), '') as trace
-    from failing
-),
-
-caused as (
+described as (
     select
         *,
+        list_filter(tests, lambda test: test.outcome in ('fail', 'error', 'missing'))[1] as failed,
+        coalesce(nullif(module_trace, ''), nullif(failed['trace'], ''), '') as trace,
         coalesce(
             -- The last line that reads like 'ValueError: …' or 'KeyboardInterrupt'.
             nullif(regexp_extract_all(trace, '(?m)^[A-Za-z_][\w.]*(?::[^\n]*)?$')[-1], ''),
             nullif(exit, 'exit 0'), nullif(failure_kind, ''), status
-        ) as exception
-    from traced
-),
-
-described as (
-    select
-        *,
+        ) as exception,
         case
             when status = 'pass' then ''
-            else left(concat_ws(': ', case when module_trace = '' then nullif(failed.name, '') end, exception), 300)
+            else left(concat_ws(': ', case when module_trace = '' then nullif(failed['name'], '') end, exception), 300)
         end as cause
-    from caused
+    from fresh
 )
 
 select
