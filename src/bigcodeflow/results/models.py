@@ -53,30 +53,24 @@ def readable(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def views(connection: "DuckDBPyConnection", **paths: Path) -> Iterator["DuckDBPyConnection"]:
-    """Create or replace a view over each Parquet file, named ``source_{keyword}``, and yield the connection.
+def sources(**paths: Path) -> Iterator["DuckDBPyConnection"]:
+    """Open a connection with a view over each Parquet file, named ``source_{keyword}``.
 
     Raises ArtifactError if a file is missing, is not Parquet, or lacks a column that a model reads.
     """
     import duckdb
 
     try:
-        for name, path in paths.items():
-            rows = f"{_LATER_COLUMNS.get(name, '')} FROM {duckdb_source([path])}"
-            connection.execute(f"CREATE OR REPLACE TEMP VIEW source_{name} AS {rows}")
-        yield connection
+        with database() as connection:
+            for name, path in paths.items():
+                rows = f"{_LATER_COLUMNS.get(name, '')} FROM {duckdb_source([path])}"
+                connection.execute(f"CREATE TEMP VIEW source_{name} AS {rows}")
+            yield connection
     except duckdb.Error as error:
         files = ", ".join(str(path) for path in paths.values())
         raise ArtifactError(
             f"tables cannot be read ({' '.join(str(error).split())}): run the stages that wrote {files} again"
         ) from error
-
-
-@contextmanager
-def sources(**paths: Path) -> Iterator["DuckDBPyConnection"]:
-    """Open a connection with ``views`` over the files; raise the same errors."""
-    with database() as connection, views(connection, **paths):
-        yield connection
 
 
 def rows_of(connection: "DuckDBPyConnection", model: str, parameters: Mapping[str, object] | None = None) -> list[Row]:

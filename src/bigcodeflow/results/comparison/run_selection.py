@@ -3,15 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self, get_args
+from typing import NamedTuple, Self, get_args
 
 from bigcodeflow.config import Sanitizer, Variant
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.results.models import Row, database, rows_of, views
+from bigcodeflow.results.models import Row, rows_of, sources
 from bigcodeflow.results.runs import RecordedRun, find_run, judge_of, titles
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 #: Counts of a task without a verdict.
 _NOTHING = {"n_given": 0, "n_judged": 0, "n_passed": 0}
@@ -101,19 +98,15 @@ def open_runs(
 def load_runs(refs: Sequence[RunRef]) -> list[ComparedRun]:
     """Read the tables of runs; read a dataset that several runs share only once."""
     datasets: dict[tuple[Path, str], list[Row]] = {}
-    runs = []
-    with database() as connection:
-        for ref in refs:
-            place = ref.run.path("dataset"), ref.run.split
-            if place not in datasets:
-                with views(connection, tasks=place[0]):
-                    datasets[place] = rows_of(connection, "comparison_tasks", {"split": ref.run.split})
-            runs.append(_load(ref, datasets[place], connection))
-    return runs
+    return [_load(ref, datasets) for ref in refs]
 
 
-def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -> ComparedRun:
-    with views(connection, verdicts=ref.run.path("execution")):
+def _load(ref: RunRef, datasets: dict[tuple[Path, str], list[Row]]) -> ComparedRun:
+    """Read the tables of a run; rows of tasks are taken from ``datasets``, or added to it."""
+    place = ref.run.path("dataset"), ref.run.split
+    with sources(tasks=place[0], verdicts=ref.run.path("execution")) as connection:
+        if place not in datasets:
+            datasets[place] = rows_of(connection, "comparison_tasks", {"split": ref.run.split})
         kind = _kind(rows_of(connection, "comparison_kinds"), ref)
         chosen = {"variant": ref.variant, "sanitizer": kind["sanitizer"]}
         counted = {row["task_id"]: row for row in rows_of(connection, "comparison_counts", chosen)}
@@ -125,7 +118,7 @@ def _load(ref: RunRef, tasks: Sequence[Row], connection: "DuckDBPyConnection") -
         backends=tuple(kind["backends"]),
         environment_shas=tuple(kind["environment_shas"]),
         harness_version=judge_of(ref.run).harness_version,
-        tasks={row["task_id"]: TaskCounts(**row | counted.get(row["task_id"], _NOTHING)) for row in tasks},
+        tasks={row["task_id"]: TaskCounts(**row | counted.get(row["task_id"], _NOTHING)) for row in datasets[place]},
     )
 
 
