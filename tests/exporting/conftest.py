@@ -16,7 +16,6 @@ import pytest
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.exporting import ExportedRun, exported_run
 from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 from bigcodeflow.results.runs import RecordedRun, find_run
 from bigcodeflow.store import open_store
@@ -159,12 +158,6 @@ def imported_run(imported_store: Path, store_root: Path) -> RecordedRun:
     """The imported run, in the test's own store."""
     shutil.copytree(imported_store, store_root, dirs_exist_ok=True)
     return find_run(store_root, "old")
-
-
-@contextmanager
-def opened(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
-    with exported_run(run, variant) as found:
-        yield found
 
 
 @pytest.fixture(scope="session")

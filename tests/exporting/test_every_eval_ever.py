@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.exporting import Evaluator, write_every_eval_ever
+from bigcodeflow.exporting import Evaluator, exported_run, write_every_eval_ever
 from bigcodeflow.exporting.exported_run import ExportedRun
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
 
-from .conftest import opened, read_by
+from .conftest import read_by
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 def written(run: RecordedRun, folder: Path, **options: Any) -> list[Path]:
-    with opened(run) as found:
+    with exported_run(run) as found:
         return write_every_eval_ever(found, folder, now=NOW, **options)
 
 
@@ -68,7 +68,7 @@ def test_each_judged_sample_is_a_line(model_run: RecordedRun, tmp_path: Path) ->
 def test_a_run_exported_again_is_the_same_record(model_run: RecordedRun, tmp_path: Path) -> None:
     """Its id does not depend on the moment of the export."""
     first = written(model_run, tmp_path)
-    with opened(model_run) as found:
+    with exported_run(model_run) as found:
         assert write_every_eval_ever(found, tmp_path) == first
     assert len([*(tmp_path / "data").rglob("*.json*")]) == 2
 
@@ -133,7 +133,7 @@ def test_hard_tasks_are_named_as_such(
 ) -> None:
     """Whether the dataset holds the hard tasks alone, or the run chose them."""
     config = model_run.config | {"dataset": model_run.config["dataset"] | {"subset": subset}}
-    with opened(model_run.model_copy(update={"config": config})) as run:
+    with exported_run(model_run.model_copy(update={"config": config})) as run:
         monkeypatch.setitem(run.__dict__, "dataset", run.dataset.model_copy(update={"dataset": source}))
         assert isinstance(run, ExportedRun)
         assert run.benchmark == name

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.exporting import write_inspect_log
+from bigcodeflow.exporting import exported_run, write_inspect_log
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
 
-from .conftest import HOSTILE, TRACE, opened, read_by, serving
+from .conftest import HOSTILE, TRACE, read_by, serving
 
 
 def written(run: RecordedRun, folder: Path, **options: Any) -> Path:
-    with opened(run) as found:
+    with exported_run(run) as found:
         return write_inspect_log(found, folder, **options)
 
 
@@ -105,7 +105,7 @@ def test_a_variant_that_the_run_lacks_names_those_that_it_has(model_run: Recorde
     """The message names variant and sanitizer."""
     with (
         pytest.raises(ArtifactError, match=r"no verdicts of variant raw; it has: calibrated \(parity\)"),
-        opened(model_run, "raw"),
+        exported_run(model_run, "raw"),
     ):
         pass
 

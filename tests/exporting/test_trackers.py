@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from bigcodeflow.core.errors import ConfigError, PublishingError
+from bigcodeflow.exporting import exported_run
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow_trackers import log_to_mlflow, log_to_wandb
 from bigcodeflow_trackers.clients import SAMPLE_COLUMNS
 
-from .conftest import opened, serving
+from .conftest import serving
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_a_real_mlflow_server_gets_scores_settings_and_samples(
 ) -> None:
     """The run is finished and has its own times; the same run again is found and changes nothing."""
     mlflow = pytest.importorskip("mlflow")
-    with opened(model_run) as found:
+    with exported_run(model_run) as found:
         logged = log_to_mlflow(found, tracking_uri=mlflow_server, experiment="board")
         again = log_to_mlflow(found, tracking_uri=mlflow_server, experiment="board")
     assert (logged.is_new, again.is_new, again.place) == (True, False, logged.place)
@@ -57,7 +58,7 @@ def test_a_real_mlflow_server_gets_scores_settings_and_samples(
 def test_an_imported_run_is_logged_with_what_is_known(imported_run: RecordedRun, mlflow_server: str) -> None:
     """No limits, environment, tokens or cost are made up."""
     mlflow = pytest.importorskip("mlflow")
-    with opened(imported_run) as found:
+    with exported_run(imported_run) as found:
         log_to_mlflow(found, tracking_uri=mlflow_server, experiment="imported", samples=False)
     client = mlflow.tracking.MlflowClient(mlflow_server)
     [run] = client.search_runs([client.get_experiment_by_name("imported").experiment_id])
@@ -72,7 +73,7 @@ def test_a_database_of_ones_own_needs_no_server(model_run: RecordedRun, tmp_path
     """MLflow's client takes an SQLite file where its database packages are installed."""
     pytest.importorskip("mlflow")
     pytest.importorskip("alembic")
-    with opened(model_run) as found:
+    with exported_run(model_run) as found:
         logged = log_to_mlflow(found, tracking_uri=f"sqlite:///{tmp_path}/mlflow.db", samples=False)
         assert log_to_mlflow(found, tracking_uri=f"sqlite:///{tmp_path}/mlflow.db").place == logged.place
 
@@ -83,7 +84,7 @@ def test_an_mlflow_server_that_is_away_is_one_line(model_run: RecordedRun, monke
     pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     with (
-        opened(model_run) as found,
+        exported_run(model_run) as found,
         pytest.raises(PublishingError, match=r"MLflow did not take the run .*check address"),
     ):
         log_to_mlflow(found, tracking_uri="http://127.0.0.1:9")
@@ -154,5 +155,5 @@ def test_an_extra_that_is_missing_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.chdir(tmp_path)
     message = rf"export {module} needs the package {module}: pip install 'bigcodeflow\[{module}\]', or uv tool install"
-    with opened(model_run) as found, pytest.raises(ConfigError, match=message):
+    with exported_run(model_run) as found, pytest.raises(ConfigError, match=message):
         log(found)

@@ -1,4 +1,4 @@
-"""The files: JSON, CSV, Markdown, the original's shape, and the page."""
+"""The files: JSON, CSV, Markdown, the original's shape, the page, a model's card; and the published figures."""
 
 import csv
 import io
@@ -7,10 +7,13 @@ import re
 from datetime import UTC, datetime
 
 import pytest
+import yaml
+from huggingface_hub import ModelCardData, parse_eval_result_entries
+from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, RunLink, published_entries, rankings
 from bigcodeflow.leaderboard.history import Snapshot, snapshot_of
-from bigcodeflow.leaderboard.outputs import files
+from bigcodeflow.leaderboard.outputs import card, files
 from tests.conftest import ROOT
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -158,3 +161,50 @@ def test_the_page_sorts_and_filters_in_a_browser(snapshot, tmp_path, read):
         "acme/Nova-7B,nova-7b",
         "acme/Nova-7B",
     ]
+
+
+def test_every_figure_of_the_table_is_one_entry():
+    """All 202 models are there, with the digits of the table and nothing claimed that it does not say."""
+    with (ROOT / "data" / "leaderboard" / "published_pass_at_1.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    entries = published_entries()
+    found = {(entry.model, f"{entry.subset}_{entry.split}"): entry for entry in entries}
+    assert len(rows) == len({entry.model for entry in entries}) == 202
+    columns = ("full_complete", "full_instruct", "hard_complete", "hard_instruct")
+    assert len(entries) == len(found) == sum(bool(row[column]) for row in rows for column in columns)
+    for (model, column), entry in found.items():
+        [row] = [row for row in rows if row["model"] == model]
+        assert entry.pass_at_1 == int(row[column].replace(".", "")) / 1000, "58.1 % is 0.581, not 0.5810000000000001"
+        assert (entry.origin, entry.ci_low, entry.run, entry.n_samples) == ("published", None, None, None)
+
+
+def test_the_shipped_table_is_the_reference_one(reference_data):
+    """What ships equals the table that this project was given, byte for byte."""
+    ours = ROOT / "data" / "leaderboard" / "published_pass_at_1.csv"
+    assert ours.read_bytes() == (reference_data / "leaderboard" / ours.name).read_bytes()
+
+
+def test_eval_results_are_the_hubs_format(entry):
+    """The hub's client reads them; the score is in percent, the dataset is pinned, the notes say how it was judged."""
+    [found] = parse_eval_result_entries(yaml.safe_load(card(entry(pass_at_1=0.49561))))
+    assert (found.dataset_id, found.task_id, found.value) == ("bigcode/bigcodebench", "complete", 49.56)
+    assert (found.dataset_revision, found.date) == ("c" * 40, "2026-11-01T12:00:00Z")
+    assert "95 % interval 47.0 to 53.0" in found.notes
+    assert "openai, temperature 0" in found.notes
+
+
+def test_only_the_benchmarks_own_dataset_is_named_with_its_commit(entry):
+    """A file, or a copy, has no revision in the benchmark's repository; BigCodeBench-Hard is another repository."""
+    run = {"record": "r", "dataset": "mine/copy@v0.1.4", "dataset_revision": "d" * 40, "artifacts": {}}
+    [found] = parse_eval_result_entries(yaml.safe_load(card(entry(subset="hard", n_tasks=148, run=run))))
+    assert (found.dataset_id, found.dataset_revision) == ("bigcode/bigcodebench-hard", None)
+
+
+def test_the_model_index_is_the_hubs_format(entry):
+    """Model, dataset and metric come back from the front matter as the hub's client reads it."""
+    content = yaml.safe_load(card(entry(split="instruct"), "model-index"))
+    name, [found] = model_index_to_eval_results(content["model-index"])
+    assert name == "acme/nova-7b"
+    assert (found.dataset_type, found.metric_type, found.metric_value) == ("bigcode/bigcodebench", "pass@1", 50.0)
+    assert found.dataset_args == {"split": "instruct"}
+    assert ModelCardData(**content, model_name=name).eval_results == [found]

@@ -9,7 +9,7 @@ from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import describe_catalog
 from bigcodeflow.store import open_store
 from tests.conftest import ROOT
-from tests.results.catalog.stored import STUDY_VIEWS, VIEWS, ask, publish, record
+from tests.results.catalog.conftest import STUDY_VIEWS, VIEWS, ask, publish, record
 from tests.results.conftest import Tables
 
 

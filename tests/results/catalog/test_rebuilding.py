@@ -14,7 +14,7 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import LeftOut, describe_catalog
 from bigcodeflow.store import open_store
-from tests.results.catalog.stored import ask, publish, record
+from tests.results.catalog.conftest import ask, publish, record
 from tests.results.conftest import Tables, add_three_tasks
 
 

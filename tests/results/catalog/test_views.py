@@ -1,7 +1,7 @@
 """What the views of a catalog show of a real store."""
 
 from bigcodeflow.results.catalog.building import rebuild_catalog
-from tests.results.catalog.stored import VIEWS, ask, publish, record
+from tests.results.catalog.conftest import VIEWS, ask, publish, record
 
 
 def test_an_empty_store_has_an_empty_catalog(store):
