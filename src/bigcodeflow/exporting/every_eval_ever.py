@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import bigcodeflow
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.schemas import UNKNOWN
-from bigcodeflow.exporting.exported_run import ExportedRun, messages_of
+from bigcodeflow.exporting.exported_run import ExportedRun, messages_of, tokens_of
 from bigcodeflow.results.formatting import json_text
 from bigcodeflow.results.inspection.samples import SampleDetail
 from bigcodeflow.results.models import Row
@@ -219,15 +219,7 @@ def _line(run: ExportedRun, sample: SampleDetail, *, passed: bool) -> dict[str, 
     identity = json.dumps(asked, sort_keys=True, separators=(",", ":"))
     formatted = "\n\n".join(turn["content"] for turn in messages_of(sample))
     facts = {name: row[name] for name in _SAMPLE_FACTS} | sample.measurements
-    usage = None
-    if row["prompt_tokens"] is not None and row["completion_tokens"] is not None:
-        usage = {
-            "input_tokens": row["prompt_tokens"],
-            "output_tokens": row["completion_tokens"],
-            "total_tokens": row["prompt_tokens"] + row["completion_tokens"],
-            "input_tokens_cache_read": row["cached_tokens"],
-            "reasoning_tokens": row["reasoning_tokens"],
-        }
+    counted = row["prompt_tokens"] is not None and row["completion_tokens"] is not None
     latency = row["latency_seconds"]
     return {
         "sample_id": row["task_id"],
@@ -240,7 +232,7 @@ def _line(run: ExportedRun, sample: SampleDetail, *, passed: bool) -> dict[str, 
         },
         "answer_attribution": [_attribution(run, sample)] if row["solution"] is not None else [],
         "evaluation": {"score": float(passed), "is_correct": passed},
-        "token_usage": usage,
+        "token_usage": tokens_of(row) if counted else None,
         "performance": None if latency is None else {"latency_ms": 1000 * latency},
         "error": None if passed else row["failure_kind"] or row["status"],
         "metadata": _texts(facts),

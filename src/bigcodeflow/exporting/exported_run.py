@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -209,3 +209,15 @@ def messages_of(sample: SampleDetail) -> list[dict[str, str]]:
         return [{"role": "user", "content": sample.prompt}]
     system = [{"role": "system", "content": body["system"]}] if isinstance(body.get("system"), str) else []
     return [*system, *({"role": turn["role"], "content": turn["content"]} for turn in turns)]
+
+
+def tokens_of(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tokens of an answer, or of all answers, by the names that Inspect and Every Eval Ever share."""
+    asked, answered = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
+    return {
+        "input_tokens": asked,
+        "output_tokens": answered,
+        "total_tokens": asked + answered,
+        "input_tokens_cache_read": usage.get("cached_tokens"),
+        "reasoning_tokens": None if usage.get("reasoning_tokens") is None else int(usage["reasoning_tokens"]),
+    }

@@ -18,7 +18,7 @@ import bigcodeflow
 from bigcodeflow.core.display_text import markdown_block, markdown_text
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.files import write_atomically
-from bigcodeflow.exporting.exported_run import ExportedRun, messages_of
+from bigcodeflow.exporting.exported_run import ExportedRun, messages_of, tokens_of
 from bigcodeflow.results.exports import failure_details
 from bigcodeflow.results.formatting import plain
 from bigcodeflow.results.inspection.samples import SampleDetail
@@ -62,7 +62,13 @@ def write_inspect_log(run: ExportedRun, folder: Path, *, samples: bool = True) -
             )
         if samples:
             _add(archive, "summaries.json", summaries, started)
-        header = {**start, "status": "success", "results": _results(run, summaries), "stats": _stats(run)}
+        finished = run.recorded.finished_at or started
+        stats = {
+            "started_at": started.isoformat(),
+            "completed_at": finished.astimezone(UTC).isoformat(),
+            "model_usage": {_model(run): tokens_of(run.usage)} if "completion_tokens" in run.usage else {},
+        }
+        header = {**start, "status": "success", "results": _results(run, summaries), "stats": stats}
         _add(archive, "header.json", header, started)
     return write_atomically(folder / name, content.getvalue())
 
@@ -163,29 +169,9 @@ def _metric(name: str, value: float, metadata: Mapping[str, Any] | None = None) 
     return {"name": name, "value": value, "params": {}, "metadata": metadata}
 
 
-def _stats(run: ExportedRun) -> dict[str, Any]:
-    usage, finished = run.usage, run.recorded.finished_at or run.recorded.started_at
-    return {
-        "started_at": run.recorded.started_at.isoformat(),
-        "completed_at": finished.astimezone(UTC).isoformat(),
-        "model_usage": {_model(run): _tokens(usage)} if "completion_tokens" in usage else {},
-    }
-
-
-def _tokens(usage: Mapping[str, Any]) -> dict[str, Any]:
-    asked, answered = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
-    return {
-        "input_tokens": asked,
-        "output_tokens": answered,
-        "total_tokens": asked + answered,
-        "input_tokens_cache_read": usage.get("cached_tokens"),
-        "reasoning_tokens": None if usage.get("reasoning_tokens") is None else int(usage["reasoning_tokens"]),
-    }
-
-
 def _sample(run: ExportedRun, sample: SampleDetail) -> dict[str, Any]:
     row = sample.row
-    usage = {_model(run): _tokens(row)} if row["completion_tokens"] is not None else {}
+    usage = {_model(run): tokens_of(row)} if row["completion_tokens"] is not None else {}
     answer = [] if sample.answer is None else [_answer(run, sample)]
     facts = {name: row[name] for name in (*_SAMPLE_FACTS, *_ANSWER_FACTS)}
     facts |= {"sample_index": row["sample_index"], "solution": row["solution"]}
@@ -225,7 +211,7 @@ def _output(run: ExportedRun, sample: SampleDetail, answer: Sequence[Mapping[str
         "model": row["served_model"] or _model(run),
         "choices": [{"message": message, "stop_reason": reason} for message in answer],
         "completion": sample.answer or "",
-        "usage": _tokens(row) if row["completion_tokens"] is not None else None,
+        "usage": tokens_of(row) if row["completion_tokens"] is not None else None,
         "time": row["latency_seconds"],
         "error": row["error"],
     }
@@ -235,20 +221,16 @@ def _score(sample: SampleDetail) -> dict[str, Any]:
     row = sample.row
     facts = {name: row[name] for name in _VERDICT_FACTS if row[name] not in ("", False)} | sample.measurements
     facts["tests"] = {test["name"]: test["outcome"] for test in row["tests"] or ()}
+    # Code blocks of Markdown: Inspect's viewer would join the lines of plain text.
+    blocks = [markdown_block(sample.program, "python")] if sample.program is not None else []
+    for test, trace in failure_details(row).items():
+        blocks.append(f"**{markdown_text(test)}**\n\n{markdown_block(trace)}")
     return {
         "value": "C" if sample.passed else "I",
         "answer": sample.program,
-        "explanation": _explanation(sample),
+        "explanation": "\n\n".join(blocks),
         "metadata": facts,
     }
-
-
-def _explanation(sample: SampleDetail) -> str:
-    """Return program and failing tests as Markdown code blocks: Inspect's viewer would join the lines of plain text."""
-    parts = [markdown_block(sample.program, "python")] if sample.program is not None else []
-    for test, trace in failure_details(sample.row).items():
-        parts.append(f"**{markdown_text(test)}**\n\n{markdown_block(trace)}")
-    return "\n\n".join(parts)
 
 
 def _error(row: Mapping[str, Any]) -> dict[str, str]:
