@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prefect.logging import get_run_logger
 from prefect.states import Completed
@@ -15,6 +15,7 @@ from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.pipeline import sweep_results
 from bigcodeflow.pipeline.concurrent_stages import StageLocks
 from bigcodeflow.pipeline.interruption import quiet_interruption
+from bigcodeflow.pipeline.progress import terminal_listener
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.sweep_results import MemberResult, Plan
 from bigcodeflow.pipeline.sweeps import Member, SweepConfig, load_sweep, members_of
@@ -23,6 +24,9 @@ from flows.benchmark import benchmark, judge, moment_and_token, scored
 from flows.hooks import by_config, by_parameters, failing_with_message, reporting_flow
 from tasks.progress import ProgressBar
 from tasks.upkeep_artifacts import show_sweep
+
+if TYPE_CHECKING:
+    from bigcodeflow.core.progress import Progress
 
 #: Number of members (runs of the sweep) at the same time: one executes while the other asks its model.
 _AT_ONCE = 2
@@ -68,10 +72,13 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
     """Yield the results of the members in order; a member asks its model while the previous member executes."""
     recorded, resolver, stage_locks = sweep_results.last_runs(config.store), Resolver(), StageLocks()
     logger, total = get_run_logger(), f"{len(members):,}"
-    progress = ProgressBar(f"sweep {config.name}", logger)
+    progress, terminal = ProgressBar(sweep_title(config), logger), terminal_listener.get()
+    show: Progress = terminal.begin(sweep_title(config)) if terminal else lambda *_, **__: None
+    show(0, len(members))
 
     def perform(number: int, member: Member) -> MemberResult:
         logger.info("run %s of %s: %s", f"{number + 1:,}", total, member.title)
+        terminal_listener.set(terminal and terminal.of_run(member.title))  # in this member's context alone
         plan = sweep_results.plan_of(member, recorded.get(member.name), resolver).placed(folder)
         if plan.artifacts is None:
             return _run(plan, resolver, stage_locks, config.preset)
@@ -88,6 +95,7 @@ def _perform(config: SweepConfig, members: tuple[Member, ...], folder: str) -> I
                     result = member.result()
                 yield result
                 progress.update(100.0 * number / len(members))
+                show(number, len(members))
         except BaseException as error:
             # An interruption reaches only this thread, and the with block would wait for the members to finish.
             stage_locks.stop()

@@ -1,6 +1,6 @@
 """Rows of a stage: checks begin with their own ground truth, survive a kill, and rows are counted from the start."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -8,6 +8,7 @@ import pytest
 
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.core.progress import NO_STATUS, Status
 from bigcodeflow.core.schemas import SOLUTIONS, TASKS
 from bigcodeflow.execution.evaluation import judge
 from bigcodeflow.execution.ledger import Ledger
@@ -81,11 +82,13 @@ class _Run:
         self.truths = {name: judged(backend, one) | {"task_id": name} for name, one in items.items()}
         self.planner, self.workers = Planner(self.tasks, **own), _InTurn(environment, backend)
         self.seen: list[tuple[int, int]] = []
+        self.outcomes: list[Mapping[str, int]] = []
         self.checks = True
 
     def __call__(self, chunks: Iterator[Sequence[Planned] | None], stop_after: int = 9) -> list[dict]:
-        def progress(finished: int, total: int, *_: object) -> None:
+        def progress(finished: int, total: int, _note: str = "", status: Status = NO_STATUS) -> None:
             self.seen.append((finished, total))
+            self.outcomes.append(status.outcomes)
             if finished >= stop_after:
                 raise ExecutionError("stopped")
 
@@ -121,6 +124,16 @@ def test_a_pass_is_checked_as_soon_as_its_own_ground_truth_is_known(run: _Run) -
     programs = [one.program for one in run.workers.executed]
     first, last = programs.index(_HEAD + "    return x * x\n", 2), len(programs) - programs[::-1].index(programs[0])
     assert first < last
+
+
+def test_the_live_count_is_of_final_verdicts(run: _Run) -> None:
+    """A failure counts at once, a pass when its check has ended; the counts add up to the finished rows."""
+    wrong = row_of(SOLUTIONS, task_id="Own/double", solution=_HEAD + "    return 3 * x\n", sanitizer="none")
+    run.solutions = rows_of(SOLUTIONS, wrong, run.solutions.to_pylist()[1])
+    run(run.chunks("Own/double", "Own/square"))
+    assert [sum(counts.values()) for counts in run.outcomes] == [finished for finished, _ in run.seen]
+    distinct = [dict(counts) for place, counts in enumerate(run.outcomes) if counts not in run.outcomes[:place]]
+    assert distinct in ([{}, {"assertion": 1}, {"assertion": 1, "": 1}], [{"assertion": 1}, {"assertion": 1, "": 1}])
 
 
 def test_a_pass_without_a_passing_ground_truth_is_not_checked(run: _Run) -> None:

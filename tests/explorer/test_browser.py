@@ -8,6 +8,8 @@ from functools import partial
 import pytest
 from playwright.sync_api import expect
 
+from bigcodeflow.pipeline.live_files import LiveState, keep_ended
+
 pytestmark = pytest.mark.slow
 
 
@@ -42,6 +44,9 @@ def places(nights):
     """Addresses of every kind of page."""
     page = nights.get("/", model="falling")
     later, earlier = re.findall(r'name="run" value="([^"]+)"', page)[:2]
+    state = {"run_id": "x", "model": "gpt", "started_at": "2026-03-02T00:00:00Z", "updated_at": "2026-03-02T00:01:00Z"}
+    state |= {"stage": "execution", "log": ["10:00 begins"], "config": {"name": "n"}}
+    keep_ended(nights.recorded.root, LiveState(**state, outcome="crashed", error="the disk is full " * 30))
     return {
         "runs": "/",
         "live": "/live",
@@ -51,6 +56,10 @@ def places(nights):
         "run": f"/runs/{later}",
         "comparison": f"/compare?run={later}&run={earlier}",
         "sample": f"/sample?run={later}&task=Demo/5",
+        "ended": "/runs/x",
+        "retry": "/runs/x/retry",
+        "recommend": "/recommend?libraries=numpy",
+        "studies": "/studies",
     }
 
 
@@ -147,9 +156,9 @@ def test_the_theme_follows_the_system_and_the_reader(reader, places):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("width", [1440, 390, 360])
 def test_every_page_is_accessible(reader, places, live, scheme, width):
-    """Nothing keeps from reading a page, in both themes, on a desk and on a phone, with all folds open."""
+    """Nothing keeps from reading a page, in both themes, on a desk and on phones, with all folds open."""
     live(10, "Demo/1")
     tab, found = reader(scheme=scheme, width=width, height=800), {}
     for name, place in places.items():

@@ -20,7 +20,7 @@ from bigcodeflow.core.errors import DatasetError
 from bigcodeflow.core.progress import OpenItem, Status
 from bigcodeflow.pipeline import live
 from bigcodeflow.pipeline.live import LiveRun
-from bigcodeflow.pipeline.live_files import ended_runs, remove_left_over, request_cancellation
+from bigcodeflow.pipeline.live_files import ended_runs, live_runs, remove_left_over, request_cancellation
 from bigcodeflow.pipeline.resolution import resolve
 from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.store import open_store
@@ -199,6 +199,24 @@ def test_a_full_disk_ends_the_file_and_not_the_run(tmp_path: Path) -> None:
     assert (tmp_path / "store" / "live").read_text() == "no folder"
 
 
+def test_a_killed_run_has_ended_at_once(tmp_path: Path) -> None:
+    """Also while its parent has not noticed, so that it is a zombie; its file is still that of a run in progress."""
+    program = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from tests.pipeline.test_live import LiveRun, config_in, open_store\n"
+        "with LiveRun(config_in(Path(sys.argv[1])), open_store(Path(sys.argv[1]) / 'store'), 'mine'):\n"
+        "    time.sleep(60)\n"
+    )
+    root = tmp_path / "store"
+    with subprocess.Popen([sys.executable, "-c", program, tmp_path], cwd=ROOT) as process:
+        wait_for(lambda: bool(live_runs(root, datetime.now(UTC))), "the run")
+        process.kill()
+        wait_for(lambda: not live_runs(root, datetime.now(UTC)), "its end")
+        assert [(one.run_id, one.outcome) for one in ended_runs(root)] == [("mine", "killed")]
+    assert [path.name for path in files(tmp_path)] == ["mine.json"]
+
+
 def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
     """Files of processes that are gone, or whose number another one has; not those of living or of other machines."""
     folder, now = tmp_path / "live", datetime.now(UTC)
@@ -219,6 +237,7 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
         os.utime(path, (now.timestamp() - 90_000,) * 2)
     kept = [left("alive", pid=os.getpid()), left("elsewhere", pid=1, host="elsewhere"), folder / "strange.json"]
     kept[-1].write_text("[]")
+    assert [(one.name, one.outcome) for one in ended_runs(tmp_path)] == [("gpt", "killed")], "before it is moved"
     remove_left_over(folder)
     assert sorted(folder.iterdir()) == sorted(kept)
     assert [(one.name, one.outcome) for one in ended_runs(tmp_path)] == [("gpt", "killed")]

@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.abc import MetaPathFinder
 from pathlib import Path
@@ -191,10 +191,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
             finished = perform_and_record(config, listener)
         _show_results(finished)
         return
-    ui_url, on_terminal = _prepare_prefect(), sys.stderr.isatty()
-    if on_terminal:  # it shows bars in place of the log, which the server keeps
-        os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "WARNING")
-    if ui_url:
+    if ui_url := _prepare_prefect():
         # Errors are reported here, so that the server gets no failed run; it may have keys that are not here.
         if problems := problems_of([config], lambda _: True):
             raise ConfigError("\n".join(problems))
@@ -211,7 +208,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
         start_own_server()
     from flows.benchmark import benchmark
 
-    with progress_listener() if on_terminal else nullcontext():
+    with _bars():
         finished = benchmark(config)
     _show_results(finished, ui_url)
 
@@ -227,7 +224,14 @@ def _prepare_prefect() -> str:
             os.environ["PREFECT_API_URL"] = settings.api_url
     for name, value in _PREFECT_SETTINGS.items():
         os.environ.setdefault(name, value)
+    if sys.stderr.isatty():  # bars replace the log, which the server keeps
+        os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "WARNING")
     return os.environ.get("PREFECT_API_URL", "").removesuffix("/").removesuffix("/api")
+
+
+def _bars() -> AbstractContextManager[object]:
+    """Return a context in which stages of flows show bars on a terminal; elsewhere Prefect's log lines tell of them."""
+    return progress_listener() if sys.stderr.isatty() else nullcontext()
 
 
 def _state() -> Path:
@@ -350,7 +354,8 @@ def _perform_sweep(
 
     done: Sequence[sweep_results.MemberResult]
     try:
-        done, failure = sweep_flow(config), None
+        with _bars():
+            done, failure = sweep_flow(config), None
     except sweep_results.SweepFailedError as error:
         done, failure = error.results, error
     # The flow names its folder after its own flow run, so take the folder from a member that was not reused.

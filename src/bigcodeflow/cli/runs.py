@@ -13,7 +13,7 @@ from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Column, Table, cell_text
 from bigcodeflow.explorer.catalog import Catalog, ListedRun, RunFilter, ordered
-from bigcodeflow.pipeline.live_files import LiveState, ended_runs, forget_ended, live_runs
+from bigcodeflow.pipeline.live_files import LiveState, ended_runs, forget_ended, refuse_if_under_way
 from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.retention import removable_with, remove_unused, removed_rows, totals
@@ -154,10 +154,7 @@ def delete(
     kept, found = open_store(store), [_found(store, one) for one in run]
     recorded = list({one.record: one for one in found if isinstance(one, RecordedRun)}.values())
     ended = [one for one in found if isinstance(one, LiveState)]
-    now = datetime.now(UTC)
-    if recorded and any(not one.is_silent(now) for one in live_runs(kept.root, now)):
-        raise ArtifactError(f"{store}: a run is in progress and may use these artifacts: delete when it has ended")
-    going = removable_with(kept, recorded) if recorded else []
+    going, now = removable_with(kept, recorded), datetime.now(UTC)
     print_table(Table.of_records(removed_rows(going)))
     for one in ended:
         print_line(f"{one.outcome} run {one.run_id}: {one.name}")
@@ -180,8 +177,11 @@ def retry(run: Run, store: RecordedStore = "results/store") -> None:
     if not found.config:  # all defaults would be another run
         raise ConfigError(f"run {run}: its settings were not kept: start it again with `bigcodeflow run`")
     config = validated(RunConfig, found.config, f"settings of run {run}")
+    refuse_if_under_way(open_store(store).root, found.config)
     with progress_listener() as listener:
         finished = perform_and_record(config, listener)
+    if isinstance(found, LiveState):
+        forget_ended(finished.store.root, found.run_id)
     title = run_title(finished.config)
     out.print(results.render_summary(finished.store.read(finished.artifacts.aggregation), failures=[], title=title))
     notice(f"results    {finished.config.out}")

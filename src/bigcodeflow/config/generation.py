@@ -137,7 +137,7 @@ class GenerationConfig(SettingsModel):
     model: str = ""
     """PROVIDER:NAME, such as openai:gpt-4o. Providers: openai (and every server that speaks its protocol),
     openai-responses, azure, anthropic, bedrock, google, vertex, mistral, ollama, huggingface; vllm, vllm-server and
-    transformers load the model here. Empty asks none."""
+    transformers load the model here."""
     base_url: Address = ""
     """Address of a server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; empty: its own."""
     api_key_variable: str = ""

@@ -1,4 +1,4 @@
-"""Web application of the explorer: pages and two forms, only for requests that use this machine's own name."""
+"""Web application of the explorer: pages and forms, only for requests that use this machine's own name."""
 
 import ipaddress
 import logging
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl
 
 import duckdb
 from starlette.applications import Starlette
@@ -23,13 +23,12 @@ from starlette.types import ASGIApp
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, error_message
 from bigcodeflow.core.listening import is_loopback, is_own_name, is_same_site, name_of
-from bigcodeflow.explorer import changes, comparison_pages, run_pages, sample_pages, study_pages
+from bigcodeflow.explorer import actions, changes, comparison_pages, run_pages, sample_pages, study_pages
+from bigcodeflow.explorer.actions import ACTIONS, Action
 from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
 from bigcodeflow.explorer.rendering import POLICY, assets, compile_templates, rendered, vega
-from bigcodeflow.pipeline.live_files import live_runs, request_cancellation
-from bigcodeflow.results import rebuild_catalog
-from bigcodeflow.results.runs import RunLabels
+from bigcodeflow.pipeline.live_files import live_runs
 
 #: Headers of all responses.
 _HEADERS = {
@@ -102,8 +101,11 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
     routes = [Route(path, partial(_answer, catalog, make)) for path, make in pages.items()]
     may_change = is_loopback(host)
     if may_change:
-        routes.append(Route("/live/{run_id}/cancel", partial(_cancel, catalog), methods=["POST"]))
-        routes.append(Route("/runs/{record}/labels", partial(_label, catalog), methods=["POST"]))
+        routes += [
+            Route(f"/runs/{{record}}/{name}", partial(_answer, catalog, make))
+            for name, make in (("delete", actions.delete_page), ("retry", actions.retry_page))
+        ]
+        routes += [Route(path, partial(_act, catalog, action), methods=["POST"]) for path, action in ACTIONS.items()]
     routes += [Route("/assets/{name}", _asset), Route("/health", health), Route("/runs.csv", partial(_csv, catalog))]
     app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
     app.state.may_change = may_change
@@ -128,7 +130,8 @@ def _answer(catalog: Catalog, make: Callable[..., Page], request: Request) -> Re
 
 
 def _problem(catalog: Catalog, request: Request, message: str, status: int) -> Response:
-    return rendered("problem.html", {**_common(catalog, request), "message": message}, status)
+    context = {**_common(catalog, request), "message": message, "is_action": request.method == "POST"}
+    return rendered("problem.html", context, status)
 
 
 def _common(catalog: Catalog, request: Request) -> dict[str, Any]:
@@ -144,42 +147,16 @@ def _common(catalog: Catalog, request: Request) -> dict[str, Any]:
     }
 
 
-def _cancel(catalog: Catalog, request: Request) -> Response:
-    """Ask a run in progress to end."""
-    if not _is_own_form(request):
-        return _foreign_form()
-    if not request_cancellation(catalog.store.root, request.path_params["run_id"]):
-        return _problem(catalog, request, "This run is not in progress any more.", HTTPStatus.NOT_FOUND)
-    return RedirectResponse("/live", HTTPStatus.SEE_OTHER)
-
-
-async def _label(catalog: Catalog, request: Request) -> Response:
-    """Write the name, tags and note of a run, and archive it or bring it back; rebuild the catalog."""
-    if not _is_own_form(request):
-        return _foreign_form()
-    record = request.path_params["record"]
-    if record not in catalog.version().by_record:
-        return _problem(catalog, request, "There is no such run.", HTTPStatus.NOT_FOUND)
-    given = dict(parse_qsl((await request.body()).decode(errors="replace")))
-    tags = tuple(filter(None, map(str.strip, given.get("tags", "").split(","))))
-    texts = {name: given.get(name, "").strip() for name in ("name", "note")}
-    labels = RunLabels(**texts, tags=tuple(dict.fromkeys(tags)), archived="archived" in given)
-
-    def write() -> None:
-        labels.write(catalog.store, record)
-        rebuild_catalog(catalog.store.location)
-
-    await run_in_threadpool(write)
-    return RedirectResponse(f"/runs/{quote(record)}", HTTPStatus.SEE_OTHER)
-
-
-def _is_own_form(request: Request) -> bool:
-    """Tell if a page of this explorer sent the form."""
-    return is_same_site(request.headers.get("origin", ""), request.headers.get("host", ""))
-
-
-def _foreign_form() -> Response:
-    return PlainTextResponse("only this explorer's own pages may change runs", HTTPStatus.FORBIDDEN)
+async def _act(catalog: Catalog, action: Action, request: Request) -> Response:
+    """Perform the action of a form from one of these pages, and lead the browser to the page that it names."""
+    if not is_same_site(request.headers.get("origin", ""), request.headers.get("host", "")):
+        return PlainTextResponse("only this explorer's own pages may change runs", HTTPStatus.FORBIDDEN)
+    form = dict(parse_qsl((await request.body()).decode(errors="replace")))
+    try:
+        place = await run_in_threadpool(action, catalog, form, **request.path_params)
+    except BigCodeFlowError as error:
+        return _problem(catalog, request, str(error), _STATUSES.get(type(error), HTTPStatus.CONFLICT))
+    return RedirectResponse(place, HTTPStatus.SEE_OTHER)
 
 
 def _csv(catalog: Catalog, request: Request) -> Response:

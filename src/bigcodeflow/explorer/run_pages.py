@@ -14,7 +14,7 @@ from bigcodeflow.explorer.catalog import ORDERS, ListedRun, RunFilter, ordered
 from bigcodeflow.explorer.changes import changes_of, worse
 from bigcodeflow.explorer.pages import CHOICES, ROWS, Page, Portion, Visit
 from bigcodeflow.leaderboard.entries import N_TASKS, published_score
-from bigcodeflow.pipeline.live_files import LiveState, live_runs
+from bigcodeflow.pipeline.live_files import LiveState, ended_runs, live_runs
 from bigcodeflow.report import overview
 from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, reported_run
@@ -96,7 +96,15 @@ def _filter(visit: Visit) -> RunFilter:
 
 
 def one_run(visit: Visit, record: str) -> Page:
-    """Make the page of a run: scores, failures and settings, with its neighbours in the series."""
+    """Make the page of a run: scores, failures and settings, with its neighbours in the series.
+
+    A run that ended without a record has a page of how it ended.
+    """
+    if record not in visit.version.by_record:
+        for ended in ended_runs(visit.catalog.store.root):
+            if ended.run_id == record:
+                config = json.dumps(ended.config, indent=2, sort_keys=True)
+                return Page("ended.html", {"run": ListedRun.of_ended(ended), "state": ended, "config": config})
     listed = visit.run(record)
     recorded = visit.catalog.recorded(listed)
     nights = visit.version.series.get(listed.series, ())  # archived runs are of no series
@@ -111,6 +119,7 @@ def one_run(visit: Visit, record: str) -> Page:
         {
             "run": listed,
             "labels": recorded.labels,
+            "can_retry": not recorded.imported,
             "earlier": earlier,
             "later": later,
             "n_nights": len(nights),

@@ -1,7 +1,7 @@
 """Files of runs without a record: ``{store}/live/{run_id}.json`` of runs in progress, ``ended/`` of failed ones."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import psutil
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.results.formatting import board_title
 
@@ -22,6 +23,7 @@ _SILENT_AFTER = timedelta(seconds=60)
 _FORGOTTEN_AFTER = timedelta(days=1)
 #: Tolerance in seconds: a process that began later than the run in the file is another one with the same id.
 _CLOCK_SECONDS = 2.0
+_KILLED = {"outcome": "killed"}
 _MOST_FILES = 200
 _MOST_BYTES = 1 << 20
 
@@ -67,12 +69,13 @@ class _Process(_Written):
         if self.pid is None or self.host != socket.gethostname():
             return False
         try:
-            began_at: float = psutil.Process(self.pid).create_time()
+            process = psutil.Process(self.pid)
+            is_another: bool = process.create_time() > self.started_at.timestamp() + _CLOCK_SECONDS
+            return is_another or bool(process.status() == psutil.STATUS_ZOMBIE)
         except psutil.NoSuchProcess:
             return True
         except psutil.Error:
             return False
-        return began_at > self.started_at.timestamp() + _CLOCK_SECONDS
 
 
 class LiveState(_Process):
@@ -131,18 +134,42 @@ class LiveState(_Process):
 
 
 def live_runs(store_root: Path, now: datetime) -> Sequence[LiveState]:
-    """Return the runs in progress, the latest start first; skip files that do not describe a run."""
-    return [run for run in _all_in(store_root / LIVE_FOLDER) if now - run.updated_at <= _FORGOTTEN_AFTER]
+    """Return the runs in progress, the latest start first; skip killed runs, and files that do not describe a run."""
+    runs = _all_in(store_root / LIVE_FOLDER)
+    return [run for run in runs if now - run.updated_at <= _FORGOTTEN_AFTER and not run.has_ended()]
 
 
 def ended_runs(store_root: Path) -> Sequence[LiveState]:
-    """Return the runs that crashed, were cancelled or were killed, the latest start first."""
-    return _all_in(store_root / ENDED_FOLDER)
+    """Return the runs that crashed, were cancelled or were killed, the latest start first.
+
+    A killed run of this machine is among them at once; the next run in the store moves its file to ``ended/``.
+    """
+    left = [run.model_copy(update=_KILLED) for run in _all_in(store_root / LIVE_FOLDER) if run.has_ended()]
+    return sorted([*left, *_all_in(store_root / ENDED_FOLDER)], key=lambda run: run.started_at, reverse=True)
+
+
+def refuse_if_under_way(store_root: Path, config: Mapping[str, Any]) -> None:
+    """Raise ArtifactError if a run with these settings is in progress, wherever it writes its result files."""
+    now = datetime.now(UTC)
+    for run in live_runs(store_root, now):
+        if not run.is_silent(now) and _work(run.config) == _work(config):
+            raise ArtifactError(
+                f"{run.name or run.run_id}: a run with these settings is in progress since "
+                f"{run.started_at:%Y-%m-%d %H:%M} UTC: wait until it ends, or cancel it"
+            )
+
+
+def _work(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings without what a start adds: the folder, and the commits of tasks and solve rates."""
+    dataset = config.get("dataset", {})
+    named = {name: str(dataset.get(name, "")).partition("@")[0] for name in ("source", "solve_rates")}
+    return {**config, "out": "", "dataset": {**dataset, **named}}
 
 
 def keep_ended(store_root: Path, state: LiveState) -> None:
     """Keep the last state of a run that has no record."""
-    write_atomically(_ended_file(store_root, state.run_id), state.model_dump_json().encode())
+    file = store_root / ENDED_FOLDER / f"{Path(state.run_id).name}.json"
+    write_atomically(file, state.model_dump_json().encode())
 
 
 def request_cancellation(store_root: Path, run_id: str) -> bool:
@@ -156,11 +183,8 @@ def request_cancellation(store_root: Path, run_id: str) -> bool:
 
 def forget_ended(store_root: Path, run_id: str) -> None:
     """Remove what was kept of a run, if it ended without a record."""
-    _ended_file(store_root, run_id).unlink(missing_ok=True)
-
-
-def _ended_file(store_root: Path, run_id: str) -> Path:
-    return store_root / ENDED_FOLDER / f"{Path(run_id).name}.json"
+    for folder in (ENDED_FOLDER, LIVE_FOLDER):
+        (store_root / folder / f"{Path(run_id).name}.json").unlink(missing_ok=True)
 
 
 def _all_in(folder: Path) -> list[LiveState]:
@@ -191,7 +215,7 @@ def remove_left_over(folder: Path) -> None:
             age = now - datetime.fromtimestamp(path.stat().st_mtime, UTC)
             killed = path.suffix == ".json" and _is_of_ended_process(path)
             if killed and (state := _read(path)):
-                keep_ended(folder.parent, state.model_copy(update={"outcome": "killed"}))
+                keep_ended(folder.parent, state.model_copy(update=_KILLED))
             if killed or age > _FORGOTTEN_AFTER:
                 path.unlink(missing_ok=True)
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
@@ -19,12 +20,17 @@ _LINE_EVERY_SECONDS = 15.0
 class ProgressListener:
     """Shows a bar per stage on a terminal, and an occasional line elsewhere."""
 
-    def __init__(self, bars: Progress) -> None:
-        self._bars = bars
+    def __init__(self, bars: Progress, run: str = "") -> None:
+        self._bars, self._run = bars, run
         self._began: dict[str, float] = {}
+
+    def of_run(self, title: str) -> "ProgressListener":
+        """Return a listener for one of several runs, whose title stands before those of its stages."""
+        return ProgressListener(self._bars, f"{title}: ")
 
     def begin(self, title: str) -> StageReport:
         """Add a bar; return the callback that moves it."""
+        title = f"{self._run}{title}"
         self._began[title] = last_line = time.monotonic()
         bar, console = self._bars.add_task(title, total=None, note=""), self._bars.console
         state = StageProgress(title)
@@ -42,6 +48,7 @@ class ProgressListener:
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
         """Print one permanent line for the finished stage."""
+        title = f"{self._run}{title}"
         for task in self._bars.tasks:
             if task.description == title:
                 self._bars.update(task.id, visible=False)
@@ -49,7 +56,7 @@ class ProgressListener:
         statistics = ref.statistics
         if not reused and "executed" in statistics:
             details += f"; {statistics['executed']:,} executed, {statistics['reused_verdicts']:,} known before"
-        self._bars.console.print(f"[green]✓[/green] {title}: {ref.rows:,} rows ({details})")
+        self._bars.console.print(f"[green]✓[/green] {escape(title)}: {ref.rows:,} rows ({details})")
 
 
 class _Bars(Progress):
@@ -69,7 +76,7 @@ terminal_listener: ContextVar[ProgressListener | None] = ContextVar("terminal_li
 @contextmanager
 def progress_listener(*, quiet: bool = False) -> Iterator[ProgressListener]:
     """Yield a listener whose bars exist as long as the block; a quiet one prints nothing."""
-    columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("  {task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True, highlight=False, quiet=quiet)
     with _Bars(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bars:
         listener = ProgressListener(bars)

@@ -7,7 +7,7 @@ inputs. Records are removed first: a removal that is killed leaves no record of 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple, get_args
 
@@ -15,12 +15,13 @@ from pydantic import Field, ValidationError
 
 from bigcodeflow import results
 from bigcodeflow.config import GenerationConfig
+from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.plugins import study_entries
 from bigcodeflow.core.schemas import DERIVED_FOLDER, STAGE_FOLDERS
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
 from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
-from bigcodeflow.pipeline.live_files import ENDED_FOLDER, LIVE_FOLDER
+from bigcodeflow.pipeline.live_files import ENDED_FOLDER, LIVE_FOLDER, live_runs
 from bigcodeflow.results.run_settings import setting_of
 from bigcodeflow.results.runs import RecordedRun, labels_file, recorded_runs
 from bigcodeflow.store import Store, StoredFolder, open_store
@@ -88,7 +89,15 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
 
 
 def removable_with(store: Store, runs: Sequence[RecordedRun]) -> list[Removable]:
-    """List the records of these runs, and their artifacts that no other run and no leaderboard needs."""
+    """List the records of these runs, and their artifacts that no other run and no leaderboard needs.
+
+    Raises ArtifactError while a run is in progress: it may use the artifacts, and has no record yet.
+    """
+    now = datetime.now(UTC)
+    if runs and any(not one.is_silent(now) for one in live_runs(store.root, now)):
+        raise ArtifactError(
+            f"{store.location}: a run is in progress and may use these artifacts: delete when it has ended"
+        )
     gone = {run.record for run in runs}
     kept = [run for run in recorded_runs(store.location) if run.record not in gone]
     own = _names_of(one for run in runs for one in (run.keys, *run.rounds)) - _needed_artifacts(store, kept)
