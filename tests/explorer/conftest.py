@@ -1,5 +1,6 @@
 """A store with recorded runs, and an explorer that answers over loopback."""
 
+import re
 import threading
 from contextlib import contextmanager
 
@@ -79,6 +80,19 @@ def record_night(
     config = {"dataset": {"split": split, "subset": "full"}, "execution": {"environment": "starter"} | dict(execution)}
     config |= dict(asked)
     return recorded.record(tables, model=model, run=run or model, split=split, config=config, **more)
+
+
+def rows(page):
+    """Names of the runs that the list shows, in its order."""
+    return re.findall(r'<th scope="row"><a href="/runs/[^"]+">([^<]+)</a>', page)
+
+
+def records(page):
+    return re.findall(r'name="run" value="([^"]+)"', page)
+
+
+def text_of(page):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
 
 
 @pytest.fixture(scope="module")

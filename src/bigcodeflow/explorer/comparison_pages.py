@@ -27,9 +27,7 @@ def compare_page(visit: Visit) -> Page:
                            "`bigcodeflow compare --html`")  # fmt: skip
     listed = [visit.run(record) for record in records]
     if len(listed) < _FEWEST:
-        return Page(
-            "compare.html", {"runs": listed, "sections": [], "tasks": [], "n_tasks": 0, "labels": [], "verdicts": []}
-        )
+        return Page("compare.html", {"runs": listed})
     sliced = bool(visit.text("slices"))
     labels, sections, verdicts = visit.version.kept(
         ("comparison", sliced, *records), lambda: _compared(visit, listed, sliced=sliced)
