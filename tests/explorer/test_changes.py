@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from bigcodeflow.explorer.catalog import Catalog
-from bigcodeflow.explorer.changes import changes_of, worse
+from bigcodeflow.explorer.changes import changes_of
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.comparison.comparison import compare
 from bigcodeflow.results.comparison.run_selection import open_runs
@@ -42,7 +42,7 @@ def test_many_series_are_adjusted_for_one_another(recorded):
     found = changes(recorded)
     dropped = next(change for change in found if change.difference)
     assert dropped.p < 0.05 < dropped.p_holm
-    assert not worse(found)
+    assert not any(change.is_worse for change in found)
 
 
 def test_only_runs_that_ask_the_same_are_set_beside_one_another(recorded):

@@ -226,21 +226,27 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
 
     def left(name: str, /, **content: Any) -> Path:
         path = folder / f"{name}.json"
-        path.write_text(json.dumps({"host": socket.gethostname(), "started_at": now.isoformat(), **content}))
+        run = {
+            "run_id": name,
+            "host": socket.gethostname(),
+            **dict.fromkeys(("started_at", "updated_at"), now.isoformat()),
+        }
+        path.write_text(json.dumps(run | content))
         return path
 
-    left("ended", pid=ended.pid, run_id="gone", name="gpt", updated_at=now.isoformat())
-    left("reused", pid=os.getpid(), started_at=(now - timedelta(days=900)).isoformat())
+    left("ended", pid=ended.pid, name="gpt")
+    left("reused", pid=os.getpid(), name="llama", started_at=(now - timedelta(days=900)).isoformat())
     old, torn = left("of another machine, long ago", pid=1, host="elsewhere"), folder / ".x.json.1.tmp"
     torn.write_text("{")
     for path in (old, torn):
         os.utime(path, (now.timestamp() - 90_000,) * 2)
     kept = [left("alive", pid=os.getpid()), left("elsewhere", pid=1, host="elsewhere"), folder / "strange.json"]
     kept[-1].write_text("[]")
-    assert [(one.name, one.outcome) for one in ended_runs(tmp_path)] == [("gpt", "killed")], "before it is moved"
+    killed = [("gpt", "killed"), ("llama", "killed")]
+    assert [(one.name, one.outcome) for one in ended_runs(tmp_path)] == killed, "before they are moved"
     remove_left_over(folder)
     assert sorted(folder.iterdir()) == sorted(kept)
-    assert [(one.name, one.outcome) for one in ended_runs(tmp_path)] == [("gpt", "killed")]
+    assert [(one.name, one.outcome) for one in ended_runs(tmp_path)] == killed
     remove_left_over(tmp_path / "nowhere")
 
 

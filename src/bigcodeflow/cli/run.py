@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from importlib.abc import MetaPathFinder
 from pathlib import Path
@@ -208,7 +208,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
         start_own_server()
     from flows.benchmark import benchmark
 
-    with _bars():
+    with progress_listener() if sys.stderr.isatty() else nullcontext():
         finished = benchmark(config)
     _show_results(finished, ui_url)
 
@@ -227,11 +227,6 @@ def _prepare_prefect() -> str:
     if sys.stderr.isatty():  # bars replace the log, which the server keeps
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "WARNING")
     return os.environ.get("PREFECT_API_URL", "").removesuffix("/").removesuffix("/api")
-
-
-def _bars() -> AbstractContextManager[object]:
-    """Return a context in which stages of flows show bars on a terminal; elsewhere Prefect's log lines tell of them."""
-    return progress_listener() if sys.stderr.isatty() else nullcontext()
 
 
 def _state() -> Path:
@@ -354,7 +349,7 @@ def _perform_sweep(
 
     done: Sequence[sweep_results.MemberResult]
     try:
-        with _bars():
+        with progress_listener() if sys.stderr.isatty() else nullcontext():
             done, failure = sweep_flow(config), None
     except sweep_results.SweepFailedError as error:
         done, failure = error.results, error

@@ -73,7 +73,7 @@ def delete(catalog: Catalog, _form: Mapping[str, str], record: str) -> str:
 
 
 def retry_page(visit: Visit, record: str) -> Page:
-    """Make the page that says what another start of a run does, and asks."""
+    """Make the page that says what a retry does, and asks; raise ArtifactError if the run's work is in progress."""
     found = _ended_run(visit.catalog, record)
     refuse_if_under_way(visit.catalog.store.root, found.config)
     return _question("Retry", record, found, asks=found.config.get("samples", {}).get("source") == "model")

@@ -24,7 +24,7 @@ import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, error_message
 from bigcodeflow.core.listening import is_loopback, is_own_name, is_same_site, name_of
 from bigcodeflow.explorer import actions, changes, comparison_pages, run_pages, sample_pages, study_pages
-from bigcodeflow.explorer.actions import ACTIONS, Action
+from bigcodeflow.explorer.actions import Action
 from bigcodeflow.explorer.catalog import Catalog
 from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
 from bigcodeflow.explorer.rendering import POLICY, assets, compile_templates, rendered, vega
@@ -55,7 +55,7 @@ def warm_up(catalog: Catalog) -> Iterator[None]:
     yield
     try:
         version = catalog.version()
-        version.compute()
+        _ = version.by_record, version.series, version.tasks, version.pass_shares
         yield
         # Make a page of each costly kind, to import its modules; runs of the same series are always comparable.
         nights = next((runs for runs in version.series.values() if len(runs) > 1), version.runs)
@@ -95,17 +95,15 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
         "/sample": sample_pages.sample,
         "/studies": study_pages.all_studies,
         "/runs/{record}": run_pages.one_run,
+        "/runs/{record}/delete": actions.delete_page,
+        "/runs/{record}/retry": actions.retry_page,
         "/studies/{study}/{key}": study_pages.one_study,
     }
     # Starlette calls these functions in threads, so that no page has to wait for another.
     routes = [Route(path, partial(_answer, catalog, make)) for path, make in pages.items()]
     may_change = is_loopback(host)
     if may_change:
-        routes += [
-            Route(f"/runs/{{record}}/{name}", partial(_answer, catalog, make))
-            for name, make in (("delete", actions.delete_page), ("retry", actions.retry_page))
-        ]
-        routes += [Route(path, partial(_act, catalog, action), methods=["POST"]) for path, action in ACTIONS.items()]
+        routes += [Route(path, partial(_act, catalog, act), methods=["POST"]) for path, act in actions.ACTIONS.items()]
     routes += [Route("/assets/{name}", _asset), Route("/health", health), Route("/runs.csv", partial(_csv, catalog))]
     app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
     app.state.may_change = may_change

@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
@@ -37,45 +37,45 @@ class ListedRun:
     record: str
     run: str
     model: str
-    split: str | None
-    subset: str | None
-    split_mismatch: bool | None
-    contradicted: bool
-    task_variants: bool
-    setting: str
-    setting_key: str
-    environment_sha: str | None
-    harness_version: int | None
-    tags: Sequence[str]
-    note: str
-    archived: bool
     started_at: datetime
-    dataset_key: str | None
-    generation_key: str | None
-    execution_key: str | None
-    environment: str | None
-    address: str | None
+    split: str | None = None
+    subset: str | None = None
+    split_mismatch: bool | None = None
+    contradicted: bool = False
+    task_variants: bool = False
+    setting: str = ""
+    setting_key: str = ""
+    environment_sha: str | None = None
+    harness_version: int | None = None
+    tags: Sequence[str] = ()
+    note: str = ""
+    archived: bool = False
+    dataset_key: str | None = None
+    generation_key: str | None = None
+    execution_key: str | None = None
+    environment: str | None = None
+    address: str | None = None
     """Base URL of the model's server; empty for the provider's default URL."""
-    source: str | None
+    source: str | None = None
     """Source of the answers: 'model', a control, or a file."""
-    dataset: str | None
+    dataset: str | None = None
     """Source of the tasks."""
-    variant: str | None
+    variant: str | None = None
     """Variant that, with the sanitizer, represents the run in lists and charts."""
-    sanitizer: str | None
-    k: int | None
-    pass_at_k: float | None
-    ci_low: float | None
-    ci_high: float | None
-    n_tasks: int | None
-    provisional: bool | None
-    n_answers: int | None
-    cost_usd: float | None
-    n_cost_known: int | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cpu_seconds: float | None
-    run_seconds: float | None
+    sanitizer: str | None = None
+    k: int | None = None
+    pass_at_k: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    n_tasks: int | None = None
+    provisional: bool | None = None
+    n_answers: int | None = None
+    cost_usd: float | None = None
+    n_cost_known: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cpu_seconds: float | None = None
+    run_seconds: float | None = None
     outcome: str = "finished"
     """'finished'; 'crashed', 'cancelled' or 'killed' for runs without a record, whose ``record`` is the run's id."""
     error: str = ""
@@ -86,26 +86,20 @@ class ListedRun:
         """Make the list's row of a run that ended without a record."""
         config = state.config
         reached = f"{state.stage}, {state.done:,} of {state.total:,}" if state.stage else ""
-        known: dict[str, Any] = dict.fromkeys(one.name for one in fields(cls))
-        known |= {
-            "record": state.run_id,
-            "run": config.get("name") or state.name,
-            "model": state.model or state.name,
-            "split": state.split,
-            "subset": state.subset,
-            "setting": "",
-            "tags": (),
-            "note": "",
-            "archived": False,
-            "started_at": state.started_at.replace(tzinfo=None),
-            "environment": config.get("execution", {}).get("environment"),
-            "source": config.get("samples", {}).get("source"),
-            "dataset": config.get("dataset", {}).get("source"),
-            "run_seconds": (state.updated_at - state.started_at).total_seconds(),
-            "outcome": state.outcome,
-            "error": ": ".join(filter(None, (reached, state.error))),
-        }
-        return cls(**known)
+        return cls(
+            record=state.run_id,
+            run=config.get("name") or state.name,
+            model=state.model or state.name,
+            started_at=state.started_at.replace(tzinfo=None),
+            split=state.split,
+            subset=state.subset,
+            environment=config.get("execution", {}).get("environment"),
+            source=config.get("samples", {}).get("source"),
+            dataset=config.get("dataset", {}).get("source"),
+            run_seconds=(state.updated_at - state.started_at).total_seconds(),
+            outcome=state.outcome,
+            error=": ".join(filter(None, (reached, state.error))),
+        )
 
     def exported(self) -> dict[str, Any]:
         """Return what JSON and CSV say about the run."""
@@ -259,10 +253,6 @@ class CatalogVersion:
         columns = ("model", "artifact", "variant", "sanitizer")
         listed = json.dumps([dict(zip(columns, one, strict=True)) for one in sorted(chosen, key=str)])
         return {row["task_id"]: row["pass_share"] for row in self.rows("pass_shares", chosen=listed)}
-
-    def compute(self) -> None:
-        """Compute the cached properties, so that no page has to wait for them."""
-        _ = self.by_record, self.series, self.tasks, self.pass_shares
 
     @contextmanager
     def opened(self) -> Iterator["DuckDBPyConnection"]:

@@ -27,11 +27,6 @@ def changes_of(catalog: Catalog, version: CatalogVersion) -> Sequence[Change[Lis
     return version.kept("changes", lambda: _changes(catalog, version))
 
 
-def worse(changes: Sequence[Change[ListedRun]]) -> list[Change[ListedRun]]:
-    """Return the significant drops, in the order of ``changes``."""
-    return [change for change in changes if change.is_worse]
-
-
 def _changes(catalog: Catalog, version: CatalogVersion) -> list[Change[ListedRun]]:
     pairs = [pair for runs in version.series.values() if (pair := _pair(runs))]
     asked = [
@@ -76,9 +71,9 @@ def changes_page(visit: Visit) -> Page:
     newest = max((change.later.started_at for change in every), default=None)
     of_night = [change for change in every if newest and newest - change.later.started_at <= _NIGHT]
     shown = every if visit.text("all") else of_night
+    n_worse = sum(change.is_worse for change in shown)
     return Page(
-        "changes.html",
-        {"changes": shown, "n_all": len(every), "n_worse": len(worse(shown)), "all": bool(visit.text("all"))},
+        "changes.html", {"changes": shown, "n_all": len(every), "n_worse": n_worse, "all": bool(visit.text("all"))}
     )
 
 
@@ -90,16 +85,14 @@ def trends(visit: Visit) -> Page:
     model, board = visit.text("model"), visit.text("board")
     chosen = [runs for runs in series if model in ("", runs[0].who) and board in ("", runs[0].board)]
     chosen.sort(key=lambda runs: (-len(runs), runs[0].title, runs[0].run))
-    of_boards: dict[str, list[Sequence[ListedRun]]] = {}
-    for runs in chosen:
-        of_boards.setdefault(runs[0].board, []).append(runs)
     ends = [
         end for runs in chosen for run in runs for end in (run.ci_low, run.ci_high, run.pass_at_k) if end is not None
     ]
     # All charts and courses of the page have this scale, in whole tens of percent.
     low = min(90.0, 10.0 * math.floor(10 * min(ends, default=0)))
     scale = (low, max(low + 10, 10.0 * math.ceil(10 * max(ends, default=1))))
-    drawn = [_trend(name, of_board, scale) for name, of_board in sorted(of_boards.items())]
+    of_boards = {name: [runs for runs in chosen if runs[0].board == name] for name in boards}
+    drawn = [_trend(name, of_board, scale) for name, of_board in of_boards.items() if of_board]
     return Page(
         "trends.html",
         {

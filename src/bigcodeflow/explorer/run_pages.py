@@ -11,7 +11,7 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.explorer.catalog import ORDERS, ListedRun, RunFilter, ordered
-from bigcodeflow.explorer.changes import changes_of, worse
+from bigcodeflow.explorer.changes import changes_of
 from bigcodeflow.explorer.pages import CHOICES, ROWS, Page, Portion, Visit
 from bigcodeflow.leaderboard.entries import N_TASKS, published_score
 from bigcodeflow.pipeline.live_files import LiveState, ended_runs, live_runs
@@ -42,7 +42,7 @@ def all_runs(visit: Visit) -> Page:
             "order": order,
             "choices": visit.choices() | {"tag": sorted({tag for run in every for tag in run.tags})},
             "live": live_runs(visit.catalog.store.root, visit.now),
-            "worse": worse(changes_of(visit.catalog, visit.version))[:_MOST_WORSE],
+            "worse": [change for change in changes_of(visit.catalog, visit.version) if change.is_worse][:_MOST_WORSE],
         },
     )
 
@@ -78,19 +78,15 @@ def runs_csv(visit: Visit) -> str:
     return out.getvalue()
 
 
-def filtered(visit: Visit) -> list[ListedRun]:
-    """Return the recorded runs that match the filters of runs in the address, the latest first."""
-    return list(filter(_filter(visit).fits, visit.version.runs))
-
-
 def _listed(visit: Visit, runs: Sequence[ListedRun]) -> tuple[list[ListedRun], str]:
     """Return the runs that match filters and words of the address, in its order, and that order."""
     order = visit.text("sort") if visit.text("sort").removeprefix("-") in ORDERS else "began"
-    chosen = _filter(visit)._replace(words=visit.text("q").lower().split(), tag=visit.text("tag"))
+    chosen = run_filter(visit)._replace(words=visit.text("q").lower().split(), tag=visit.text("tag"))
     return ordered(list(filter(chosen.fits, runs)), order), order
 
 
-def _filter(visit: Visit) -> RunFilter:
+def run_filter(visit: Visit) -> RunFilter:
+    """Return the filter of runs in the address, without words and tag."""
     equal = {attribute: visit.text(name) for name, attribute in CHOICES.items()}
     return RunFilter(equal, since=visit.day("since"), until=visit.day("until"))
 

@@ -8,7 +8,7 @@ from typing import Any
 from bigcodeflow.core.difficulty import LEVELS, Difficulty, published_solve_rates
 from bigcodeflow.explorer.catalog import ListedRun
 from bigcodeflow.explorer.pages import CHOICES, NotThereError, Page, Visit
-from bigcodeflow.explorer.run_pages import filtered
+from bigcodeflow.explorer.run_pages import run_filter
 from bigcodeflow.explorer.search import SampleQuery, search
 from bigcodeflow.report.samples import notices, parts, steps
 from bigcodeflow.results.inspection.samples import Filters, identity_of, inspect_run
@@ -36,7 +36,7 @@ def samples(visit: Visit) -> Page:
     deep = bool(visit.text("deep") and words)
     # Of several records of the same execution, the latest stands for all.
     latest: dict[str, ListedRun] = {}
-    for run in [one] if one else filtered(visit):
+    for run in [one] if one else filter(run_filter(visit).fits, visit.version.runs):
         if run.execution_key:
             latest.setdefault(run.execution_key, run)
     query = SampleQuery(
@@ -113,6 +113,9 @@ def sample(visit: Visit) -> Page:
             f"run {run.record} has no sample {index} of task {task_id[:200]!r} with this variant and sanitizer"
         )
     detail = fitting[0]
+    # The nearest tasks before and after this one that have samples of the run which did not pass.
+    chosen = {"artifact": run.execution_key, "dataset": run.dataset_key, "task_id": task_id}
+    [neighbours] = visit.version.rows("failing_neighbours", **chosen, variant=run.variant, sanitizer=run.sanitizer)
     return Page(
         "sample.html",
         {
@@ -126,17 +129,10 @@ def sample(visit: Visit) -> Page:
             "notices": notices(detail),
             "steps": steps(detail),
             "parts_of_sample": list(parts(detail)),
-            **_neighbours(visit, run, task_id),
+            **neighbours,
             "elsewhere": _elsewhere(visit, run, task_id),
         },
     )
-
-
-def _neighbours(visit: Visit, run: ListedRun, task_id: str) -> Mapping[str, str | None]:
-    """Return the nearest tasks before and after this task that have samples of the run which did not pass."""
-    chosen = {"artifact": run.execution_key, "dataset": run.dataset_key, "task_id": task_id}
-    [row] = visit.version.rows("failing_neighbours", **chosen, variant=run.variant, sanitizer=run.sanitizer)
-    return row
 
 
 def _elsewhere(visit: Visit, run: ListedRun, task_id: str) -> list[dict[str, Any]]:

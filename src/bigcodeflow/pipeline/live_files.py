@@ -57,32 +57,14 @@ class ExecutingSample(_Written):
         return 100.0 * min(1.0, self.seconds(now) / self.limit_seconds) if self.limit_seconds else None
 
 
-class _Process(_Written):
-    """The process that wrote a file."""
-
-    pid: int | None = None
-    host: str = ""
-    started_at: _Utc
-
-    def has_ended(self) -> bool:
-        """Tell if it was a process of this machine and has ended."""
-        if self.pid is None or self.host != socket.gethostname():
-            return False
-        try:
-            process = psutil.Process(self.pid)
-            is_another: bool = process.create_time() > self.started_at.timestamp() + _CLOCK_SECONDS
-            return is_another or bool(process.status() == psutil.STATUS_ZOMBIE)
-        except psutil.NoSuchProcess:
-            return True
-        except psutil.Error:
-            return False
-
-
-class LiveState(_Process):
+class LiveState(_Written):
     """Content of a file: a run in progress, as its process described it last."""
 
     run_id: str
     name: str = ""
+    pid: int | None = None
+    host: str = ""
+    started_at: _Utc
     updated_at: _Utc
     stage: str = ""
     done: _Count = 0
@@ -107,6 +89,19 @@ class LiveState(_Process):
     """The end: 'crashed', 'cancelled' or 'killed'; empty for a run in progress."""
     error: str = ""
     """Message of the error that ended it."""
+
+    def has_ended(self) -> bool:
+        """Tell if its process was on this machine and has ended."""
+        if self.pid is None or self.host != socket.gethostname():
+            return False
+        try:
+            process = psutil.Process(self.pid)
+            is_another: bool = process.create_time() > self.started_at.timestamp() + _CLOCK_SECONDS
+            return is_another or bool(process.status() == psutil.STATUS_ZOMBIE)
+        except psutil.NoSuchProcess:
+            return True
+        except psutil.Error:
+            return False
 
     @property
     def board(self) -> str:
@@ -213,14 +208,8 @@ def remove_left_over(folder: Path) -> None:
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
         with suppress(OSError):
             age = now - datetime.fromtimestamp(path.stat().st_mtime, UTC)
-            killed = path.suffix == ".json" and _is_of_ended_process(path)
-            if killed and (state := _read(path)):
+            state = _read(path) if path.suffix == ".json" else None
+            if killed := state is not None and state.has_ended():
                 keep_ended(folder.parent, state.model_copy(update=_KILLED))
             if killed or age > _FORGOTTEN_AFTER:
                 path.unlink(missing_ok=True)
-
-
-def _is_of_ended_process(path: Path) -> bool:
-    with suppress(ValidationError):
-        return _Process.model_validate_json(path.read_bytes()).has_ended()
-    return False
