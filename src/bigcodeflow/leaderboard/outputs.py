@@ -1,7 +1,5 @@
 """Writers of a snapshot (JSON, CSV, Markdown, HTML, the format of the original's results.json) and of entry YAML."""
 
-import csv
-import io
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +13,7 @@ from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.core.table import Alignment, Column, Table
 from bigcodeflow.leaderboard.entries import LeaderboardEntry, Rank, RunLink, points, rankings, score
 from bigcodeflow.leaderboard.history import Snapshot
+from bigcodeflow.results.formatting import csv_text
 
 #: Columns of leaderboard.csv: an entry's fields, the run's record in the last one.
 CSV_COLUMNS = (*(name for name in LeaderboardEntry.model_fields if name not in {"run", "remarks"}), "remarks", "run")
@@ -74,14 +73,12 @@ def files(snapshot: Snapshot) -> dict[str, bytes]:
 
 def to_csv(snapshot: Snapshot) -> str:
     """Write one CSV line for each entry; shares stay fractions of 1, unknown values are empty cells."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for entry in snapshot.entries:
-        row = entry.model_dump(mode="json")
-        record = entry.run.record if entry.run else None
-        writer.writerow({**row, "remarks": "; ".join(entry.remarks), "run": record})
-    return text.getvalue()
+    rows = (
+        entry.model_dump(mode="json")
+        | {"remarks": "; ".join(entry.remarks), "run": entry.run.record if entry.run else None}
+        for entry in snapshot.entries
+    )
+    return csv_text(CSV_COLUMNS, rows)
 
 
 def to_markdown(snapshot: Snapshot) -> str:

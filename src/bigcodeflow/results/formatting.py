@@ -1,10 +1,12 @@
 """Format titles of runs and scores, as text and as JSON; rows are those of a METRICS table."""
 
+import csv
 import dataclasses
+import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.display_text import ELLIPSIS
@@ -121,6 +123,15 @@ def plain(value: Any) -> Any:
 def json_text(value: Any) -> str:
     """Return the value as JSON in ASCII, so that a terminal sees no control sequences from model texts."""
     return json.dumps(plain(value), indent=2, allow_nan=False)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return CSV with headings and one line per row; None is an empty cell, other names than columns are left out."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def cause_line(trace: str) -> str:

@@ -1,7 +1,5 @@
 """The complete comparison of two or more runs as an object, and as JSON and CSV for other programs."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -20,7 +18,7 @@ from bigcodeflow.results.comparison.run_metrics import (
     solve_rates,
 )
 from bigcodeflow.results.comparison.run_selection import ComparedRun
-from bigcodeflow.results.formatting import json_text, plain
+from bigcodeflow.results.formatting import csv_text, json_text, plain
 
 _COLUMNS = (
     "slice_kind", "slice", "k", "first", "first_record", "second", "second_record", "split", "first_subset",
@@ -145,11 +143,7 @@ def to_json(comparison: Comparison) -> str:
 
 def to_csv(comparison: Comparison) -> str:
     """Return CSV with one row per pair, slice and k, all tasks first; shares are in 0..1, unknown values are empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_pair_rows(comparison, (*comparison.pairs, *comparison.slices)))
-    return text.getvalue()
+    return csv_text(_COLUMNS, _pair_rows(comparison, (*comparison.pairs, *comparison.slices)))
 
 
 def _run_row(run: ComparedRun) -> dict[str, Any]:

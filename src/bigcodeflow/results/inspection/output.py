@@ -3,8 +3,6 @@
 Texts of models are never interpreted as markup, control sequences, formulas or paths.
 """
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +18,7 @@ from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.table import Cell, Column, Table, Tone
 from bigcodeflow.results.exports import failure_details
-from bigcodeflow.results.formatting import json_text, numbers, plain
+from bigcodeflow.results.formatting import csv_text, json_text, numbers, plain
 from bigcodeflow.results.inspection.samples import (
     DetailSection,
     Filters,
@@ -95,11 +93,8 @@ def samples_json(rows: Sequence[Row]) -> str:
 
 def samples_csv(rows: Sequence[Row]) -> str:
     """Return CSV with headings and one line per sample; lists are joined by semicolons, and no cell is a formula."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_CSV_COLUMNS)
-    writer.writerows([csv_cell(text) for text in _texts(row, _CSV_COLUMNS)] for row in rows)
-    return out.getvalue()
+    cells = (map(csv_cell, _texts(row, _CSV_COLUMNS)) for row in rows)
+    return csv_text(_CSV_COLUMNS, (dict(zip(_CSV_COLUMNS, row, strict=True)) for row in cells))
 
 
 def samples_markdown(rows: Sequence[Row]) -> str:
