@@ -2,14 +2,6 @@
 -- $left_out: tasks that are not compared
 with
 
-outcomes as (
-    select artifact, task_id, status, failure_kind, n_samples
-    from stored.outcomes
-    where
-        (artifact = $first and variant = $first_variant and sanitizer is not distinct from $first_sanitizer::varchar)
-        or (artifact = $second and variant = $second_variant and sanitizer is not distinct from $second_sanitizer::varchar)
-),
-
 counted as (
     select
         artifact,
@@ -17,7 +9,10 @@ counted as (
         sum(n_samples) filter (status <> 'infra_error') as n_judged,
         coalesce(sum(n_samples) filter (status = 'pass'), 0) as n_passed,
         list_sort(list(distinct case when failure_kind = '' then status else failure_kind end)) as outcomes
-    from outcomes
+    from stored.outcomes
+    where
+        (artifact = $first and variant = $first_variant and sanitizer is not distinct from $first_sanitizer::varchar)
+        or (artifact = $second and variant = $second_variant and sanitizer is not distinct from $second_sanitizer::varchar)
     group by artifact, task_id
 ),
 

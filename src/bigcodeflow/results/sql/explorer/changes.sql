@@ -11,8 +11,6 @@ pairs as (
     )
 ),
 
-chosen as (select earlier as artifact from pairs union select later from pairs),
-
 shares as (
     select
         artifact,
@@ -21,7 +19,8 @@ shares as (
         task_id,
         sum(n_samples) filter (status <> 'infra_error') as n_judged,
         coalesce(sum(n_samples) filter (status = 'pass'), 0) / sum(n_samples) filter (status <> 'infra_error') as share
-    from stored.outcomes semi join chosen using (artifact)
+    from stored.outcomes
+    where artifact in (select earlier from pairs union select later from pairs)
     group by artifact, variant, sanitizer, task_id
 ),
 

@@ -1,8 +1,4 @@
 -- Grain: one row a dataset artifact, split that a run asked of it, and task: the texts that the page shows of it.
-with
-
-asked as (select distinct dataset_run, split from runs where dataset_run is not null)
-
 select
     judged_tasks.task_index,
     asked.dataset_run,
@@ -12,6 +8,6 @@ select
     tasks.code_prompt,
     tasks.canonical_solution,
     tasks.test
-from asked
+from (select distinct dataset_run, split from runs) as asked
 join source_tasks as tasks on tasks.run_index = asked.dataset_run
 join judged_tasks using (task_id)
