@@ -48,5 +48,5 @@ def judge_samples(**fields: Any) -> FinishedRun:
 @reporting_flow("sweep-models", flow_run_name=by_parameters(models_sweep, sweep_title))
 @_with_fields_of(models_sweep)
 def sweep_models(**fields: Any) -> list[MemberResult]:
-    """Ask several models under several splits and subsets. Finished work is reused; a failed run stops no other run."""
+    """Ask several models, on one or more benchmarks. Finished work is reused; a failed run stops no other run."""
     return run_members(models_sweep(**fields))

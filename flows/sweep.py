@@ -1,4 +1,4 @@
-"""Flow of a sweep: the benchmark flow for each model, split, subset and setting; finished runs are reused."""
+"""Flow of a sweep: the benchmark flow for each of its runs; finished runs are reused."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ def sweep_title(config: SweepConfig) -> str:
 
 @reporting_flow("sweep", flow_run_name=by_config(SweepConfig, sweep_title))
 def sweep(config: SweepConfig = STARTER_SWEEP) -> list[MemberResult]:
-    """Judge every model under every split, subset and setting. Finished work is reused; a failed run stops no other.
+    """Judge every model on every benchmark, under every setting. Finished work is reused; a failed run stops no other.
 
     Args:
         config: The sweep.

@@ -98,6 +98,15 @@ def test_a_sweep_takes_models_and_answers() -> None:
     assert asked == {(2, "http://127.0.0.1:8000/v1")}
 
 
+def test_a_sweep_takes_benchmarks() -> None:
+    """Each has its own runs; the chosen splits and subsets are those of BigCodeBench."""
+    sources = ["bigcode/bigcodebench", " evalplus/humanevalplus ", ""]
+    members = members_of(models_sweep(models=["oracle"], benchmarks=sources, splits=["instruct"], limit=5))
+    assert [member.name for member in members] == ["oracle-instruct-hard", "oracle-humanevalplus-complete-full"]
+    assert [member.config.dataset.source for member in members] == ["bigcode/bigcodebench", "evalplus/humanevalplus"]
+    assert {member.config.dataset.limit for member in members} == {5}
+
+
 def test_everything_that_is_missing_is_known_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Key, provider, environment, folder and file of several runs, each named once."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from bigcodeflow.core.display_text import elided
+from bigcodeflow.core.plugins import benchmark_name, shown_benchmark
 from bigcodeflow.results.formatting import disambiguated, fits, named_model, title_of, without_board
 
 
@@ -25,6 +26,27 @@ def test_a_title_is_model_subset_and_split(model, title):
     """No file stem, no name that a sweep made, and nothing that a terminal obeys; beneath its board without that."""
     assert title_of(model, "hard", "instruct") == title
     assert without_board(f"{title} · raw", "hard · instruct") == f"{title} · raw".replace(" · hard · instruct", "")
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("starter", "starter"),
+        ("bigcode/bigcodebench@v0.1.4", "bigcodebench"),
+        ("bigcode/bigcodebench-hard", "bigcodebench"),
+        ("tasks/mine.jsonl", ""),
+        ("/data/mine.parquet", ""),
+        ("evalplus/humanevalplus#0123abc", "humanevalplus"),
+        ("evalplus/humanevalplus=/data/HumanEvalPlus.jsonl.gz", "humanevalplus"),
+        ("livecodebench/code_generation_lite=test6.jsonl", "code_generation_lite test6"),
+    ],
+)
+def test_a_benchmark_is_named_by_its_source(source: str, name: str) -> None:
+    """A benchmark has one name wherever its rows come from; another file of it is another set of tasks."""
+    assert benchmark_name(source) == name
+    shown = title_of("m", "full", "complete", benchmark=shown_benchmark(source))
+    hidden = name in ("", "starter", "bigcodebench")
+    assert shown == ("m · full · complete" if hidden else f"m · {name} · full · complete")
 
 
 def test_details_stand_only_where_titles_are_shared():

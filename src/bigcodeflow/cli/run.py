@@ -302,7 +302,7 @@ def sweep(
     settings: options.Overrides = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Run every model under every split, subset and setting.
+    """Run every model on every benchmark, under every split, subset and setting.
 
     What is in the store already is reused. A run that fails does not stop the others; the same command again runs
     only what is not finished. With a server running (`bigcodeflow up` in this folder, or PREFECT_API_URL) the sweep

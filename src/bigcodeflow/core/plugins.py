@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import PurePath
 from typing import Any
 
 GROUP = "bigcodeflow.studies"
@@ -19,6 +20,9 @@ _TAKEN = frozenset(
 )
 #: Beginnings of modules of this distribution: the package, and those in extensions/.
 _OWN = ("bigcodeflow.", "bigcodeflow_")
+#: OWNER/NAME of a dataset on the hub or of a plug-in, with a version or a file.
+_DATASET = re.compile(r"[\w.-]+/(?P<name>[\w.-]+)(?:[@#][^=]*)?(?:=(?P<file>.+))?")
+_SUFFIX = re.compile(r"\.(parquet|jsonl(\.gz)?)$")
 logger = logging.getLogger(__name__)
 
 
@@ -50,6 +54,28 @@ def benchmark_of(source: str) -> Any:
     name = re.split("[=@#]", source, maxsplit=1)[0]
     entry = next(iter(entry_points(group="bigcodeflow.datasets", name=name)), None)
     return entry and _loaded(entry)
+
+
+@cache
+def benchmark_name(source: str) -> str:
+    """Return the name of the benchmark of a ``dataset.source``; empty for task files.
+
+    It is 'starter', 'bigcodebench', or a dataset's name without its owner; a plug-in's file follows if it has another
+    name, as in 'code_generation_lite test6'.
+    """
+    found = _DATASET.fullmatch(source)
+    if source.startswith("bigcode/bigcodebench"):
+        return "bigcodebench"
+    if found is None or (_SUFFIX.search(source) and not found["file"]):
+        return source if source == "starter" else ""
+    name, file = found["name"], _SUFFIX.sub("", PurePath(found["file"] or "").name)
+    return name if file.lower() in ("", name.lower()) else f"{name} {file}"
+
+
+def shown_benchmark(source: str) -> str:
+    """Return the name of the benchmark in titles, which do not name BigCodeBench, its starter set, and task files."""
+    name = benchmark_name(source)
+    return "" if name in ("bigcodebench", "starter") else name
 
 
 def _loaded(entry: EntryPoint) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import duckdb_path
+from bigcodeflow.core.plugins import benchmark_name, shown_benchmark
 from bigcodeflow.pipeline.live_files import LiveState, ended_runs
 from bigcodeflow.results.catalog.building import CATALOG_NAME
 from bigcodeflow.results.catalog.description import quoted
@@ -117,14 +118,21 @@ class ListedRun:
         return self.control or str(named_model(self.model))
 
     @property
+    def benchmark(self) -> str:
+        """Name of the benchmark, see ``benchmark_name``; empty if it is not known."""
+        return benchmark_name(self.dataset or "")
+
+    @property
     def board(self) -> str:
-        """Subset, split and kind of tasks: only scores of the same board can be ranked."""
-        return board_title(self.subset or "", self.split or "", self._kind_of_tasks)
+        """Benchmark, subset, split and kind of tasks: only scores of the same board can be ranked."""
+        benchmark = shown_benchmark(self.dataset or "")
+        return board_title(self.subset or "", self.split or "", self._kind_of_tasks, benchmark=benchmark)
 
     @property
     def title(self) -> str:
         """Title for people, such as 'gpt-4o · hard · instruct'; several runs may share it."""
-        return title_of(self.control or self.model, self.subset or "", self.split or "", self._kind_of_tasks)
+        subset, split, benchmark = self.subset or "", self.split or "", shown_benchmark(self.dataset or "")
+        return title_of(self.control or self.model, subset, split, self._kind_of_tasks, benchmark=benchmark)
 
     @property
     def _kind_of_tasks(self) -> str:
@@ -153,7 +161,7 @@ class ListedRun:
 _EXPORTED = (
     *("record", "run", "who", "split", "subset", "outcome", "error", "started_at", "run_seconds"),
     *("k", "pass_at_k", "ci_low", "ci_high", "provisional", "n_tasks", "variant", "sanitizer", "cost_usd"),
-    *("dataset", "setting", "environment", "tags", "note", "archived"),
+    *("benchmark", "dataset", "setting", "environment", "tags", "note", "archived"),
 )
 #: Orders of a list of runs: key of a run, and True if large values come first; runs whose key is None come last.
 ORDERS: Mapping[str, tuple[Callable[[ListedRun], Any], bool]] = {

@@ -13,7 +13,7 @@ from bigcodeflow.explorer.catalog import Catalog, CatalogVersion, ListedRun
 #: Number of rows of a list on a page.
 ROWS = 50
 #: Filters of runs: query parameter → attribute of ListedRun that must have its value.
-CHOICES = {"model": "who", "split": "split", "subset": "subset", "environment": "environment"}
+CHOICES = {"model": "who", "benchmark": "benchmark", "split": "split", "subset": "subset", "environment": "environment"}
 
 
 class NotThereError(BigCodeFlowError):

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.plugins import shown_benchmark
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.core.settings import as_name
 from bigcodeflow.generation.providers import known_providers
@@ -87,7 +88,8 @@ class ExportedRun:
     @property
     def benchmark(self) -> str:
         """Name of the benchmark, such as 'bigcodebench-hard'; for other tasks, the name of their dataset or file."""
-        name = as_name(_SUFFIX.sub("", self.dataset.dataset.partition("@")[0].rpartition("/")[2]))
+        own = _SUFFIX.sub("", self.dataset.dataset.partition("@")[0].rpartition("/")[2])
+        name = as_name(shown_benchmark(self.recorded.dataset) or own)
         # The source may hold all tasks or only the hard ones; the name tells the hard subset either way.
         return f"{name}-hard" if self.recorded.subset == "hard" and not name.endswith("-hard") else name
 

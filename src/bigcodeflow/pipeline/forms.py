@@ -127,6 +127,7 @@ def judged_run(
 def models_sweep(
     *,
     models: list[str],
+    benchmarks: Sequence[str] = (),
     base_url: str = "",
     splits: Sequence[Split] = _COMPLETE,
     subsets: Sequence[Subset] = _HARD,
@@ -142,6 +143,8 @@ def models_sweep(
     Args:
         models: One PROVIDER:NAME an entry, such as openai:gpt-4o; or answers that exist: a sample file, 'oracle',
             'stub', 'cheat' or 'starter'.
+        benchmarks: Datasets, such as bigcode/bigcodebench, evalplus/humanevalplus or a plug-in's NAME=FILE; empty takes
+            the preset's. Other benchmarks than BigCodeBench have the split complete and the subset full only.
         base_url: Address of a server that is asked for all these models, such as http://127.0.0.1:8000/v1; empty takes
             each provider's own.
         splits: 'complete' prompts with a docstring, 'instruct' with prose.
@@ -164,6 +167,8 @@ def models_sweep(
     common = {"generation.n_samples": n_samples, "generation.base_url": base_url.strip()} | _chosen_tasks(ids, limit)
     common |= values
     fields = {"models": entries, "splits": splits, "subsets": subsets, "preset": preset, "common": common, **folders}
+    if sources := [source.strip() for source in benchmarks if source.strip()]:
+        fields["benchmarks"] = [{"source": source} for source in dict.fromkeys(sources)]
     return validated(SweepConfig, {**fields, "name": name or "models"}, "form")
 
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.files import write_atomically
+from bigcodeflow.core.plugins import shown_benchmark
 from bigcodeflow.results.formatting import board_title
 
 LIVE_FOLDER, ENDED_FOLDER = "live", "ended"
@@ -105,8 +106,9 @@ class LiveState(_Written):
 
     @property
     def board(self) -> str:
-        """Title of subset and split."""
-        return board_title(self.subset or "", self.split or "")
+        """Title of benchmark, subset and split."""
+        benchmark = shown_benchmark(str(self.config.get("dataset", {}).get("source") or ""))
+        return board_title(self.subset or "", self.split or "", benchmark=benchmark)
 
     @property
     def percent(self) -> float:

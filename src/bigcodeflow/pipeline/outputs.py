@@ -17,6 +17,7 @@ from bigcodeflow.config.reads import NEUTRAL
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import user_path
+from bigcodeflow.core.plugins import shown_benchmark
 from bigcodeflow.core.settings import as_name, flattened
 from bigcodeflow.results.formatting import title_of
 from bigcodeflow.store import ArtifactRef, open_store
@@ -34,6 +35,7 @@ _NAME_LENGTH = 120
 #: Characters of a full commit hash. With both limits, a file name stays below the 255 bytes of file systems.
 _REVISION_LENGTH = 40
 _MODEL_LENGTH = 88
+_BENCHMARK_LENGTH = 40
 #: The original's dataset; identities leave out its default version.
 _BENCHMARK = "bigcode/bigcodebench"
 #: Placeholder for samples of any source, used if only the other settings count.
@@ -65,7 +67,9 @@ def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunCo
             raise ConfigError(f"out: {problem}, or leave the setting empty for a folder of its own")
         return config
     name = model_name(config) if config.name == "run" else config.name
-    title = f"{name}-{config.dataset.subset}-{config.dataset.split}"
+    title = "-".join(
+        filter(None, (name, shown_benchmark(config.dataset.source), config.dataset.subset, config.dataset.split))
+    )
     return config.model_copy(update={"out": own_folder("results/runs", title, moment, token)})
 
 
@@ -108,7 +112,7 @@ def file_stem(config: RunConfig) -> str:
     For a model's answers it is that of the original evaluator, for controls the run's name, else the sample file's.
     """
     source = config.samples.source
-    benchmark = f"bigcodebench{'-hard' if config.dataset.subset == 'hard' else ''}-{config.dataset.split}"
+    benchmark = f"{_file_benchmark(config)}{'-hard' if config.dataset.subset == 'hard' else ''}-{config.dataset.split}"
     if source == "model":
         # Provider, temperature and number of samples as the original writes them, then a hash of all other settings;
         # the hash is absent if these are the original's, so that the name equals the original's.
@@ -123,6 +127,11 @@ def file_stem(config: RunConfig) -> str:
     if source == "starter" or source in generation.CONTROLS:
         return f"{source if config.name == 'run' else config.name}--{benchmark}"
     return _SUFFIX.sub("", Path(source).name)
+
+
+def _file_benchmark(config: RunConfig) -> str:
+    """Return the benchmark in names of result files; the starter set and task files are named as BigCodeBench."""
+    return as_name(shown_benchmark(config.dataset.source))[:_BENCHMARK_LENGTH] or "bigcodebench"
 
 
 def _whole_model(config: RunConfig) -> str:
@@ -167,13 +176,13 @@ def _identity_of_name(config: RunConfig, provider: str, temperature: str) -> dic
 
 
 def model_name(config: RunConfig) -> str:
-    """Return the model as in the original's file names, where '--bigcodebench' follows it, but not shortened.
+    """Return the model as in the original's file names, where '--BENCHMARK' follows it, but not shortened.
 
     If the sample file has a generic name, such as output.jsonl, its folder's name is put in front.
     """
     if config.samples.source == "model":
         return _whole_model(config)
-    name = file_stem(config).partition("--bigcodebench")[0]
+    name = file_stem(config).partition(f"--{_file_benchmark(config)}")[0]
     return f"{user_path(config.samples.source).absolute().parent.name}--{name}" if name in _ANY_MODELS else name
 
 
@@ -185,7 +194,8 @@ def run_title(config: RunConfig, selection: str = "") -> str:
     _, _, rest = config.name.partition(f"-{view.split}-{view.subset}")
     own = rest or config.name.removeprefix("run")
     default = as_name(model.rpartition("--")[0])  # name that a form gives to a run of MODEL--REVISION
-    return title_of(model, view.subset, view.split, "" if own in ("", model, default) else own.lstrip("-+"), selection)
+    own = "" if own in ("", model, default) else own.lstrip("-+")
+    return title_of(model, view.subset, view.split, own, selection, benchmark=shown_benchmark(view.source))
 
 
 def write_sample_files(config: RunConfig, samples: ArtifactRef, solutions: ArtifactRef) -> tuple[Path, ...]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import user_path
+from bigcodeflow.core.plugins import shown_benchmark
 from bigcodeflow.pipeline.outputs import own_folder, recorded_in
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import planned_run
@@ -62,7 +63,8 @@ class Plan(NamedTuple):
         """Make the result row of the run."""
         member, view = self.member, self.member.config.dataset
         own: dict[str, Any] = {"name": member.name, "model": member.model, "setting": member.setting}
-        own |= {"split": view.split, "subset": view.subset, "stages": self.missing, "cause": self.cause}
+        own |= {"benchmark": shown_benchmark(view.source), "split": view.split, "subset": view.subset}
+        own |= {"stages": self.missing, "cause": self.cause}
         return MemberResult(**own, **found, outcome=outcome, out=member.config.out)
 
 
@@ -101,6 +103,8 @@ class MemberResult(BaseModel):
 
     name: str
     model: str
+    benchmark: str
+    """Name of the benchmark; empty for BigCodeBench, its starter set, and a task file."""
     split: str
     subset: str
     setting: str
@@ -177,6 +181,7 @@ def result_rows(results: Sequence[MemberResult]) -> list[dict[str, str]]:
     return [
         {
             "model": result.model,
+            "benchmark": result.benchmark,
             "split": result.split,
             "subset": result.subset,
             "setting": result.setting,
@@ -202,7 +207,7 @@ def brief_rows(results: Sequence[MemberResult], wanted: Sequence[str] = _OF_TERM
     """Return rows with the run's title and the wanted columns; columns that are empty in every row are left out."""
     rows = [
         {
-            "run": title_of(result.model, result.subset, result.split, result.setting),
+            "run": title_of(result.model, result.subset, result.split, result.setting, benchmark=result.benchmark),
             **{name: row[name] for name in wanted},
         }
         for result, row in zip(results, result_rows(results), strict=True)

@@ -1,4 +1,4 @@
-"""Sweeps: every combination of models, splits, subsets and settings is a run with its own name."""
+"""Sweeps: every combination of models, benchmarks, splits, subsets and settings is a run with its own name."""
 
 import itertools
 import re
@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bigcodeflow.config import RunConfig, Split, Subset, load_settings, read_preset, read_yaml
 from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.plugins import benchmark_of, shown_benchmark
 from bigcodeflow.core.settings import NAME_PATTERN, SettingsModel, as_name, flattened, merged, validated
 from bigcodeflow.generation import expand_grid
 from bigcodeflow.results.formatting import title_of
@@ -33,14 +34,17 @@ _LONGEST_NAME = 200
 _ORIGIN = "settings"
 
 
+_FULL: tuple[Subset, ...] = ("full",)
+
+
 class SweepModel(SettingsModel):
     """One model of a sweep: asked, or known by answers that exist."""
 
     model: str = Field(default="", examples=["openai:gpt-4o"])
     """PROVIDER:NAME of a model to ask, such as openai:gpt-4o. Leave empty where answers are given."""
     answers: str = Field(default="", examples=["oracle"])
-    """Answers that exist: a sample file or folder, 'oracle', 'stub', 'cheat' or 'starter'. The words {split} and
-    {subset} in a path are replaced. Leave empty where a model is given."""
+    """Answers that exist: a sample file or folder, 'oracle', 'stub', 'cheat' or 'starter'. The words {benchmark},
+    {split} and {subset} in a path are replaced. Leave empty where a model is given."""
     name: str = Field(default="", max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
     """What the model is called in names of runs; letters, digits and . _ - + only. Empty takes the model's or the
     file's own name."""
@@ -68,6 +72,35 @@ class SweepModel(SettingsModel):
         return as_name(name.replace("{", "").replace("}", "")) or "model"
 
 
+class SweepBenchmark(SettingsModel):
+    """One benchmark of a sweep."""
+
+    source: str = Field(default="", examples=["evalplus/humanevalplus"])
+    """Its tasks, as in dataset.source; empty takes those of the preset."""
+    name: str = Field(default="", max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
+    """What the benchmark is called in names of runs; letters, digits and . _ - + only. Empty takes the name of a
+    dataset or plug-in, and none for BigCodeBench and the starter set."""
+    splits: tuple[Split, ...] = ()
+    """Its splits; empty takes the plug-in's own, and for BigCodeBench and the starter set those of the sweep."""
+    subsets: tuple[Subset, ...] = ()
+    """Its subsets; empty takes 'full', and for BigCodeBench and the starter set those of the sweep."""
+    values: dict[str, Any] = Field(default_factory=dict)
+    """Settings for this benchmark alone, by path, such as {"dataset.released_after": "2024-08-01"}."""
+
+    @property
+    def label(self) -> str:
+        """Name for names of runs; empty for BigCodeBench, its starter set, and a task file without a name."""
+        return self.name or as_name(shown_benchmark(self.source))
+
+    def views(self, sweep: "SweepConfig") -> Iterator[tuple[Split, Subset]]:
+        """Yield its splits and subsets."""
+        is_other, plugin = bool(shown_benchmark(self.source)), benchmark_of(self.source)
+        own: Split = dict(flattened(plugin.settings if plugin else {})).get(("dataset", "split"), "complete")
+        splits = self.splits or ((own,) if is_other else sweep.splits)
+        subsets = self.subsets or (_FULL if is_other else sweep.subsets)
+        return itertools.product(splits, subsets)
+
+
 class SweepSetting(SettingsModel):
     """One setting of a sweep, tried with every model."""
 
@@ -78,9 +111,10 @@ class SweepSetting(SettingsModel):
 
 
 class SweepConfig(SettingsModel):
-    """Models, splits, subsets and settings; every combination of them is a run of its own.
+    """Models, benchmarks, splits, subsets and settings; every combination of them is a run of its own.
 
-    Settings apply in this order, the later ones winning: preset, common, the model's, the setting's, overrides.
+    Settings apply in this order, the later ones winning: preset, the benchmark plug-in's, common, the benchmark's, the
+    model's, the setting's, overrides.
     """
 
     name: str = Field(default="starter", min_length=1, max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
@@ -91,6 +125,8 @@ class SweepConfig(SettingsModel):
         default=(SweepModel(answers="oracle"), SweepModel(answers="stub")), min_length=1
     )
     """The models."""
+    benchmarks: tuple[SweepBenchmark, ...] = Field(default=(SweepBenchmark(),), min_length=1)
+    """The benchmarks, each with its own splits and subsets; a single empty entry is the preset's."""
     splits: tuple[Split, ...] = Field(default=("complete",), min_length=1)
     """'complete' prompts with a docstring, 'instruct' with prose."""
     subsets: tuple[Subset, ...] = Field(default=("full",), min_length=1)
@@ -125,7 +161,7 @@ def load_sweep(file: str | Path, overrides: dict[str, Any] | None = None) -> Swe
     return sweep.model_copy(update={"overrides": {**sweep.overrides, **(overrides or {})}})
 
 
-_Choice = tuple[SweepModel, SweepSetting | None, Split, Subset]
+_Choice = tuple[SweepModel, SweepSetting | None, SweepBenchmark, tuple[Split, Subset]]
 
 
 class Member(NamedTuple):
@@ -140,9 +176,9 @@ class Member(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Title for people: model, subset, split and setting."""
+        """Title for people: model, benchmark, subset, split and setting."""
         view = self.config.dataset
-        return title_of(self.model, view.subset, view.split, self.setting)
+        return title_of(self.model, view.subset, view.split, self.setting, benchmark=shown_benchmark(view.source))
 
 
 def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
@@ -150,10 +186,16 @@ def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
     preset, _ = read_preset(sweep.preset)
     found: list[Member] = []
     problems: dict[str, list[str]] = {}
-    choices = tuple(itertools.product(sweep.models, sweep.settings or (None,), sweep.splits, sweep.subsets))
+    choices: list[_Choice] = [
+        (model, setting, benchmark, view)
+        for benchmark in sweep.benchmarks
+        for model, setting in itertools.product(sweep.models, sweep.settings or (None,))
+        for view in benchmark.views(sweep)
+    ]
     for choice in choices:
-        model, setting, _, _ = choice
-        who = f"model {model.label}" + (f", setting {setting.name}" if setting else "")
+        model, setting, benchmark, _ = choice
+        named = [("model", model.label), ("setting", setting and setting.name), ("benchmark", benchmark.label)]
+        who = ", ".join(f"{kind} {name}" for kind, name in named if name)
         try:
             found += _members(sweep, preset, choice)
         except ConfigError as error:
@@ -167,7 +209,7 @@ def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
     counts = Counter(member.name.casefold() for member in found)  # each is a folder too
     for name in dict.fromkeys(member.name for member in found):
         if (count := counts[name.casefold()]) > 1:
-            remedy = "give its models and settings different names"
+            remedy = "give its models, benchmarks and settings different names"
             lines.append(f"sweep {sweep.name}: {count} of its runs are called {name!r}: {remedy}")
     if lines:
         raise ConfigError("\n".join(lines))
@@ -175,19 +217,21 @@ def members_of(sweep: SweepConfig) -> tuple[Member, ...]:
 
 
 def _members(sweep: SweepConfig, preset: Mapping[str, Any], choice: _Choice) -> Iterator[Member]:
-    model, setting, split, subset = choice
-    settings: dict[str, Any] = dict(preset)
-    for values in (sweep.common, model.values, setting.values if setting else {}, sweep.overrides):
+    model, setting, benchmark, (split, subset) = choice
+    chosen: dict[str, Any] = {"dataset.source": benchmark.source} if benchmark.source else {}
+    own = _OWN | ({"dataset.source": "benchmarks"} if chosen else {})
+    for values in (sweep.common, benchmark.values, model.values, setting.values if setting else {}, sweep.overrides):
         paths = [".".join(path) for path, _ in flattened(values)]
-        refused = [f"{path} is what the sweep itself sets: change its {_OWN[path]!r}" for path in paths if path in _OWN]
+        refused = [f"{path} is what the sweep itself sets: change its {own[path]!r}" for path in paths if path in own]
         if refused:
             raise ConfigError("\n".join(refused))
-        settings = merged(settings, values, _ORIGIN)
-    name = "-".join((model.label, split, subset, *((setting.name,) if setting else ())))
+        chosen = merged(chosen, values, _ORIGIN)
+    name = "-".join(filter(None, (model.label, benchmark.label, split, subset, setting.name if setting else "")))
     if len(name) > _LONGEST_NAME:
         raise ConfigError(f"the name {name!r} is too long for a run: give the model a shorter 'name'")
     answers = model.answers.replace("{split}", split).replace("{subset}", subset)
-    own = {
+    answers = answers.replace("{benchmark}", benchmark.label)
+    fixed = {
         "name": name,
         "store": sweep.store,
         "out": f"{sweep.out}/{name}" if sweep.out else "",
@@ -195,7 +239,10 @@ def _members(sweep: SweepConfig, preset: Mapping[str, Any], choice: _Choice) -> 
         "samples": {"source": answers or "model"},
         "generation": {"model": model.model},
     }
-    for config in expand_grid(load_settings(merged(settings, own, _ORIGIN), _ORIGIN)):
+    # A plug-in's settings replace those of the preset, and not those that the sweep names.
+    origins = dict.fromkeys((path for path, _ in flattened(merged(chosen, fixed, _ORIGIN))), _ORIGIN)
+    settings = merged(merged(preset, chosen, _ORIGIN), fixed, _ORIGIN)
+    for config in expand_grid(load_settings(settings, _ORIGIN, origins=origins)):
         grid = config.name.removeprefix(name).removeprefix("+")
         label = ", ".join(filter(None, (setting.name if setting else "", grid)))
         yield Member(config.name, model.label, label, config)

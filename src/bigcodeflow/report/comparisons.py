@@ -51,7 +51,7 @@ def lead_runs(runs: Sequence[ReportedRun]) -> list[ComparedRun]:
 def compared(
     runs: Sequence[ReportedRun], leads: Sequence[ComparedRun], *, sliced: bool = True, best_first: bool = True
 ) -> Comparison | ArtifactError | None:
-    """Compare runs of a board (subset and split); return the error if that is impossible, and None for a single run.
+    """Compare runs of a board; return the error if that is impossible, and None for a single run.
 
     ``best_first`` sorts the runs by score; otherwise they keep the given order. ``sliced`` also compares them on
     slices, for at most MOST_COLOURS runs.
@@ -86,7 +86,7 @@ def rates(leads: Sequence[ComparedRun]) -> Section:
 
 
 def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section | None:
-    """Return the section on scores in BigCodeBench-Hard and outside, by number of libraries, and by prompt length.
+    """Return the section on scores in the subset hard and outside, by number of libraries, and by prompt length.
 
     Returns None if no run has a score on such a part of its tasks.
     """
@@ -105,8 +105,8 @@ def traits(runs: Sequence[ReportedRun], leads: Sequence[ComparedRun]) -> Section
     names = list(dict.fromkeys(point["name"] for point in drawn))
     chart = slice_chart(drawn, title=f"pass@{k}, %", names=names, runs=[run.label for run in _best_first(leads)])
     lead = (
-        "Scores by the tasks' traits: BigCodeBench-Hard against the rest, number of libraries, and quarters of the "
-        "tasks by the length of their prompt, 1 being the shortest."
+        "Scores by the tasks' traits: the subset hard against the rest, number of libraries, and quarters of the tasks "
+        "by the length of their prompt, 1 being the shortest."
     )
     return Section("traits", "Hard, libraries, length", lead, point_table(drawn), chart)
 

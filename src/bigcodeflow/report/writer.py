@@ -15,12 +15,15 @@ from bigcodeflow.core.display_text import visible
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import cache_folder
+from bigcodeflow.core.plugins import shown_benchmark
 from bigcodeflow.report import comparisons, overview
 from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, opened
 from bigcodeflow.report.samples import TEXT_LIMITS, PackedSamples, TextLimit, pack_samples
 from bigcodeflow.results.comparison.comparison import Comparison
+from bigcodeflow.results.formatting import board_title
 from bigcodeflow.results.models import rows_of
+from bigcodeflow.results.runs import RecordedRun
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -95,8 +98,12 @@ def _subtitle(runs: Sequence[ReportedRun]) -> str:
     days = sorted(f"{run.recorded.started_at:%Y-%m-%d}" for run in runs)
     if len(runs) == 1:
         return f"record {runs[0].recorded.record} · {days[0]}"
-    places = dict.fromkeys(f"{run.recorded.subset} · {run.recorded.split}" for run in runs)
+    places = dict.fromkeys(_place(run.recorded) for run in runs)
     return f"{' and '.join(places)} · {days[0] if days[0] == days[-1] else f'{days[0]} to {days[-1]}'}"
+
+
+def _place(run: RecordedRun) -> str:
+    return board_title(run.subset, run.split, benchmark=shown_benchmark(run.dataset))
 
 
 def _made(limit: TextLimit) -> str:
@@ -112,10 +119,12 @@ def _made(limit: TextLimit) -> str:
 def _sections(
     runs: Sequence[ReportedRun], connection: "DuckDBPyConnection", comparison: Comparison | None
 ) -> list[Section]:
-    """Return the sections, separately for each board (subset, split, kind of tasks): only its scores can be ranked."""
+    """Return the sections, separately for each board of each benchmark: only its scores can be ranked."""
     boards: dict[str, list[int]] = {}
+    has_starter = len({run.recorded.benchmark for run in runs}) > 1
     for index, run in enumerate(runs):
-        boards.setdefault(run.recorded.board, []).append(index)
+        prefix = "starter · " if has_starter and run.recorded.benchmark == "starter" else ""
+        boards.setdefault(prefix + run.recorded.board, []).append(index)
     if len(boards) == 1:
         return [*_of_board(runs, range(len(runs)), connection, comparison), overview.records(runs)]
     of_boards = (

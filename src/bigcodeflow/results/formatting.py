@@ -56,15 +56,15 @@ def named_model(text: str) -> Model:
     return Model("/".join(parts[:-1]), None if parts[-1] == "main" else parts[-1])
 
 
-def board_title(subset: str, split: str, *details: str) -> str:
-    """Return the title of a board: subset, split and all details that are not empty, as in 'hard · instruct'.
+def board_title(subset: str, split: str, *details: str, benchmark: str = "") -> str:
+    """Return the title of a board: benchmark, subset, split and details, if not empty, as in 'hard · instruct'.
 
     A board is a set of runs whose scores can be ranked together.
     """
-    return _BETWEEN.join(filter(None, (subset, split, *details)))
+    return _BETWEEN.join(filter(None, (benchmark, subset, split, *details)))
 
 
-def title_of(model: str, subset: str, split: str, *details: str) -> str:
+def title_of(model: str, subset: str, split: str, *details: str, benchmark: str = "") -> str:
     """Return the title of a run, such as 'gpt-4o · hard · instruct', followed by the details that are not empty.
 
     A control's name from a sweep, such as oracle-instruct-hard, is shortened to oracle.
@@ -72,7 +72,8 @@ def title_of(model: str, subset: str, split: str, *details: str) -> str:
     name, _, setting = model.partition(f"-{split}-{subset}")
     own = name if name and setting[:1] in ("", "-", "+") else model
     rest = setting.lstrip("-+") if own == name else ""
-    title = _BETWEEN.join(filter(None, (str(named_model(own)), board_title(subset, split), rest, *details)))
+    board = board_title(subset, split, benchmark=benchmark)
+    title = _BETWEEN.join(filter(None, (str(named_model(own)), board, rest, *details)))
     # Imported result files choose the model's name: remove control sequences for the terminal.
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in title)
 

@@ -16,6 +16,7 @@ from bigcodeflow.config.generation import FORMS, template_sha256
 from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import read_artifact
+from bigcodeflow.core.plugins import benchmark_name, shown_benchmark
 from bigcodeflow.core.schemas import STAGE_FOLDERS
 from bigcodeflow.results.formatting import (
     CONTRADICTED_TESTS,
@@ -108,9 +109,19 @@ class RecordedRun(BaseModel):
         return str(self.config.get("dataset", {}).get("subset", ""))
 
     @property
+    def dataset(self) -> str:
+        """Source of the tasks; empty if it is not known."""
+        return str(self.config.get("dataset", {}).get("source") or "")
+
+    @property
+    def benchmark(self) -> str:
+        """Name of the benchmark, see ``benchmark_name``; empty if it is not known."""
+        return benchmark_name(self.dataset)
+
+    @property
     def board(self) -> str:
-        """Subset, split and kind of tasks: only scores of the same board can be ranked."""
-        return board_title(self.subset, self.split, self._kind_of_tasks)
+        """Benchmark, subset, split and kind of tasks: only scores of the same board can be ranked."""
+        return board_title(self.subset, self.split, self._kind_of_tasks, benchmark=shown_benchmark(self.dataset))
 
     @property
     def control(self) -> str:
@@ -121,7 +132,8 @@ class RecordedRun(BaseModel):
     @property
     def title(self) -> str:
         """Title for people, such as 'gpt-4o · hard · instruct'; several runs may share it."""
-        return title_of(self.control or self.model, self.subset, self.split, self._kind_of_tasks)
+        benchmark = shown_benchmark(self.dataset)
+        return title_of(self.control or self.model, self.subset, self.split, self._kind_of_tasks, benchmark=benchmark)
 
     @property
     def _kind_of_tasks(self) -> str:

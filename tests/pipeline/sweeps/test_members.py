@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.pipeline.sweep_results import folder_of
-from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, SweepSetting, load_sweep, members_of
+from bigcodeflow.pipeline.sweeps import SweepBenchmark, SweepConfig, SweepModel, SweepSetting, load_sweep, members_of
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789._-+", min_size=1, max_size=12).filter(
     lambda name: name.strip(".")
@@ -141,7 +141,7 @@ def test_a_problem_names_those_that_have_it() -> None:
         ({"common": {"dataset": {"subset": "hard"}}}, "dataset.subset is what the sweep itself sets"),
         (
             {"models": [{"model": "openai:a/m"}, {"model": "mistral:a/m"}]},
-            "2 of its runs are called 'a--m-complete-full': give its models and settings different names",
+            "2 of its runs are called 'a--m-complete-full': give its models, benchmarks and settings different names",
         ),
         (
             {"models": [{"answers": "oracle", "name": "X"}, {"answers": "stub", "name": "x"}]},
@@ -195,10 +195,38 @@ def test_what_is_no_sweep_is_refused(text: str, tmp_path: Path) -> None:
         load_sweep("nigthly")
 
 
-@pytest.mark.parametrize(("name", "count"), [("starter", 12), ("nightly", 16)])
+@pytest.mark.parametrize(("name", "count"), [("starter", 12), ("nightly", 24)])
 def test_shipped_sweeps_can_be_run(name: str, count: int) -> None:
     """The examples expand without an error."""
     assert len(members_of(load_sweep(name))) == count
+
+
+def test_a_benchmark_brings_its_settings() -> None:
+    """They win over the preset's; those that the sweep names win over them, and a benchmark's over the common ones."""
+    benchmarks = (
+        SweepBenchmark(source="evalplus/humanevalplus", values={"execution.workers": 3}),
+        SweepBenchmark(source="xlangai/DS-1000=test.jsonl", name="ds", subsets=("hard",)),
+    )
+    common = {"execution.workers": 2, "execution.limits.memory_mib": 512}
+    models = (SweepModel(answers="s/{benchmark}.jsonl", name="m"),)
+    first, second = members_of(SweepConfig(models=models, benchmarks=benchmarks, common=common))
+    assert first.name == "m-humanevalplus-complete-full"
+    assert first.title == "m · humanevalplus · full · complete"
+    execution = first.config.execution
+    assert (execution.variants, execution.limits.time_seconds) == (("raw",), 60)
+    assert (execution.limits.memory_mib, execution.workers) == (512, 3)
+    assert second.name == "m-ds-instruct-hard"
+    assert (second.config.samples.source, second.config.execution.workers) == ("s/ds.jsonl", 2)
+
+
+def test_two_benchmarks_without_names_are_refused() -> None:
+    """Files of both would have the same folders; a source beside the list is refused too."""
+    sweep = SweepConfig(benchmarks=(SweepBenchmark(source="starter"), SweepBenchmark(source="mine.jsonl")))
+    with pytest.raises(ConfigError, match="give its models, benchmarks and settings different names"):
+        members_of(sweep)
+    named = sweep.model_copy(update={"benchmarks": sweep.benchmarks[:1], "common": {"dataset.source": "mine.jsonl"}})
+    with pytest.raises(ConfigError, match="is what the sweep itself sets: change its 'benchmarks'"):
+        members_of(named)
 
 
 def test_a_file_names_the_sweep(tmp_path: Path) -> None:

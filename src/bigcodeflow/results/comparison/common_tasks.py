@@ -37,9 +37,15 @@ class CommonTasks(NamedTuple):
 
 
 def common_tasks(runs: Sequence[ComparedRun]) -> CommonTasks:
-    """Return the tasks that all runs share, with notes; raise ArtifactError if splits differ or no task is left."""
+    """Return the tasks that all runs share, with notes; raise ArtifactError if benchmarks or splits differ."""
     first = runs[0]
     for run in runs[1:]:
+        benchmarks = first.recorded.benchmark, run.recorded.benchmark
+        if all(benchmarks) and len({*benchmarks}) > 1:
+            raise ArtifactError(
+                f"{first.label} answers tasks of {benchmarks[0]}, {run.label} of {benchmarks[1]}: compare runs of one "
+                "benchmark"
+            )
         if run.recorded.split != first.recorded.split:
             raise ArtifactError(
                 f"{first.label} answers {first.recorded.split or 'unknown'} prompts, {run.label} "
