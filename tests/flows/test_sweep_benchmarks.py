@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from prefect.client.orchestration import SyncPrefectClient
@@ -17,6 +18,7 @@ from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.runs import recorded_runs
 from flows.sweep import sweep
 from tests.conftest import ROOT
+from tests.explorer.conftest import exploring
 from tests.generation.providers.double import Completion, Received, model_server
 from tests.generation.split_answers import solved_by_docstring
 
@@ -92,6 +94,12 @@ def test_one_sweep_ranks_each_benchmark_apart(
     }
     written = write_report(select_runs(config.store, list(runs)), tmp_path / "report.html").path.read_text()
     assert "DS-1000 contexts · full · instruct" in written
+    assert "starter · full · complete" in written
+    with exploring(SimpleNamespace(root=tmp_path / "store"), build=False) as explorer:
+        shown = explorer.get("/", benchmark="DS-1000 contexts")
+        assert '<option value="code_generation_lite methods">' in shown
+        assert shown.count('name="run"') == 2
+        assert "starter · full · complete" in explorer.get("/trends")
     with pytest.raises(ArtifactError, match="compare runs of one benchmark"):
         compare(open_runs(config.store, [f"m-{one}-instruct-full" for one in others[1:]]))
 

@@ -85,14 +85,18 @@ def trends(visit: Visit) -> Page:
     model, board = visit.text("model"), visit.text("board")
     chosen = [runs for runs in series if model in ("", runs[0].who) and board in ("", runs[0].board)]
     chosen.sort(key=lambda runs: (-len(runs), runs[0].title, runs[0].run))
+    of_boards: dict[str, list[Sequence[ListedRun]]] = {}
+    has_others = len({runs[0].benchmark for runs in chosen}) > 1
+    for runs in chosen:
+        prefix = "starter · " if has_others and runs[0].benchmark == "starter" else ""
+        of_boards.setdefault(prefix + runs[0].board, []).append(runs)
     ends = [
         end for runs in chosen for run in runs for end in (run.ci_low, run.ci_high, run.pass_at_k) if end is not None
     ]
     # All charts and courses of the page have this scale, in whole tens of percent.
     low = min(90.0, 10.0 * math.floor(10 * min(ends, default=0)))
     scale = (low, max(low + 10, 10.0 * math.ceil(10 * max(ends, default=1))))
-    of_boards = {name: [runs for runs in chosen if runs[0].board == name] for name in boards}
-    drawn = [_trend(name, of_board, scale) for name, of_board in of_boards.items() if of_board]
+    drawn = [_trend(name, of_board, scale) for name, of_board in sorted(of_boards.items())]
     return Page(
         "trends.html",
         {
@@ -108,7 +112,7 @@ def trends(visit: Visit) -> Page:
 
 
 def _trend(board: str, series: Sequence[Sequence[ListedRun]], scale: tuple[float, float]) -> dict[str, Any]:
-    """Return what the page shows of a board (subset, split): a chart of the longest series, and a row per series."""
+    """Return what the page shows of a board: a chart of the longest series, and a row per series."""
     names = _names(series)
     drawn = [index for index, runs in enumerate(series) if len(runs) > 1][: charts.MOST_COLOURS]
     points = [point for index in drawn for point in _points(names[index], series[index])]

@@ -121,9 +121,9 @@ def _sections(
 ) -> list[Section]:
     """Return the sections, separately for each board of each benchmark: only its scores can be ranked."""
     boards: dict[str, list[int]] = {}
-    has_starter = len({run.recorded.benchmark for run in runs}) > 1
+    has_others = len({run.recorded.benchmark for run in runs}) > 1
     for index, run in enumerate(runs):
-        prefix = "starter · " if has_starter and run.recorded.benchmark == "starter" else ""
+        prefix = "starter · " if has_others and run.recorded.benchmark == "starter" else ""
         boards.setdefault(prefix + run.recorded.board, []).append(index)
     if len(boards) == 1:
         return [*_of_board(runs, range(len(runs)), connection, comparison), overview.records(runs)]
