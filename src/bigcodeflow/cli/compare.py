@@ -76,7 +76,7 @@ def compare(
 ) -> None:
     """Compare runs on the tasks that they share: differences with 95 % intervals, tests, ratings, costs.
 
-    Runs of several subsets are compared and not ranked, those of several splits refused.
+    Runs of several subsets are compared and not ranked, those of several splits or benchmarks refused.
 
     Every number comes from the store: nothing is executed. docs/statistics.md says how each is computed.
     """
