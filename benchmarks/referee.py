@@ -1,8 +1,11 @@
-"""Plant 200 differences between two results, of six kinds, and count how often `bigcodeflow explain` names the cause.
+"""Count how often `bigcodeflow explain` names the cause of a difference, of 200 planted differences and of real ones.
 
     python benchmarks/referee.py --data ../shared/data --store FOLDER [--kinds limit,noise] [--count 36]
+    python benchmarks/referee.py --data ../shared/data --store FOLDER --recorded qwen,gemma [--ids 67,205]
 
-The programs are recorded answers that pass, with a change that makes them pass here and fail there (or the reverse):
+Real differences are those between verdicts recorded by the original evaluator and ours of the same programs; their
+right causes are in parity_causes.yaml. The programs of planted differences are recorded answers that pass, with a
+change that makes them pass here and fail there (or the reverse):
 
 - extraction: the other harness lost the end of the program; it executed what was left, and without calibration
 - limit: the program sleeps for 4 s; the other harness allows 3
@@ -14,7 +17,7 @@ The programs are recorded answers that pass, with a change that makes them pass 
 
 The first result is a run here. The second is a file in another harness's format, without limits, environment and
 runner. Its verdicts are those of a run under the changed condition, or follow from the change (limit, noise, runner).
-Each kind has programs without a difference beside. Exit code 1 below 95 %.
+Each kind has programs without a difference beside. Exit code 1 if less than 95 % of the causes are right.
 """
 
 import argparse
@@ -27,7 +30,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
+import yaml
 from measuring import table
+from parity import SAMPLE_FILES
 
 import bigcodeflow as bcf
 from bigcodeflow.core.settings import validated
@@ -103,18 +108,48 @@ def main() -> None:
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--kinds", default=",".join(PLANTS))
     parser.add_argument("--count", type=int, default=36)
+    parser.add_argument("--recorded", default="", help="explain real differences of these recorded runs")
+    parser.add_argument("--ids", default="", help="numbers of tasks of recorded runs; empty: all")
     arguments = parser.parse_args()
+    (arguments.store / "files").mkdir(parents=True, exist_ok=True)
     lines, right, total = [], 0, 0
-    for kind in arguments.kinds.split(","):
-        found = measured(kind, arguments)
-        wrong = [row for row in found if row["cause"] != kind.partition(" ")[0]]
+    for kind in (arguments.recorded or arguments.kinds).split(","):
+        found = recorded(kind, arguments) if arguments.recorded else measured(kind, arguments)
+        causes = investigated(kind)
+        wrong = [row for row in found if row["cause"] != causes.get(row["task_id"], kind.partition(" ")[0])]
+        if arguments.recorded:
+            columns = ("task_id", "second_status", "first_status", "cause", "detail", "right", "evidence", "reason")
+            print(table(("task", "recorded", "here", *columns[3:]), [[row[name] for name in columns] for row in found]))
         lines.append((kind, len(found), len(found) - len(wrong), dict(Counter(row["cause"] for row in wrong))))
         right, total = right + len(found) - len(wrong), total + len(found)
         for row in wrong:
             print(kind, row["task_id"], row["cause"], row["evidence"], sep=" | ")
-    print(table(("planted", "differences", "right cause", "others"), lines))
+    print(table(("recorded" if arguments.recorded else "planted", "differences", "right cause", "others"), lines))
     print(f"{right} of {total} ({right / max(1, total):.1%})")
     sys.exit(right < PROMISED * total)
+
+
+def investigated(name: str) -> dict[str, str]:
+    """Return the causes of a recorded run's differences as people see them, by task; empty for a planted kind."""
+    texts = yaml.safe_load(Path(__file__).with_name("parity_causes.yaml").read_text()).get(name, {})
+    signs = {"chance": "noise", "busy": "noise", "text of this test": "version"}
+    return {
+        task_id: next((cause for sign, cause in signs.items() if sign in text), "environment")
+        for task_id, text in texts.items()
+    }
+
+
+def recorded(name: str, arguments: argparse.Namespace) -> list[Row]:
+    """Judge the programs of a recorded run here and explain the differences; return the rows of the study."""
+    stem, data = arguments.data / SAMPLE_FILES[name], arguments.data / "bigcodebench-v0.1.4.parquet"
+    file, wanted = (
+        Path(f"{stem}_eval_results.json.gz"),
+        {f"BigCodeBench/{one}" for one in arguments.ids.split(",") if one},
+    )
+    programs = {one.task_id: one.program.partition("\n    pass\n")[2] for one in read_results(file).entries}
+    chosen = {task_id: text for task_id, text in programs.items() if not wanted or task_id in wanted}
+    _run(f"{name}-here", str(arguments.store), data, chosen, ENVIRONMENT, "calibrated")
+    return _explained(f"{name}-here", file, data, arguments.store, samples=f"{stem}.jsonl.gz")
 
 
 def measured(kind: str, arguments: argparse.Namespace) -> list[Row]:
@@ -144,13 +179,19 @@ def measured(kind: str, arguments: argparse.Namespace) -> list[Row]:
     file = folder / f"{kind}_vllm_temp_0.0_eval_results.json"
     told = {name: [{"solution": second[name], "base_status": statuses[name], "plus_status": None}] for name in tasks}
     file.write_text(json.dumps({"date": "2026-01-05 12:00", "hash": kind, "eval": told}))
+    found = _explained(f"{kind}-first", file, data, arguments.store, variant="@raw")
+    return [row for row in found if row["task_id"] in planted]
+
+
+def _explained(first: str, file: Path, data: Path, store: Path, *, samples: str = "", variant: str = "") -> list[Row]:
+    """Import the second result and explain how it differs from the first."""
     with progress_listener(quiet=True) as listener:
         settings = {"source": str(data), "split": "complete"}
-        run = import_results(file, settings=settings, store=arguments.store, listener=listener)
-        given = {"first": f"{kind}-first", "second": f"{run.record}@raw", "environments": (NEWER,), "store": store}
+        run = import_results(file, settings=settings, store=store, listener=listener, samples=samples)
+        given = {"first": first, "second": f"{run.record}{variant}", "environments": (NEWER,), "store": str(store)}
         config = validated(ExplainConfig, {**given, "environment": ENVIRONMENT}, "benchmark")
         ref = Explain().run(config, listener)
-    return [row for row in open_store(store).read(ref).to_pylist() if row["task_id"] in planted]
+    return open_store(str(store)).read(ref).to_pylist()
 
 
 def _chosen(data: Path, kind: str, count: int) -> Iterator[tuple[Row, str]]:

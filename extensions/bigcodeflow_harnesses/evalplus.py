@@ -21,7 +21,7 @@ def read(path: Path) -> Content | None:
     content, named = read_json(path).value, _NAME.fullmatch(stem_of(path))
     told = named.groupdict() if named else {}
     samples = (
-        sample_of(task_id, sample.get("solution"), _status(sample))
+        sample_of(task_id, sample.get("solution"), _status(sample), details=_details(sample))
         for task_id, samples in content.get("eval", {}).items()
         for sample in (samples if isinstance(samples, list) else [{}])
     )
@@ -34,3 +34,11 @@ def _status(sample: Content) -> str | None:
         return None
     failed = [one for one in (sample["base_status"], sample.get("plus_status")) if one not in ("pass", None)]
     return "pass" if not failed else "timeout" if failed[0] == "timeout" else "fail"
+
+
+def _details(sample: Content) -> dict[str, str]:
+    """Return the part that failed, base or plus, by the pattern of its tests."""
+    parts = {name: sample.get(f"{name}_status") for name in ("base", "plus")}
+    if "timeout" in parts.values() or None in parts.values():
+        return {}
+    return {f"test_{name}_*": f"{name}_status: {status}" for name, status in parts.items() if status != "pass"}

@@ -61,7 +61,10 @@ def _sample(row: Content, prediction: Any) -> Content:
     values = score.get("value") or {}
     value = values.get(score.get("main_score_name"), next(iter(values.values()), None))
     status = None if value is None else "pass" if value == 1 else "fail"
-    if status == "fail" and inner(score, "metadata", "execution_result", "status") == "timeout":
+    result, details = inner(score, "metadata", "execution_result"), {}
+    if status == "fail" and inner(result, "status") == "timeout":
         status = "timeout"
+    elif status == "fail" and not inner(result, "status") and (why := inner(result or score.get("metadata"), "error")):
+        status, details = "infra_error", {"ALL": f"its evaluator executed nothing: {why}"}
     told, answer = score.get("prediction"), completion(inner(prediction, "model_output"))
-    return sample_of(task_id, score.get("extracted_prediction") or told, status, answer or told)
+    return sample_of(task_id, score.get("extracted_prediction") or told, status, answer or told, details)

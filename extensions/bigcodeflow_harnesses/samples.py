@@ -18,9 +18,11 @@ Content = dict[str, Any]
 _SAMPLING = {"top_p": "top_p", "max_tokens": "max_tokens", "max_gen_toks": "max_tokens", "seed": "seed"}
 
 
-def sample_of(task_id: Any, solution: Any, status: str | None, answer: str | None = None) -> Content:
+def sample_of(
+    task_id: Any, solution: Any, status: str | None, answer: str | None = None, details: Mapping[str, str] | None = None
+) -> Content:
     """Return a sample; None stands for what the file does not tell, without which the import refuses the file."""
-    return {"task_id": task_id, "solution": solution, "status": status, "answer": answer}
+    return {"task_id": task_id, "solution": solution, "status": status, "answer": answer, "details": details or {}}
 
 
 def content_of(path: Path, harness: str, samples: Iterable[Content], told: Content, **more: Any) -> Content:

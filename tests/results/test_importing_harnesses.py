@@ -178,6 +178,35 @@ def test_a_file_of_each_harness_becomes_a_run(tmp_path, harness):
     assert "imported results" in setting_of(run).text
 
 
+def test_a_verdict_of_an_evaluator_that_executed_nothing_is_none(tmp_path):
+    """evalscope scores 0.0 where its sandbox is not there: no failure of the program."""
+    path = evalscope(tmp_path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[1]["sample_score"]["score"]["metadata"]["execution_result"] = {"error": "Sandbox is not initialized."}
+    rows[2]["sample_score"]["score"]["metadata"] = {"task_id": TASKS[2]["task_id"], "error": "Connection refused"}
+    found = samples_of(take_in(jsonl(path, rows), tmp_path / "store", "instruct"))
+    assert [one.passed for one in found] == [True, None, None]
+    assert "executed nothing: Sandbox is not initialized." in found[1].verdict["exit"]
+    assert "executed nothing: Connection refused" in found[2].verdict["exit"]
+
+
+def test_base_and_plus_verdicts_of_evalplus_are_those_of_their_tests(tmp_path):
+    """Tests of a part that failed fail; those of the other part pass."""
+    test = "".join(f"    def test_{name}(self):\n        pass\n" for name in ("base_1", "plus_1", "plus_2"))
+    rows = [task | {"test": f"import unittest\nclass TestCases(unittest.TestCase):\n{test}"} for task in TASKS]
+    source = jsonl(tmp_path / "tasks.jsonl", rows)
+    run = import_results(
+        evalplus(tmp_path),
+        settings={"source": str(source), "split": "complete"},
+        store=tmp_path / "store",
+        listener=RecordingListener(),
+    )
+    failed = samples_of(find_run(tmp_path / "store", run.record))[1].verdict
+    outcomes = {one["name"]: one["outcome"] for one in failed["tests"]}
+    assert outcomes["test_base_1"] == "pass"
+    assert {outcomes["test_plus_1"], outcomes["test_plus_2"]} <= {"fail", "error"}
+
+
 @pytest.mark.parametrize(
     ("write", "message"),
     [

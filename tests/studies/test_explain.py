@@ -16,10 +16,12 @@ from bigcodeflow_harnesses.explain import Explain, ExplainConfig
 from tests.conftest import ROOT
 
 TASKS = {row["task_id"]: row for row in map(json.loads, (ROOT / "data/starter/tasks.jsonl").read_text().splitlines())}
-IDS = [f"Starter/{number}" for number in range(8)]
+IDS = [f"Starter/{number}" for number in range(10)]
 ORACLE = {name: TASKS[name]["complete_prompt"] + TASKS[name]["canonical_solution"] for name in IDS}
 MAIN = "\nif __name__ == '__main__':\n    raise ValueError\n"
 COIN = "import os\nif os.urandom(1)[0] < 128:\n    raise ValueError('by chance')\n"
+SEED = "if hash('x') % 2:\n    raise ValueError('an odd hash')\n"
+ASKS = "\n_inner = task_func\ndef task_func(*values):\n    __import__('socket').gethostbyname('x.invalid')\n    return _inner(*values)\n"
 #: What each task is for: its program here and there, and the verdict there.
 PLANTED = {
     "extraction": (ORACLE[IDS[0]], "def task_func(*values): ...", "fail"),
@@ -29,7 +31,9 @@ PLANTED = {
     "runner, exit code": (ORACLE[IDS[4]] + "\nimport sys\nsys.exit(0)\n", None, "pass"),
     "calibration": (ORACLE[IDS[5]].partition("def ")[1] + ORACLE[IDS[5]].partition("def ")[2], None, "fail"),
     "unexplained": (ORACLE[IDS[6]], None, "fail"),
-    "equal": (ORACLE[IDS[7]], None, "pass"),
+    "environment, network": (ORACLE[IDS[7]] + ASKS, None, "pass"),
+    "noise, hash seeds": (SEED + ORACLE[IDS[8]], None, ""),
+    "equal": (ORACLE[IDS[9]], None, "pass"),
 }
 
 
@@ -69,8 +73,8 @@ def test_each_planted_difference_gets_its_cause(tmp_path: Path, starter_environm
     """Nothing tells the other harness's limit and runner: they are tried, and what nothing explains is said so."""
     ours = own_run(tmp_path, "here", {name: one[0] for name, one in zip(IDS, PLANTED.values(), strict=True)})
     there = {name: one[1] or one[0] for name, one in zip(IDS, PLANTED.values(), strict=True)}
-    opposite = "fail" if ours[IDS[1]] == "pass" else "pass"
-    statuses = {name: one[2] or opposite for name, one in zip(IDS, PLANTED.values(), strict=True)}
+    opposite = {"pass": "fail", "fail": "pass"}
+    statuses = {name: one[2] or opposite[ours[name]] for name, one in zip(IDS, PLANTED.values(), strict=True)}
     found = explained(tmp_path, "here", told_elsewhere(tmp_path, there, statuses))
     assert {name: found[name]["cause"] for name in found} == {
         name: cause.partition(",")[0] for name, cause in zip(IDS, PLANTED, strict=True) if cause != "equal"
@@ -78,6 +82,7 @@ def test_each_planted_difference_gets_its_cause(tmp_path: Path, starter_environm
     assert "with another limit 3.0: timeout" in found[IDS[2]]["evidence"]
     assert (found[IDS[4]]["right"], found[IDS[3]]["right"]) == ("first", "")
     assert "passes a test that no program passes" in found[IDS[4]]["reason"]
+    assert found[IDS[7]]["detail"] == "network"
     assert {row["share"] for row in found.values()} == {1.0, -1.0}
 
 

@@ -16,7 +16,7 @@ CAUSES = {
     "limit": "another time limit",
     "memory": "another memory limit",
     "runner": "another way to execute the tests",
-    "environment": "other libraries",
+    "environment": "another machine: network, data, libraries",
     "unexplained": "no single change gives the recorded verdict",
 }
 _COLUMNS = {
@@ -25,6 +25,7 @@ _COLUMNS = {
     "first_status": (pa.string(), "status in the first result"),
     "second_status": (pa.string(), "status in the second result"),
     "cause": (pa.string(), ", ".join(CAUSES)),
+    "detail": (pa.string(), "value of the cause, such as network"),
     "evidence": (pa.string(), "what was executed, and what came of it"),
     "right": (pa.string(), "result whose verdict is right, first or second; empty: nothing decides it"),
     "reason": (pa.string(), "what decides it"),

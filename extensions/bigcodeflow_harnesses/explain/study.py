@@ -6,18 +6,22 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from bigcodeflow.config import LimitsConfig
+from bigcodeflow.config import LimitsConfig, Sanitizer
+from bigcodeflow.core.tracebacks import HEAD, exception_line
 from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.results.comparison.run_selection import ComparedRun, open_runs
+from bigcodeflow.results.formatting import cause_line
 from bigcodeflow.results.inspection.samples import SampleDetail, details_of
 from bigcodeflow.results.run_tables import open_tables, tables_of
+from bigcodeflow.sanitizing import sanitize
 from bigcodeflow.store import ArtifactRef, artifact_key, open_store
 from bigcodeflow.studies import publish_study
 from bigcodeflow_harnesses.explain import CAUSES, ExplainConfig
+from bigcodeflow_harnesses.explain.conditions import CONDITIONS, NETWORK, foreign_line, sign
 from bigcodeflow_harnesses.explain.trials import SCRIPTS, Result, Trial, Trials
 
 #: Raise it when unchanged verdicts give other rows.
-VERSION = 1
+VERSION = 2
 #: Attributes of a trial that change together, by cause, in the order in which they are tried.
 _FACTORS = {
     "extraction": ("solution",),
@@ -25,10 +29,12 @@ _FACTORS = {
     "version": ("test", "task"),
     "limit": ("seconds", "is_raised"),
     "memory": ("memory_mib",),
+    "condition": ("condition",),
     "runner": ("runner",),
     "environment": ("environment",),
 }
 _NAMES = ("first", "second")
+_MODES: tuple[Sanitizer, ...] = ("robust", "parity", "fenced", "none")
 _MORE_EXECUTIONS = 5  # times the usual number, where nothing else explains a difference
 _FAILING_TEST = "import unittest\nclass TestCases(unittest.TestCase):\n    def test(self):\n        self.fail()\n"
 
@@ -40,9 +46,14 @@ class Difference(NamedTuple):
     """A sample with different verdicts; in pairs, the first result's value comes first."""
 
     row: dict[str, Any]
+    samples: Sequence[SampleDetail]
     bases: Sequence[Trial]
     """The sample as each result tells it."""
     passed: Sequence[bool]
+
+    def untold(self, trials: Trials) -> list[int]:
+        """Return the sides whose verdict does not come again."""
+        return [side for side, base in enumerate(self.bases) if trials.results[base].passed != self.passed[side]]
 
 
 class Harness:
@@ -86,7 +97,7 @@ def _difference(
 ) -> Difference:
     passed, task_id = [bool(sample.passed) for sample in pair], pair[0].task_id
     failing, statuses = pair[passed[0]], [sample.verdict["status"] for sample in pair]
-    row = dict.fromkeys(("cause", "evidence", "right", "reason"), "") | {
+    row = dict.fromkeys(("cause", "detail", "evidence", "right", "reason"), "") | {
         "task_id": task_id,
         "sample_index": pair[0].sample_index,
         **{f"{name}_status": status for name, status in zip(_NAMES, statuses, strict=True)},
@@ -98,7 +109,7 @@ def _difference(
         row |= {"right": _NAMES[passed[0]], "reason": CAUSES["tampering"]}
     elif failing.ground_truth_status not in (None, "pass"):
         row |= {"right": _NAMES[not passed[0]], "reason": "the reference solution failed in that result too"}
-    return Difference(row, [_base(config, run, sample) for run, sample in zip(runs, pair, strict=True)], passed)
+    return Difference(row, pair, [_base(config, run, sample) for run, sample in zip(runs, pair, strict=True)], passed)
 
 
 def _samples(run: ComparedRun) -> Mapping[tuple[str, int], SampleDetail]:
@@ -120,6 +131,7 @@ def _base(config: ExplainConfig, run: ComparedRun, sample: SampleDetail) -> Tria
         seconds=limits.get("time_seconds") or default.time_seconds,
         is_raised=not (run.recorded.imported and limits.get("time_seconds")),
         memory_mib=limits.get("memory_mib") or default.memory_mib,
+        answer=sample.answer,
     )
 
 
@@ -127,27 +139,74 @@ def _search(
     one: Difference, harnesses: Sequence[Harness], config: ExplainConfig, trials: Trials
 ) -> Iterator[list[Trial]]:
     """Record the cause of a difference; yield the trials that must be executed before the search goes on."""
-    if (yield from _is_noise(one, one.bases, config.executions, trials)):
+    if (yield from _is_noise(one, one.bases, config.executions, trials)) or _is_another_test(one, trials):
         return
     for factor, side, trial, expected in _changes(one, harnesses, config, trials):
         yield [trial]
-        if trials.results[trial].passed == expected:
+        errors = _errors(one.samples[side]) if expected == one.row[f"{_NAMES[side]}_status"] else set()
+        if _is_expected(trial, trials.results[trial], expected, errors):
             copies = _copies(trial, 2 * config.executions)
             yield copies
             if (yield from _is_noise(one, [one.bases[side]], len(copies), trials)):
                 return
-            if all(trials.results[copy].passed == expected for copy in copies):
+            if all(_is_expected(copy, trials.results[copy], expected, errors) for copy in copies):
                 yield from _settle(one, factor, side, trial, trials)
                 return
-    pairs = zip(one.bases, one.passed, strict=True)
-    untold = [base for base, passed in pairs if trials.results[base].passed != passed] or one.bases
-    if not (yield from _is_noise(one, untold, _MORE_EXECUTIONS * config.executions, trials)):
+    untold, count = [one.bases[side] for side in one.untold(trials)] or one.bases, _MORE_EXECUTIONS * config.executions
+    scripts = [replace(base, runner="script") for base in untold]
+    is_noise = (yield from _is_noise(one, untold, count, trials)) or (
+        yield from _is_noise(one, scripts, 2 * config.executions, trials)
+    )
+    if not is_noise and not _is_observed(one, count, trials):
         told = (f"as the {name} tells it: {trials.results[base]}" for name, base in zip(_NAMES, one.bases, strict=True))
         one.row.update(cause="unexplained", evidence="; ".join(told))
 
 
 def _copies(trial: Trial, count: int) -> list[Trial]:
-    return [replace(trial, repetition=number) for number in range(count)]
+    """Return executions of a trial; those of a script have different hash seeds."""
+    is_script = trial.runner in SCRIPTS
+    return [replace(trial, repetition=one, hash_seed=str(one) if is_script else "") for one in range(count)]
+
+
+def _errors(sample: SampleDetail) -> set[str]:
+    """Return the exceptions that a recorded failure names."""
+    traces = [test["trace"] or "" for test in sample.failing_tests]
+    return {exception_line(trace).partition(":")[0] for trace in traces if HEAD in trace}
+
+
+def _is_expected(trial: Trial, result: Result, status: str, errors: set[str]) -> bool:
+    if trial.condition == NETWORK:
+        return result.asks_network
+    if status == "fail" and errors and trial.runner not in SCRIPTS and result.why.partition(":")[0] not in errors:
+        return False  # it fails for another reason
+    return result.status == "timeout" if status == "timeout" else result.passed == (status == "pass")
+
+
+def _is_another_test(one: Difference, trials: Trials) -> bool:
+    for side in one.untold(trials):
+        if line := foreign_line(one.samples[side]):
+            evidence = f"the trace of the {_NAMES[side]} names {line}, where the test's text here has no such line"
+            one.row.update(cause="version", detail="text of the test", evidence=evidence)
+            return True
+    return False
+
+
+def _is_observed(one: Difference, count: int, trials: Trials) -> bool:
+    """Record a cause that traces or the reference solution show, if no execution here repeats it."""
+    for side in one.untold(trials):
+        sample, result, detail = one.samples[side], trials.results[one.bases[side]], "machine"
+        here = f"{count} executions here: {result}"
+        if shown := sign(result.why if one.passed[side] else sample.failures):
+            detail, seen = shown, "" if one.passed[side] else f"it failed there with {cause_line(sample.failures)}"
+        elif sample.ground_truth_status and (sample.ground_truth_status == "pass") != (result.reference == "pass"):
+            seen = f"the reference solution has {sample.ground_truth_status} there and {result.reference} here"
+        elif sample.verdict["status"] == "timeout":
+            seen = f"it did not end there and takes {result.seconds:.1f} s here"
+        else:
+            continue
+        one.row.update(cause="environment", detail=detail, evidence="; ".join(filter(None, (seen, here))))
+        return True
+    return False
 
 
 def _is_noise(
@@ -157,15 +216,16 @@ def _is_noise(
     for base in bases:
         passes = [trials.results[copy].passed for copy in _copies(base, count)].count(True)
         if 0 < passes < count:
-            one.row.update(cause="noise", evidence=f"{passes} of {count} executions pass")
+            seeds = "hash seeds" if base.runner in SCRIPTS else "repeated"
+            one.row.update(cause="noise", detail=seeds, evidence=f"{passes} of {count} executions pass ({seeds})")
             return True
     return False
 
 
 def _changes(
     one: Difference, harnesses: Sequence[Harness], config: ExplainConfig, trials: Trials
-) -> Iterator[tuple[str, int, Trial, bool]]:
-    """Yield factor, side, changed trial, and the verdict with which the factor is the cause.
+) -> Iterator[tuple[str, int, Trial, str]]:
+    """Yield factor, side, changed trial, and the status with which the factor is the cause.
 
     If both verdicts come again as told, a value becomes that of the other result; else a result whose verdict does not
     come again gets values that it may have been made with.
@@ -174,31 +234,31 @@ def _changes(
     as_told = [trials.results[base].passed == passed for base, passed in zip(one.bases, one.passed, strict=True)]
     for factor in sorted(_FACTORS, key=lambda name: name == "limit" and not is_timeout):  # else a limit comes last
         for side, base in enumerate(one.bases):
-            values, expected = (
-                [{name: getattr(one.bases[1 - side], name) for name in _FACTORS[factor]}],
-                one.passed[side],
-            )
+            values = [{name: getattr(one.bases[1 - side], name) for name in _FACTORS[factor]}]
+            expected = one.row[f"{_NAMES[side]}_status"]
             if all(as_told):
-                expected = one.passed[1 - side]
+                expected = "fail" if one.passed[side] else "pass"
             elif as_told[side]:
                 continue
             elif factor != "version":
-                values = _untold(factor, base, harnesses[side], config, trials.results[base], passed=expected)
+                values = _untold(factor, one, side, harnesses[side], config, trials.results[base])
             for trial in (replace(base, **value) for value in values):
                 if trial != base:
                     yield factor, side, trial, expected
 
 
 def _untold(
-    factor: str, base: Trial, harness: Harness, config: ExplainConfig, result: Result, *, passed: bool
+    factor: str, one: Difference, side: int, harness: Harness, config: ExplainConfig, result: Result
 ) -> list[dict[str, Any]]:
     """Return values of a factor with which a result may have been made, without those that its verdicts refute."""
-    values: list[dict[str, Any]] = []
-    if factor == "calibration":
+    base, passed, values = one.bases[side], one.passed[side], list[dict[str, Any]]()
+    if factor == "extraction" and base.solution == base.answer:  # else it tells the program
+        values = [{"solution": program} for program in _extracted(base).values()]
+    elif factor == "calibration":
         values = [{"setup": "" if base.setup else base.task["code_prompt"]}]
     elif factor == "limit" and not passed:
-        possible = [one for one in config.time_limits if harness.slowest_pass < one < result.seconds]
-        values = [{"seconds": float(one), "is_raised": False} for one in possible[-1:]]
+        limits = [limit for limit in config.time_limits if harness.slowest_pass < limit < result.seconds]
+        values = [{"seconds": float(limit), "is_raised": False} for limit in limits[-1:]]
     elif factor == "limit" and result.status == "timeout":
         values = [{"seconds": 10 * base.seconds}]
     elif factor == "memory" and result.status == "out_of_memory":
@@ -206,8 +266,18 @@ def _untold(
     elif factor == "runner":
         values = [{"runner": name} for name in SCRIPTS if "without" not in name or (passed and not harness.has_runner)]
     elif factor == "environment":
-        values = [{"environment": one} for one in config.environments]
+        values = [{"environment": name} for name in config.environments]
+    elif factor == "condition":
+        possible = [name for name, condition in CONDITIONS.items() if not passed or condition.cause != "noise"]
+        values = [{"condition": name} for name in possible]
     return values
+
+
+def _extracted(base: Trial) -> dict[str, str]:
+    """Return the programs that our sanitizer takes out of the raw answer, by mode."""
+    if base.answer is None:
+        return {}
+    return {mode: sanitize(base.answer, entry_point=base.task["entry_point"], mode=mode) for mode in _MODES}
 
 
 def _settle(one: Difference, factor: str, side: int, trial: Trial, trials: Trials) -> Iterator[list[Trial]]:
@@ -215,9 +285,16 @@ def _settle(one: Difference, factor: str, side: int, trial: Trial, trials: Trial
     base, result, value = one.bases[side], trials.results[trial], getattr(trial, _FACTORS[factor][0])
     changed = factor if factor in ("extraction", "calibration", "version") else f"{factor} {value}"
     told = f"as the {_NAMES[side]} tells it: {trials.results[base]}"
-    one.row.update(cause=factor, evidence=f"{told}; with another {changed}: {result}")
+    condition, detail = CONDITIONS.get(trial.condition), str(value)
+    if factor in ("extraction", "calibration", "version"):
+        modes = (mode for mode, program in _extracted(trial).items() if program == trial.solution)
+        detail = ", ".join(modes) if factor == "extraction" else ""
+    changed_to = trial.condition or f"another {changed}"
+    one.row.update(cause=factor, detail=detail, evidence=f"{told}; with {changed_to}: {result}")
+    if condition:
+        one.row.update(cause=condition.cause, detail=condition.detail)
     passing, failing = _NAMES if one.passed[0] else reversed(_NAMES)
-    reference = trials.results[base if result.passed else trial].reference
+    reference = trials.results[base if result.passed or trial.condition == NETWORK else trial].reference
     if reference != "pass":
         one.row.update(right=passing, reason=f"where the program fails, the reference solution has {reference}")
     worthless = replace(trial, test=_FAILING_TEST)

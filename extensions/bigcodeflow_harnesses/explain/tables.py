@@ -26,8 +26,10 @@ def tables(rows: pa.Table) -> list[Table]:
         "meaning",
     )
     note = "Points of the score, first minus second, over the tasks that both judge; intervals: 95 %, paired by task."
-    names = ("task_id", "sample_index", "first_status", "second_status", "cause", "evidence", "right", "reason")
-    headings: Headings = ("task", *numbers("sample"), "first", "second", "cause", "evidence", "right", "because")
+    samples = ("task_id", "sample_index", "first_status", "second_status")
+    names = (*samples, "cause", "detail", "evidence", "right", "reason")
+    told: Headings = ("cause", "detail", "evidence", "right", "because")
+    headings: Headings = ("task", *numbers("sample"), "first", "second", *told)
     return [
         Table.of(columns, lines, title="Points of difference by cause", notes=(note,)),
         Table.of(headings, ([row[name] for name in names] for row in found), title="Samples whose verdicts differ"),

@@ -10,18 +10,22 @@ from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.core.schemas import VARIANT_SEPARATOR
 from bigcodeflow.pipeline.runs import perform_up_to
 from bigcodeflow.pipeline.stages import Listener
+from bigcodeflow.results.formatting import cause_line
 from bigcodeflow.store import open_store
 from bigcodeflow.studies.derived_files import dataset_file, hub_row, sample_file
 from bigcodeflow_harnesses.explain import ExplainConfig
+from bigcodeflow_harnesses.explain.conditions import CONDITIONS, NETWORK_EXIT
 
 #: Text behind program and test where a harness executes both as a script, whose exit code is the verdict.
 SCRIPTS = {"script": "\n\nif __name__ == '__main__':\n    unittest.main()\n", "script without a runner": "\n"}
-_SCRIPT_TEST = """import subprocess, sys, unittest
+_SCRIPT_TEST = """import os, subprocess, sys, unittest
 class TestCases(unittest.TestCase):
     def test_script(self):
-        done = subprocess.run([sys.executable, "-"], input=SCRIPT, capture_output=True, text=True)
+        variables = os.environ | ({"PYTHONHASHSEED": HASH_SEED} if HASH_SEED else {})
+        done = subprocess.run([sys.executable, "-"], input=SCRIPT, capture_output=True, text=True, env=variables)
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
 """
+_MOST_CHARACTERS = 200
 #: Makes the test's hash unknown: known tests raise the limit to the time of the task's reference solution.
 _FIXED_LIMIT = "\n# The limit holds for every program.\n"
 
@@ -41,6 +45,11 @@ class Trial:
     """True if tasks with a slow reference solution have a longer limit."""
     memory_mib: int
     runner: str = "unittest"
+    condition: str = ""
+    hash_seed: str = ""
+    """PYTHONHASHSEED of a script; empty: the sandbox's."""
+    answer: str | None = field(default=None, compare=False, repr=False)
+    """Raw answer out of which the program was taken."""
     repetition: int = 0
 
     @property
@@ -52,21 +61,25 @@ class Trial:
     @property
     def row(self) -> dict[str, Any]:
         """The task whose test judges the program; its reference solution is executed in the same way."""
-        task, test = {**self.task, "doc_struct": "{}", "test": self.test}, self.test
+        task, test = {**self.task, "doc_struct": "{}", "test": self._test}, self._test
         if self.runner in SCRIPTS:
             reference = calibrate(task["code_prompt"], task["complete_prompt"] + task["canonical_solution"])
             task |= {"code_prompt": "if True:", "complete_prompt": self._text(reference), "canonical_solution": ""}
-            task, test = task | {"entry_point": "SCRIPT"}, _SCRIPT_TEST
+            task, test = task | {"entry_point": "SCRIPT"}, f"HASH_SEED = {self.hash_seed!r}\n{_SCRIPT_TEST}"
         return hub_row(task, test=test if self.is_raised else test + _FIXED_LIMIT)
+
+    @property
+    def _test(self) -> str:
+        return f"{CONDITIONS[self.condition].code}\n{self.test}" if self.condition else self.test
 
     def _text(self, program: str) -> str:
         if self.runner not in SCRIPTS:
             return program
-        return f"SCRIPT = {program + chr(10) + self.test + SCRIPTS[self.runner]!r}\n"
+        return f"SCRIPT = {program + chr(10) + self._test + SCRIPTS[self.runner]!r}\n"
 
 
 class Result(NamedTuple):
-    """Outcome of a trial; `why` is the last line of its first traceback, or the end of the sandbox."""
+    """Outcome of a trial; `why` is the exception of its first traceback, or the end of the sandbox."""
 
     status: str
     why: str
@@ -79,8 +92,13 @@ class Result(NamedTuple):
         """True if it passes; None if it was not judged. A library that is not there is a failure."""
         return None if self.status == "infra_error" and "Error" not in self.why else self.status == "pass"
 
+    @property
+    def asks_network(self) -> bool:
+        """True if a program ended because it asked another machine."""
+        return self.why.endswith(str(NETWORK_EXIT))
+
     def __str__(self) -> str:
-        return "pass" if self.passed else f"{self.status} ({self.why})"
+        return "pass" if self.passed else f"{self.status} ({self.why[:_MOST_CHARACTERS]})"
 
 
 class Trials:
@@ -124,6 +142,7 @@ class Trials:
         references = {row["task_id"]: row["status"] for row in self._store.read(refs["ground_truth"]).to_pylist()}
         for row in self._store.read(refs["execution"]).to_pylist():
             traces = (row["module_trace"], *(test["trace"] for test in row["tests"]), row["exit"])
-            why = next(filter(None, traces), "unknown").strip().splitlines()[-1]
+            trace = next(filter(None, traces), "unknown")
+            why = cause_line(trace) or trace.strip().splitlines()[-1]
             trial = owners[row["task_id"]][row["sample_index"]]
             self.results[trial] = Result(row["status"], why, row["wall_seconds"] or 0.0, references[row["task_id"]])

@@ -1,5 +1,6 @@
 """Verdicts of imported samples: recorded outcomes go through the same code that judges live executions."""
 
+import fnmatch
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,8 +34,9 @@ def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanit
     owner = {"task_id": entry.task_id, "sample_index": entry.sample_index, "variant": variant, "sanitizer": sanitizer}
     expected = tuple(task["expected_tests"])
     # Other names follow the expected tests, so that no trace is lost: subtests, whose names the original cuts at their
-    # last dot, and tests of another dataset version.
-    names = expected + tuple(name for name in entry.details if name not in (*expected, *_OF_MODULE))
+    # last dot, and tests of another dataset version. A pattern, such as test_plus_*, stands for all tests that match.
+    groups = tuple(name for name in entry.details if "*" in name and fnmatch.filter(expected, name))
+    names = expected + tuple(name for name in entry.details if name not in (*expected, *_OF_MODULE, *groups))
     item = WorkItem(
         # This verdict must never replace an execution, so its key is of another kind than an execution's key.
         verdict_key=artifact_key(
@@ -55,7 +57,8 @@ def sample_verdict(entry: Entry, task: Mapping[str, Any], *, variant: str, sanit
     tests = [test | {"seconds": None} for test in judged["tests"]] if known else []
     run = sum(test["outcome"] != "missing" for test in tests[: len(expected)])
     counts = {"tests_expected": len(expected), "tests_run": run if known else None}
-    stated = {"status": entry.status, "failure_kind": kind, "tests": tests, "exit": _EXIT}
+    why = entry.details.get("ALL", _EXIT) if entry.status == "infra_error" else _EXIT
+    stated = {"status": entry.status, "failure_kind": kind, "tests": tests, "exit": why}
     if entry.status == "pass":
         stated["integrity"] = UNCHECKED
     return owner | judged | _UNMEASURED | counts | stated
@@ -85,6 +88,7 @@ def _outcome(entry: Entry, names: tuple[str, ...]) -> Outcome:
     subtests = {name.partition(" (")[0]: name for name in reversed(list(entry.details)) if " (" in name}
     for name in names:  # one frame for each test that is known to have ended
         trace = entry.details.get(name) or entry.details.get(subtests.get(name, ""))
+        trace = trace or next((text for group, text in entry.details.items() if fnmatch.fnmatchcase(name, group)), None)
         if trace is not None:
             cause = _cause(trace)
             outcome = "fail" if "AssertionError" in cause["exception"].split() else "error"
