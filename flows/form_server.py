@@ -54,7 +54,6 @@ class OwnSiteOnly:
         self._app, self._is_loopback = app, is_loopback(host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["type"] == "lifespan" or get_current_settings().server.api.auth_string is not None:
             await self._app(scope, receive, send)
             return
@@ -75,7 +74,6 @@ class FormChecks:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         asked = f"{scope['method']} {scope['path']}" if scope["type"] == "http" else ""
         if (form := _FORMS.fullmatch(asked)) is None:
             await self._app(scope, receive, send)
@@ -144,10 +142,8 @@ async def _checked(form: re.Match[str], body: bytes) -> tuple[list[str], bytes]:
 
 
 def _check(entrypoint: str | None, parameters: Iterable[Mapping[str, Any]], secrets: Collection[str]) -> list[str]:
-    """Return all mistakes in the parameters of a flow of this project; empty for other flows.
-
-    The modules are imported here, not at the top, so that the server starts faster.
-    """
+    """Return all mistakes in the parameters of a flow of this project; empty for other flows."""
+    # Imported here, so that the server starts faster.
     from bigcodeflow.core.env_file import ENV_FILE_VARIABLE, read_env_file
     from bigcodeflow.core.errors import BigCodeFlowError
     from bigcodeflow.generation.providers import secret_block

@@ -84,10 +84,7 @@ def show_study(store: Store, ref: ArtifactRef, title: str) -> None:
 
 
 def headline(metrics: pa.Table) -> str:
-    """Return the first score of a METRICS table with its 95 % interval, such as '10.1 % (6.1 to 16.2) pass@1'.
-
-    Return 'not scored' if the table has no score.
-    """
+    """Return the first score with its interval, such as '10.1 % (6.1 to 16.2) pass@1', or 'not scored'."""
     row = next(overall(metrics.to_pylist(), "pass@k"), None)
     if row is None:
         return "not scored"
@@ -109,10 +106,9 @@ def score_rows(metrics: pa.Table) -> list[dict[str, str]]:
 
 
 def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
-    """Return a row per variant, sanitizer, status and failure kind of failed verdicts.
+    """Return a row per variant, sanitizer, status and failure kind of failed verdicts, the largest count first.
 
-    Rows are sorted by variant and sanitizer, then by count, the largest first. ``share`` is that of all verdicts of the
-    variant and sanitizer.
+    ``share`` is that of all verdicts of the variant and sanitizer.
     """
     columns = ["variant", "sanitizer", "status", "failure_kind"]
     counts = verdicts.group_by(columns).aggregate([([], "count_all")]).to_pylist()
@@ -134,16 +130,12 @@ def failure_rows(verdicts: pa.Table) -> list[dict[str, str]]:
 
 
 def library_rows(metrics: Sequence[Row]) -> list[dict[str, str]]:
-    """Return a row for each library whose failed tasks lower the score most, at the smallest k.
+    """Return a row for each of the libraries whose failed tasks lower the score most, at the smallest k.
 
-    At most 10 for each variant and sanitizer, sorted by number of tasks times (1 - pass@k). A task counts for each of
-    its libraries.
+    They are sorted by number of tasks times (1 - pass@k). A task counts for each of its libraries.
     """
-    scores = [
-        row
-        for row in metrics
-        if row["slice_kind"] == "library" and row["metric"] == "pass@k" and not math.isnan(row["value"])
-    ]
+    of_libraries = (row for row in metrics if row["slice_kind"] == "library" and row["metric"] == "pass@k")
+    scores = [row for row in of_libraries if not math.isnan(row["value"])]
     smallest = min((row["k"] for row in scores), default=0)
     scores = [row for row in scores if row["k"] == smallest and row["value"] < 1]
     scores.sort(key=lambda row: (*_kind(row).values(), -row["n_tasks"] * (1 - row["value"]), row["slice"]))
@@ -169,8 +161,7 @@ def result_page(
 ) -> str:
     """Return the result as Markdown: scores, unjudged samples, failures, ground truths, paths of report and files.
 
-    ``failures`` are rows of :func:`failure_rows`; ``unjudgeable`` are the tasks whose ground truth does not pass;
-    ``explorer`` is the address of the run's page in the explorer.
+    ``failures`` are rows of :func:`failure_rows`; ``explorer`` is the address of the run's page there.
     """
     rows, scores = metrics.to_pylist(), score_rows(metrics)
     several = [(name, percent(row["value"]), row) for name, row in formatting.several_samples(rows)]

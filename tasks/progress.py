@@ -46,10 +46,8 @@ def run_path(record: str) -> str:
 
 
 def linked(description: str, store: str, path: str = "/") -> str:
-    """Return an artifact's description as Markdown, as a link to the explorer if there is an explorer.
-
-    The UI's cards cut off the end of a description, so the whole text is the link.
-    """
+    """Return an artifact's description as Markdown, as a link to the explorer if there is an explorer."""
+    # The UI's cards cut off the end of a description, so the whole text is the link.
     link = explorer_link(store, path)
     return f"[{_BRACKETS.sub(' ', description)}]({link})" if link else description
 
@@ -58,8 +56,7 @@ class RunListener:
     """Listener that shows a stage as a progress artifact and in the log of its task run."""
 
     def __init__(self, seconds_now: Callable[[], float] = time.monotonic, *, store: str = "") -> None:
-        self._seconds_now = seconds_now
-        self._store = store
+        self._seconds_now, self._store = seconds_now, store
         self._bar: ProgressBar | None = None
         self._terminal = terminal_listener.get()
         self.reused = False
@@ -116,9 +113,7 @@ class ProgressBar:
         self, title: str, logger: RunLogger, seconds_now: Callable[[], float] = time.monotonic, *, store: str = ""
     ) -> None:
         self._state = StageProgress(title, seconds_now)
-        self._store = store
-        self._logger = logger
-        self._seconds_now = seconds_now
+        self._store, self._logger, self._seconds_now = store, logger, seconds_now
         self._updated_at_seconds = self._logged_at_seconds = seconds_now()
         self._logged_step = 0
         self._sending = threading.Lock()
@@ -128,7 +123,6 @@ class ProgressBar:
         self._artifact_id = UUID(str(create_progress_artifact(0.0, key=key, description=described)))
 
     def __call__(self, finished: int, total: int, note: str = "", status: Status = NO_STATUS) -> None:
-        """Report the finished and total units, a note and the status of the current work."""
         if self._seconds_now() - self._updated_at_seconds < _SECONDS_BETWEEN_UPDATES:
             return
         if not self._sending.acquire(blocking=False):

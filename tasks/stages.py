@@ -72,14 +72,6 @@ _RUN_NAMES = {
 }
 
 
-def _run_name(text: str) -> Callable[..., str]:
-    def name(*, parameters: dict[str, Any]) -> str:
-        config = parameters["run"].config
-        return text.format(config=config, title=run_title(config))
-
-    return name
-
-
 def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
     def body(
         run: ResolvedRun, refs: Refs, concurrent: ConcurrentStages = ALONE, live: LiveRun | None = None
@@ -89,8 +81,12 @@ def _stage_task(name: str) -> Task[..., State[ArtifactRef]]:
         stage = stage_of(name, run, refs, shared_limit=shared_limit, concurrent=concurrent)
         return perform_stage(stage, run.store, live)
 
+    def run_name(*, parameters: dict[str, Any]) -> str:
+        config = parameters["run"].config
+        return _RUN_NAMES[name].format(config=config, title=run_title(config))
+
     body.__qualname__ = name  # Prefect distinguishes the tasks of a run by it
-    decorate = as_task(name=STAGES[name].title, task_run_name=_run_name(_RUN_NAMES[name]))
+    decorate = as_task(name=STAGES[name].title, task_run_name=run_name)
     return cast("Task[..., State[ArtifactRef]]", decorate(body))
 
 

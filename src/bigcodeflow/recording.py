@@ -145,7 +145,6 @@ def _result_files(
     context: RunContext, artifacts: RunArtifacts, evaluated_at: datetime, selection: str
 ) -> Iterator[Path]:
     config, store, folder = context.config, context.resolved.store, user_path(context.config.out)
-    metrics, truths = store.read(artifacts.aggregation), store.path(artifacts.ground_truth)
     sanitizer = config.sanitizing.mode
     for variant in config.execution.variants:
         uncalibrated = variant == "raw" and "calibrated" in config.execution.variants
@@ -161,8 +160,8 @@ def _result_files(
         )
         yield results.write_pass_at_k(
             folder / f"{stem}_pass_at_k.json",
-            metrics=metrics,
-            ground_truth=truths,
+            metrics=store.read(artifacts.aggregation),
+            ground_truth=store.path(artifacts.ground_truth),
             model=model_name(config),
             variant=variant,
             sanitizer=sanitizer,
@@ -178,7 +177,6 @@ def _claim(folder: Path, content: dict[str, Any], record: str) -> None:
 
 
 def _content(context: RunContext, artifacts: RunArtifacts, finished_at: datetime) -> dict[str, Any]:
-    """Return the content of the run's record."""
     config = context.config
     record: dict[str, Any] = {
         "run": config.name,

@@ -72,12 +72,8 @@ def validate(source: Annotated[str, typer.Argument(help=_SOURCE_HELP)]) -> None:
 
 
 def _show_whole(row: dict[str, str]) -> None:
-    for heading, column in (
-        ("complete prompt", "complete_prompt"),
-        ("canonical solution", "canonical_solution"),
-        ("test", "test"),
-    ):
-        out.rule(f"{row['task_id']}: {heading}", align="left")
+    for column in ("complete_prompt", "canonical_solution", "test"):
+        out.rule(f"{row['task_id']}: {column.replace('_', ' ')}", align="left")
         out.print(Syntax(row[column].rstrip("\n"), "python", background_color="default", word_wrap=True))
     out.rule(f"{row['task_id']}: instruct prompt", align="left")
     out.print(row["instruct_prompt"], markup=False)

@@ -97,14 +97,11 @@ def build(
         template = build_template(definition, cores=cores, memory_mib=memory_mib, base_image=base_image, **shared)
         notice(f"template {template.name} is ready ({template.template_id})")
     else:
-        _show_built(definition, build_environment(definition, find_links=find_links or (), **shared))
-
-
-def _show_built(definition: environments.EnvironmentDefinition, built: environments.InstalledEnvironment) -> None:
-    sha = built.environment_sha[:12]
-    notice(f"{definition.purpose} environment {definition.name} is ready: {built.root} (sha {sha})")
-    for path in built.missing_data:
-        notice(f"  without {path}: tasks that read it cannot be judged")
+        built = build_environment(definition, find_links=find_links or (), **shared)
+        sha = built.environment_sha[:12]
+        notice(f"{definition.purpose} environment {definition.name} is ready: {built.root} (sha {sha})")
+        for path in built.missing_data:
+            notice(f"  without {path}: tasks that read it cannot be judged")
 
 
 def _secret_files(secrets: Sequence[str]) -> dict[str, Path]:

@@ -92,10 +92,8 @@ def opened(store: str, run: str, variant: Variant | None) -> Iterator[ExportedRu
         try:
             yield found
         except OSError as error:
-            reason = error.strerror or error
-            raise PublishingError(
-                f"nothing can be written to {error.filename} ({reason}): name another --out"
-            ) from None
+            problem = f"nothing can be written to {error.filename} ({error.strerror or error})"
+            raise PublishingError(f"{problem}: name another --out") from None
         notice(f"{found.recorded.title}, record {found.recorded.record}, {found.variant}")
         if found.recorded.imported:
             notice("imported: what its result file does not state is left out")

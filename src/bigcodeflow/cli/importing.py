@@ -69,10 +69,8 @@ def import_results(
 
     def take_in(file: Path) -> None:
         with progress_listener() as listener:
-            more = {"samples": samples, "name": name}
-            run = importing.import_results(
-                file, settings=dataset, store=Path(store), listener=listener, resolver=resolver, **more
-            )
+            shared: Any = {"store": Path(store), "listener": listener, "resolver": resolver}
+            run = importing.import_results(file, settings=dataset, samples=samples, name=name, **shared)
         _show(run, store)
 
     # If the tasks cannot be loaded, no file can be imported.

@@ -90,11 +90,7 @@ def _tasks_of(difficulty: str) -> frozenset[str]:
 def _show(
     found: InspectedRun, rows: Sequence[Row], output: TableFormat, *, in_detail: bool, limit: int, both_variants: bool
 ) -> None:
-    """Print a list of the samples or, with ``in_detail``, their details.
-
-    As a table, print a summary and up to ``limit`` samples (0: all), those with ``in_detail`` only for the first that
-    failed, and raw ones that end like the calibrated ones only with ``both_variants``; as CSV, always print the list.
-    """
+    """Print a list of the samples or, with ``in_detail``, their details; in a table those of the first that failed."""
     text = ""
     if output == "csv":
         text = inspection.samples_csv(rows)
@@ -121,7 +117,6 @@ def _show(
 
 
 def _print_list(rows: Sequence[Row], limit: int) -> None:
-    """Print a summary of the samples, and a line for each of the first ``limit``; 0 prints all."""
     shown = rows[: limit or None]
     print_table(inspection.outcomes_table(rows))
     print_table(inspection.samples_table(shown))
@@ -132,7 +127,6 @@ def _print_list(rows: Sequence[Row], limit: int) -> None:
 
 
 def _print_detail(found: InspectedRun, rows: Sequence[Row]) -> None:
-    """Print a list of several samples, and the details of the first that failed."""
     first = next((row for row in rows if row["status"] != "pass"), rows[0])
     if len(rows) > 1:
         out.print(inspection.samples_table(rows))

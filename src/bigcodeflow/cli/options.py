@@ -93,12 +93,8 @@ def settings_options(
 
         @functools.wraps(command)
         def run(**values: Any) -> None:
-            given = {}
-            for option in options:
-                value = _parsed(option, _field(model, option.path), values.pop(option.name, None))
-                if value is not None:
-                    given[option.path] = value
-            command(given=given, **values)
+            given = {one.path: _parsed(one, _field(model, one.path), values.pop(one.name, None)) for one in options}
+            command(given={path: value for path, value in given.items() if value is not None}, **values)
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return run

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,8 +45,6 @@ _PREFECT_SETTINGS = {
 #: Columns of long texts, with their least width in a narrow terminal.
 _WRAPPED = (Column("to do", min_width=20), Column("done", min_width=12), Column("why", min_width=8))
 _COLUMNS = {column.heading: column for column in (Column("run", wrap="elide", min_width=16), *_WRAPPED)}
-
-
 #: Settings that `run` and `evaluate` name alike, besides samples and dataset.
 _COMMON = (
     *options.TASKS,
@@ -61,16 +60,10 @@ DryRun = Annotated[
 
 
 @settings_options(
-    *(
-        option._replace(shown="the preset's")
-        for option in (
-            *options.MODEL,
-            *options.ROUNDS,
-            SettingOption("samples.source", "samples"),
-            SettingOption("dataset.source", "dataset"),
-            *_COMMON,
-        )
-    )
+    *(option._replace(shown="the preset's") for option in (*options.MODEL, *options.ROUNDS)),
+    SettingOption("samples.source", "samples", shown="the preset's"),
+    SettingOption("dataset.source", "dataset", shown="the preset's"),
+    *(option._replace(shown="the preset's") for option in _COMMON),
 )
 def run(
     given: dict[str, Any],
@@ -215,13 +208,9 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
 
 def _prepare_prefect() -> str:
     """Set the environment variables that Prefect reads at import; return the UI's URL of a running server, or ''."""
-    if not os.environ.get("PREFECT_API_URL") and (_state() / "service.json").is_file():
-        from bigcodeflow.prefect_service.folder import ServiceFolder, running_server
-
-        settings = running_server(ServiceFolder(_state()))
-        if settings is not None:
-            notice(f"on the Prefect server of this folder: {settings.ui_url}")
-            os.environ["PREFECT_API_URL"] = settings.api_url
+    if not os.environ.get("PREFECT_API_URL") and (service := _service()) and (settings := service.running_server()):
+        notice(f"on the Prefect server of this folder: {settings.ui_url}")
+        os.environ["PREFECT_API_URL"] = settings.api_url
     for name, value in _PREFECT_SETTINGS.items():
         os.environ.setdefault(name, value)
     if sys.stderr.isatty():  # bars replace the log, which the server keeps
@@ -229,18 +218,10 @@ def _prepare_prefect() -> str:
     return os.environ.get("PREFECT_API_URL", "").removesuffix("/").removesuffix("/api")
 
 
-def _state() -> Path:
-    """Return the folder of this folder's service."""
-    return Path(os.environ.get("BIGCODEFLOW_STATE", ".bigcodeflow"))
-
-
-def _explorer_address(store: str) -> str:
-    """Return the address of this folder's explorer if it runs and shows the store, else ''."""
-    if not (_state() / "service.json").is_file():
-        return ""
-    from bigcodeflow.prefect_service.folder import explorer_url  # imports an HTTP client
-
-    return explorer_url(store)
+def _service() -> Any:
+    """Return the module of this folder's service; None if none was started, since it imports an HTTP client."""
+    started = Path(os.environ.get("BIGCODEFLOW_STATE", ".bigcodeflow"), "service.json").is_file()
+    return import_module("bigcodeflow.prefect_service.folder") if started else None
 
 
 def _show_results(run: FinishedRun, ui_url: str = "") -> None:
@@ -263,7 +244,8 @@ def _show_results(run: FinishedRun, ui_url: str = "") -> None:
     notice(f"catalog    {folder}/{results.CATALOG_NAME}  (for any DuckDB client)")
     store_option = "" if config.store == RunConfig().store else f" --store {shlex.quote(config.store)}"
     notice(f"failures   bigcodeflow inspect {outputs.record}{store_option}")
-    address = _explorer_address(config.store)
+    service = _service()
+    address = service.explorer_url(config.store) if service else ""
     page = f"{address}/runs/{outputs.record}" if address else f"bigcodeflow explore --open{store_option}"
     notice(f"explorer   {page}")
     if ui_url:

@@ -145,8 +145,8 @@ def syncheck(given: dict[str, Any]) -> None:
     tasks, answers = _samples(config)
     rows = sanitize_samples(answers, tasks, config.sanitizing).to_pylist()
     broken = [row for row in rows if not row["syntax_ok"]]
-    rows_shown = [(row["task_id"], row["sample_index"], row["syntax_error"]) for row in broken]
-    print_table(Table.of(("task", "sample", "syntax error"), rows_shown))
+    shown = [(row["task_id"], row["sample_index"], row["syntax_error"]) for row in broken]
+    print_table(Table.of(("task", "sample", "syntax error"), shown))
     entry_points = {task["task_id"]: task["entry_point"] for task in tasks.to_pylist()}
     lacking = [
         (row["task_id"], row["sample_index"], problem)

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -20,9 +20,6 @@ from bigcodeflow.prefect_service.folder import (
     ServiceSettings,
     service_state,
 )
-
-if TYPE_CHECKING:
-    from bigcodeflow.prefect_service.start import StartedService
 
 _STATE = Path(DEFAULT_STATE)
 _State = Annotated[Path, typer.Option(help="Folder of database, logs and what is running.", envvar=STATE_VARIABLE)]
@@ -58,12 +55,7 @@ def up(
 
     folder = ServiceFolder(state)
     given |= {} if env_file is None else {"env_file": env_file}  # an empty one forgets it
-    _tell(start_service(folder, Path.cwd(), given, notice, execution_runs=runs, schedules=schedules))
-    notice(f"logs: {folder.logs}; stop with `bigcodeflow down{_option(state)}`")
-
-
-def _tell(started: "StartedService") -> None:
-    """Print the parts of the service that run now, and their URLs."""
+    started = start_service(folder, Path.cwd(), given, notice, execution_runs=runs, schedules=schedules)
     notice(f"started: {', '.join(started.new)}" if started.new else "everything was running already")
     active = f"{sum(started.schedules)} of {len(started.schedules)} schedules"
     print_line(f"Prefect UI: {started.settings.ui_url}")
@@ -74,6 +66,7 @@ def _tell(started: "StartedService") -> None:
         f"at most {started.execution_runs or 'any number of'} runs execute samples at once (--runs)"
     )
     notice(f"for prefect's own commands: export PREFECT_API_URL={started.settings.api_url}")
+    notice(f"logs: {folder.logs}; stop with `bigcodeflow down{_option(state)}`")
 
 
 def down(

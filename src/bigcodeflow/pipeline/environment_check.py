@@ -123,10 +123,7 @@ class EnvironmentCheck:
         return checks.unjudgeable_tasks(self._truths)
 
     def controls(self, *, adversaries: bool) -> list[ControlResult]:
-        """Judge samples whose verdict is known, and return whether the judge was right.
-
-        Canonical solutions must pass and run all their tests; with ``adversaries``, a stub and a cheat must not pass.
-        """
+        """Judge canonical solutions, which must pass, and with ``adversaries`` a stub and a cheat, which must not."""
         judgeable = frozenset(row["task_id"] for row in self._truths.to_pylist() if row["status"] == "pass")
         results = [checks.check_oracle(self._truths), checks.check_tests_run(self._truths)]
         cheats = {task["task_id"]: cheat_name(task) for task in self._tasks.to_pylist()}
@@ -138,10 +135,7 @@ class EnvironmentCheck:
         return results
 
     def contradictions(self) -> list[Coverage]:
-        """Count the test methods of each judgeable task, and those of them that have a contradiction.
-
-        Only where there is one can the pass of a sample be checked.
-        """
+        """Count the test methods of each judgeable task, and those with a contradiction: only these check a pass."""
         with evaluation.contradicting(
             self._tasks,
             self._truths,
@@ -162,8 +156,7 @@ class EnvironmentCheck:
             store=self._store,
             progress=self._listener.begin(f"ground truths, {times:,} times"),
         )
-        path = quarantine_path(self._store, self._environment.environment_sha)
-        return Repeated(rows, quarantined(rows), path)
+        return Repeated(rows, quarantined(rows), quarantine_path(self._store, self._environment.environment_sha))
 
     def _perform(self, run: ResolvedRun, name: str, refs: Mapping[str, ArtifactRef]) -> ArtifactRef:
         return stages.perform(stages.stage_of(name, run, refs), self._store, self._listener)

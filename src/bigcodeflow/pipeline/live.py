@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Self
+from typing import NamedTuple, Self
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import error_message
@@ -51,7 +51,7 @@ class _LiveStage:
     show: Progress
     context: Context
     """Context of the thread that began the stage: Prefect finds the current run in it."""
-    is_fresh: bool = field(default=True)
+    is_fresh: bool = True
     """True if a report came since the file was last written."""
 
     def repeat(self) -> None:
@@ -69,13 +69,9 @@ class LiveRun:
     def __init__(
         self, config: RunConfig, store: Store, run_id: str = "", *, check: Callable[[], None] = lambda: None
     ) -> None:
-        """Prepare the run; nothing is written yet.
+        """Prepare the run; nothing is written yet. An empty ``run_id``, the name of the file, makes a new one.
 
-        Args:
-            config: the run's settings.
-            store: the store that holds the file.
-            run_id: name of the file; empty makes a new one.
-            check: called with each report of a stage; an exception that it raises ends the stage.
+        ``check`` is called with each report of a stage; an exception that it raises ends the stage.
         """
         self._run_id, self._config, self._check = run_id or uuid.uuid4().hex, config, check
         self._started_at = datetime.now(UTC)
@@ -152,7 +148,6 @@ class LiveRun:
         self._log.add(f"{title} has ended")
 
     def _kept(self) -> str:
-        """Return the message for an interrupted run: the kept results, and how to continue."""
         states = [stage.state for stage in self._at_work()]
         done = " and ".join(f"{state.title} with {state.finished:,} of {state.total:,}" for state in states)
         during = f" during {done}" if done else ""
@@ -183,13 +178,7 @@ class LiveRun:
             log=tuple(self._log.lines),
             open=status.open_items,
             executing=tuple(
-                ExecutingSample(
-                    task_id=item.task_id,
-                    variant=item.variant or "check",
-                    sample_id=item.sample_index,
-                    since=item.since,
-                    limit_seconds=item.limit_seconds,
-                )
+                ExecutingSample(**item._asdict() | {"variant": item.variant or "check", "sample_id": item.sample_index})
                 for item in status.longest
             ),
             model=model_name(config),
@@ -201,7 +190,7 @@ class LiveRun:
     def _at_work(self) -> list[_LiveStage]:
         """Return the stages at work in the order of a run; execution may overlap with generation."""
         with self._lock:
-            stages = list(self._stages.values())
+            stages = [*self._stages.values()]
         return sorted(stages, key=lambda one: (*_ORDER, one.state.title).index(one.state.title))
 
     def _work(self) -> None:
@@ -245,28 +234,24 @@ class _LastLines(logging.Handler):
         self.lines: deque[str] = deque(maxlen=_MOST_LINES)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the record's message in one line."""
         self.add(" ".join(record.getMessage().split())[:_LONGEST_LINE])
         last = logging.lastResort  # Python uses it only if a logger has no handler at all
         if last and record.levelno >= last.level and not logging.getLogger().handlers:
             last.handle(record)
 
     def add(self, line: str) -> None:
-        """Keep a line."""
         self.lines.append(f"{datetime.now(UTC):%H:%M:%S} {line}")
 
 
-class _Watched:
+class _Watched(NamedTuple):
     """A listener that also reports to a live run."""
 
-    def __init__(self, run: LiveRun, listener: Listener) -> None:
-        self._run, self._listener = run, listener
+    run: LiveRun
+    listener: Listener
 
     def begin(self, title: str) -> Progress:
-        """Report the start of the stage to the live run and to the listener."""
-        return self._run.begin(title, self._listener.begin(title))
+        return self.run.begin(title, self.listener.begin(title))
 
     def end(self, title: str, ref: ArtifactRef, *, reused: bool) -> None:
-        """Report the end of the stage to the live run and to the listener."""
-        self._run.finish(title)
-        self._listener.end(title, ref, reused=reused)
+        self.run.finish(title)
+        self.listener.end(title, ref, reused=reused)

@@ -24,10 +24,10 @@ def problems_of(runs: Iterable[RunConfig], is_set_elsewhere: Callable[[str], boo
     the environment with its backend, and the folders for output. ``is_set_elsewhere`` tells if the runs will have an
     environment variable that this process lacks.
     """
-    checks: list[Callable[[RunConfig], None]] = [partial(_check_model, is_set_elsewhere=is_set_elsewhere), *_CHECKS]
+    asks = partial(_check_model, is_set_elsewhere=is_set_elsewhere)
     found: dict[str, None] = {}
     for run in runs:
-        for check in checks:
+        for check in (asks, _check_tasks, _check_environment, _check_folders):
             try:
                 check(run)
             except BigCodeFlowError as error:
@@ -88,6 +88,3 @@ def _check_folders(run: RunConfig) -> None:
         with suppress(BigCodeFlowError):  # other checks name it
             run = of_answered_tasks(run, datasets.resolve(run.dataset.model_copy(update={"offline": True})))
     in_own_folder(run, datetime.now(UTC))
-
-
-_CHECKS: tuple[Callable[[RunConfig], None], ...] = (_check_tasks, _check_environment, _check_folders)

@@ -79,7 +79,8 @@ class Resolver:
         content = dataset.fingerprint
         # Later look-ups at these commits then use the cache without asking the hub again.
         pinned = {"source": content, "solve_rates": content.get("solve_rates", {})}
-        commits = {name: _at_commit(found) for name, found in pinned.items() if "commit" in found}
+        at_commit = "{hub}@{version}#{commit}".format_map
+        commits = {name: at_commit(found) for name, found in pinned.items() if "commit" in found}
         config = config.model_copy(update={"dataset": config.dataset.model_copy(update=commits)})
         config = of_answered_tasks(config, dataset)
         contents = {"dataset": Content(content, dataset), "samples": samples, "quarantine": _NO_QUARANTINE}
@@ -104,11 +105,6 @@ def of_answered_tasks(config: RunConfig, dataset: datasets.ResolvedDataset) -> R
 def resolve(config: RunConfig) -> ResolvedRun:
     """Resolve all contents of one run; raises the same errors as :meth:`Resolver.__call__`."""
     return Resolver()(config)
-
-
-def _at_commit(fingerprint: Mapping[str, Any]) -> str:
-    """Return a hub dataset's name in settings, pinned to the resolved commit."""
-    return f"{fingerprint['hub']}@{fingerprint['version']}#{fingerprint['commit']}"
 
 
 def _quarantine(config: RunConfig, store: Store, environment_sha: str) -> Content:

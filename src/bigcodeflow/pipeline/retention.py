@@ -71,11 +71,10 @@ def removable(config: RetentionConfig, now: datetime) -> list[Removable]:
         tasks = json.dumps(run.config.get("dataset"), sort_keys=True)
         asked = (run.run, run.model, run.board, tasks, setting_of(run).key)
         newer[asked] += 1
-        ended_at = run.finished_at or run.started_at
-        if not keep or newer[asked] <= keep or ended_at >= limit:
+        if not keep or newer[asked] <= keep or (run.finished_at or run.started_at) >= limit:
             kept.append(run)
-            continue
-        found.append(_record_of(run, f"{keep:,} newer {'run' if keep == 1 else 'runs'} called {run.run}"))
+        else:
+            found.append(_record_of(run, f"{keep:,} newer {'run' if keep == 1 else 'runs'} called {run.run}"))
     found.reverse()
     artifacts = _needed_artifacts(store, kept)
     answers = {f"{_ANSWERS}/{key}" for run in kept if (key := _answers_key(run))}
@@ -163,9 +162,8 @@ def size_text(size_bytes: int) -> str:
 
 def _record_of(run: RecordedRun, reason: str) -> Removable:
     name = f"runs/{run.record}.json"
-    return Removable(
-        "run record", name, (run.store.root / name).stat().st_size, run.finished_at or run.started_at, reason
-    )
+    size_bytes = (run.store.root / name).stat().st_size
+    return Removable("run record", name, size_bytes, run.finished_at or run.started_at, reason)
 
 
 def _needed_artifacts(store: Store, runs: Iterable[RecordedRun]) -> set[str]:

@@ -106,12 +106,8 @@ def further_rounds(
     """Return the artifacts of the rounds after the first, in order; each is obtained after its inputs.
 
     Each artifact has its own key, which contains the keys of all earlier rounds. So a run that is killed between or
-    within rounds continues from there, and a run with more rounds reuses the finished ones.
-
-    Args:
-        config: sets the number of rounds; recorded answers and controls have one.
-        first: artifacts of the first round, with dataset and ground truths, by stage.
-        obtain: returns the artifact of a stage, given its name and the artifacts that it may read.
+    within rounds continues from there, and a run with more rounds reuses the finished ones. ``first`` holds the first
+    round, with dataset and ground truths; recorded answers and controls have no other.
     """
     found: list[RoundArtifacts] = []
     before = {round_input(stage, 1): first[stage] for stage in ROUND_STAGES}
@@ -166,10 +162,7 @@ def overlapped(run: ResolvedRun, obtain: Obtain, target: str = "aggregation") ->
         with _shared_workers(run, stopped) as shared:
             return _judged(run, obtain, planned, replace(shared, arriving=arriving, expected_solutions=count))
 
-    def note(error: BaseException) -> None:
-        logger.warning("%s; meanwhile the model is asked on", error_message(error))
-
-    judging = _in_thread(judge, "judge", note)
+    judging = _in_thread(judge, "judge", "%s; meanwhile the model is asked on")
     try:
         given |= each_stage(obtain, target="sanitizing", given=given)
     except BaseException as error:
@@ -227,19 +220,19 @@ def _shared_workers(run: ResolvedRun, stopped: threading.Event | None = None) ->
         yield ConcurrentStages(stopped or threading.Event(), workers=workers)
 
 
-def _in_thread(
-    work: Callable[[], T], name: str, on_error: Callable[[BaseException], None] = lambda _: None
-) -> "Future[T]":
-    """Start work in a daemon thread, with a copy of this thread's context; return a future of its result."""
+def _in_thread(work: Callable[[], T], name: str, warning: str = "") -> "Future[T]":
+    """Start work in a daemon thread, with a copy of this thread's context; return a future of its result.
+
+    An error is logged with the warning, if there is one.
+    """
     done: Future[T] = Future()
 
     def perform() -> None:
         try:
             done.set_result(work())
-        except StoppedError as error:
-            done.set_exception(error)
         except BaseException as error:  # noqa: BLE001 -- it is raised in the thread that asks for the result
-            on_error(error)
+            if warning and not isinstance(error, StoppedError):
+                logger.warning(warning, error_message(error))
             done.set_exception(error)
 
     threading.Thread(target=copy_context().run, args=[perform], name=name, daemon=True).start()

@@ -247,9 +247,8 @@ def _aggregate(work: Work) -> Computed:
         name: sum(inputs[stage].statistics.get(name, 0) for stage in ("ground_truth", "execution"))
         for name in ("infra_errors", "unchecked_passes")
     }
-    if not counts["unchecked_passes"]:
-        del counts["unchecked_passes"]
-    return table, counts | ({"quarantined_tasks": quarantined} if quarantined else {})
+    counts |= {"quarantined_tasks": quarantined}
+    return table, {name: count for name, count in counts.items() if count or name == "infra_errors"}
 
 
 def _judge(
@@ -336,10 +335,7 @@ def stage_of(
 ) -> Stage:
     """Return a stage of a run, by its key in STAGES; it sees only settings and contents that config.reads declares.
 
-    Args:
-        refs: artifacts of the earlier stages, including those of its inputs.
-        shared_limit: as in `Work`.
-        concurrent: data that the stage shares with other stages of its run.
+    ``refs`` are artifacts of earlier stages, its inputs among them; see `Work` for the others.
     """
     spec = STAGES[name]
     origin = " by a model" if run.config.samples.source == "model" else " from records"

@@ -9,7 +9,6 @@ from bigcodeflow.pipeline.runs import perform_all
 from bigcodeflow.pipeline.stages import Listener
 
 _STARTS: tuple[Start, ...] = ("warm", "cold")
-_COLUMNS = ("task_id", "sample_index", "variant", "status", "tests")
 _Sample = tuple[str, int, str]
 
 
@@ -69,11 +68,10 @@ def _outcomes(config: RunConfig, start: Start, name: str, listener: Listener) ->
     execution = config.execution.model_copy(update={"start": start})
     run = resolve(config.model_copy(update={"store": str(store), "execution": execution}))
     artifacts = perform_all(run, listener)
-    rows = run.store.read(artifacts.execution, list(_COLUMNS)).to_pylist()
     return {
         (row["task_id"], row["sample_index"], row["variant"]): (
             row["status"],
             tuple((test["name"], test["outcome"]) for test in row["tests"]),
         )
-        for row in rows
+        for row in run.store.read(artifacts.execution).to_pylist()
     }

@@ -56,15 +56,10 @@ def register_deployments(file: Path, server: PrefectServer, *, project: Path, en
     """Deploy everything in the file with Prefect's own command; each existing schedule stays active or inactive."""
     before = {(schedule.deployment, schedule.slug): schedule.active for schedule in server.schedules()}
     command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
-    piped: dict[str, Any] = {
-        "stdin": DEVNULL,
-        "stdout": PIPE,
-        "stderr": STDOUT,
-        "encoding": "utf-8",
-        "errors": "replace",
-    }
+    piped: dict[str, Any] = {"stdin": DEVNULL, "stdout": PIPE, "stderr": STDOUT, "encoding": "utf-8"}
+    piped |= {"errors": "replace", "timeout": _DEPLOY_SECONDS}
     try:
-        done = run(command, cwd=project, env=environment, timeout=_DEPLOY_SECONDS, check=False, **piped)
+        done = run(command, cwd=project, env=environment, check=False, **piped)
     except TimeoutExpired:
         raise ServiceError(f"registering {file} took over {_DEPLOY_SECONDS} s: run `bigcodeflow up` again") from None
     if done.returncode:

@@ -208,9 +208,14 @@ def service_state(folder: ServiceFolder) -> ServiceState:
             return state
 
 
-def running_server(folder: ServiceFolder) -> ServiceSettings | None:
-    """Return the settings of the folder's server if it runs and answers, else None."""
-    record = folder.read()
+def present_service() -> ServiceFolder:
+    """Return the folder of the service that the environment variable names, or of the default one."""
+    return ServiceFolder(Path(os.environ.get(STATE_VARIABLE, DEFAULT_STATE)))
+
+
+def running_server() -> ServiceSettings | None:
+    """Return the settings of the present service's server if it runs and answers, else None."""
+    record = present_service().read()
     if record.running("server") is None:
         return None
     with PrefectServer(record.settings.api_url) as server:
@@ -218,9 +223,9 @@ def running_server(folder: ServiceFolder) -> ServiceSettings | None:
 
 
 def explorer_url(store: str) -> str:
-    """Return the URL of this service's explorer if it shows the store, else ''."""
+    """Return the URL of the present service's explorer if it shows the store, else ''."""
     try:
-        record = ServiceFolder(Path(os.environ.get(STATE_VARIABLE, DEFAULT_STATE))).read()
+        record = present_service().read()
     except ServiceError:
         return ""
     shown = record.running("explorer") is not None and record.explored == str(located(store))

@@ -30,12 +30,7 @@ from bigcodeflow.prefect_service.folder import (
     ServiceRecord,
     ServiceSettings,
 )
-from bigcodeflow.prefect_service.options import (
-    deployments_file,
-    free_port,
-    update_settings,
-    without_password,
-)
+from bigcodeflow.prefect_service.options import deployments_file, free_port, update_settings, without_password
 from bigcodeflow.prefect_service.server import POOL, PrefectServer
 from bigcodeflow.prefect_service.stop import report_crashed, resume_pool
 
@@ -74,13 +69,9 @@ def start_service(
 ) -> StartedService:
     """Start server, worker and explorer and register the deployments, if not yet done; return when all are ready.
 
-    Args:
-        folder: folder with the state of the service.
-        project: working folder of the runs; their relative paths start there.
-        given: settings by name; the others are those of the last start, or the defaults.
-        notify: receives one line about each step or wait.
-        execution_runs: number of runs that may execute samples at the same time.
-        schedules: True switches every schedule on, False off.
+    Relative paths of runs start in ``project``. Settings that are not ``given`` by name are those of the last start, or
+    the defaults. ``execution_runs`` may execute samples at the same time; ``schedules`` switches every schedule on or
+    off.
 
     Raises:
         ConfigError: settings that cannot work, or that differ from those of the running server.
