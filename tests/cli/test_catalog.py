@@ -31,15 +31,11 @@ def test_views_and_what_is_left_out_are_listed(store: Path, capsys: pytest.Captu
 
 
 def test_one_view_is_explained(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its columns with types and meanings."""
+    """Its columns with types and meanings; for one that is not there, the message lists the views."""
     catalog(view="solve_rate", store=str(store))
     output = " ".join(capsys.readouterr().out.split())
     assert "solve_rate │ DOUBLE" in output
     assert "n_passed / n_judged" in output
-
-
-def test_a_view_that_is_not_there_is_an_error_with_those_that_are(store: Path) -> None:
-    """The message lists the views."""
     with pytest.raises(ArtifactError, match="has no view 'pass'; it has runs, pass_at_k, metrics"):
         catalog(view="pass", store=str(store))
 

@@ -228,14 +228,7 @@ def test_syncheck_tells_what_holds_no_program(bigcodeflow: Command, tmp_path: Pa
 
 def test_sanitize_keeps_what_else_a_line_states(bigcodeflow: Command, tmp_path: Path) -> None:
     """Every key goes along, known or not, with its own sample; program and answer are replaced."""
-    more = {
-        "model": "m",
-        "finish_reason": "length",
-        "usage": {"prompt_tokens": 7},
-        "cost_usd": 0.25,
-        "seed": 1,
-        "own": [None],
-    }
+    more = {"model": "m", "finish_reason": "length", "usage": {"prompt_tokens": 7}, "cost_usd": 0.25, "own": [None]}
     answers = [("Starter/1", 0), ("Starter/0", 1), ("Starter/1", 2)]
     lines = [{"task_id": one, "raw_solution": "x = 1", **more, "latency_seconds": n} for one, n in answers]
     write_lines(tmp_path / "raw.jsonl", *lines)

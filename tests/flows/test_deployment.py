@@ -30,6 +30,8 @@ def test_everything_that_the_product_offers_is_deployed() -> None:
     modules = {path.stem for path in (ROOT / "flows").glob("*.py")} - {"__init__", "hooks", "form_server", "own_server"}
     assert {entry["entrypoint"].split(".")[1] for entry in ENTRIES.values()} == modules
     assert {"ask-a-model", "judge-samples", "sweep-models", "benchmark", "nightly-sweep", "leaderboard"} <= set(ENTRIES)
+    nightly = ENTRIES["nightly-sweep"]["parameters"]["file"]
+    assert (ROOT / "configs" / "sweeps" / f"{nightly}.yaml").is_file()
 
 
 def test_a_message_is_sent_for_every_flow() -> None:
@@ -68,9 +70,3 @@ def test_a_schedule_is_off_until_somebody_switches_it_on(deployments: Deployment
     assert schedule.schedule.timezone
     assert deployment.global_concurrency_limit.limit == 1
     assert deployment.concurrency_options.collision_strategy == "CANCEL_NEW"
-
-
-def test_the_night_runs_a_sweep_that_exists() -> None:
-    """The file is named as the form would name it."""
-    parameters = ENTRIES["nightly-sweep"]["parameters"]
-    assert (ROOT / "configs" / "sweeps" / f"{parameters['file']}.yaml").is_file()

@@ -75,10 +75,7 @@ def test_only_infrastructure_is_tried_again(error: BigCodeFlowError, attempts: i
     ],
 )
 def test_remedy_names_the_flow_only_where_prefect_needs_it(place: dict, text: str) -> None:
-    """A deployed run is retried by its id, one without deployment with its flow, and a part of a sweep by its sweep.
-
-    Only the page of a deployed run has *Retry*.
-    """
+    """A deployed run is retried by its id or on its page, one without deployment with its flow."""
     run = FlowRun(flow_id=uuid4(), **place)
     remedy = how_to_continue(benchmark, run)
     assert text.format(id=run.id) in remedy

@@ -31,21 +31,19 @@ def fields(name: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("name", FLOWS)
-def test_every_field_explains_itself(name: str) -> None:
-    """Each field has a title and a description."""
+def test_every_form_explains_itself_and_is_accepted_as_it_is(name: str) -> None:
+    """Each field has title and description; a deployment can be tried with one click, and deletes or uploads nothing."""
     for field, schema, definitions in fields(name):
         explained = definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
         assert schema.get("title") or explained.get("title"), field
         assert schema.get("description") or explained.get("description"), field
 
-
-@pytest.mark.parametrize("name", FLOWS)
-def test_every_flow_runs_as_it_is(name: str) -> None:
-    """No parameter has to be given, so that a deployment can be tried with one click; the form is accepted as it is."""
     flow = FLOWS[name]
     assert not flow.parameters.required
     defaults = {key: schema["default"] for key, schema in flow.parameters.properties.items()}
     flow.validate_parameters(defaults)
+    if name in {"retention", "leaderboard"}:
+        assert defaults["config"]["dry_run"] is True
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -60,8 +58,8 @@ def test_a_short_form_has_few_fields_and_explains_them(name: str) -> None:
     SHORT[name].validate_parameters({field: given[field] for field in NEEDED[name]})
 
 
-def test_labels_are_words() -> None:
-    """Units and abbreviations are spelled as people spell them."""
+def test_a_form_has_words_choices_bounds_and_defaults() -> None:
+    """Units and abbreviations are spelled as people spell them; a benchmark as it is judges what `make run` runs."""
     titles = {name: schema.get("title") for name, schema, _ in fields("benchmark")}
     assert titles["LimitsConfig.memory_mib"] == "Memory limit, MiB"
     assert titles["GenerationConfig.base_url"] == "Base URL"
@@ -69,24 +67,11 @@ def test_labels_are_words() -> None:
     assert titles["AggregationConfig.k"] == "k"
     assert not [title for title in titles.values() if title and ("_" in title or " Mib" in title or " Url" in title)]
 
-
-def test_nothing_is_removed_or_published_by_default() -> None:
-    """The first click on a deployment must not delete or upload."""
-    for name in ("retention", "leaderboard"):
-        assert FLOWS[name].parameters.properties["config"]["default"]["dry_run"] is True
-
-
-def test_form_knows_choices_bounds_and_defaults() -> None:
-    """The form offers choices, keeps numbers within bounds, and starts from the defaults."""
     form = {name: schema for name, schema, _ in fields("benchmark")}
     assert form["DatasetConfig.split"]["enum"] == ["complete", "instruct"]
     assert (form["ExecutionConfig.workers"]["minimum"], form["ExecutionConfig.workers"]["maximum"]) == (0, 1024)
     assert form["LimitsConfig.time_seconds"]["exclusiveMinimum"] == 0
     assert form["AggregationConfig.k"]["default"] == [1, 5, 10]
-
-
-def test_a_benchmark_without_any_parameter_is_what_make_run_runs() -> None:
-    """Limits, variants and k among it."""
     properties = FLOWS["benchmark"].parameters.properties
     assert list(properties) == ["config"]
     made = load_config("starter").model_copy(update={"name": "run"})

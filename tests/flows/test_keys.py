@@ -36,12 +36,7 @@ def test_the_secret_block_of_a_variables_name_gives_the_key() -> None:
     take_secret(asking("google:gemini-2.5-pro"))
     take_secret(asking("openai:m", base_url="http://127.0.0.1:1/v1", api_key_variable="MY_KEY"))
     found = {name: os.environ.get(name) for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "MY_KEY")}
-    assert found == {
-        "OPENAI_API_KEY": "canary-openai",
-        "GEMINI_API_KEY": None,
-        "GOOGLE_API_KEY": "canary-google",
-        "MY_KEY": "12345",
-    }
+    assert list(found.values()) == ["canary-openai", None, "canary-google", "12345"]
 
 
 @pytest.mark.usefixtures("no_keys")

@@ -47,28 +47,17 @@ SCORE = metric("pass@k", 0.6, k=1, ci_low=0.3126, ci_high=0.8318)
 
 
 @pytest.mark.flow
-def test_finished_run_shows_progress_of_each_stage_and_its_result(finished_run: ObservedRun) -> None:
-    """A run that computed everything shows six finished progress bars, the scores and the result page."""
+def test_a_finished_run_is_found_by_score_tags_and_progress(finished_run: ObservedRun) -> None:
+    """The list of runs shows the score as the state's message; six finished progress bars stand beside the result."""
+    assert re.fullmatch(r"\d+\.\d % \(\d+\.\d to \d+\.\d\) pass@1", finished_run.state.message)
+    known = finished_run.client.read_flow_run(finished_run.id)
+    assert known.state.message == finished_run.state.message
+    assert {"samples=oracle", "split=complete", "subset=full"} <= set(known.tags)
     shown = finished_run.shown()
     bars = {key: data for key, data in shown.items() if key.endswith("-progress")}
     stages = ["aggregation", "dataset", "execution", "generation", "ground-truth", "sanitizing"]
     assert bars == {f"{stage}-progress": 100.0 for stage in stages}
     assert set(shown) - set(bars) == {"scores", "result"}
-
-
-@pytest.mark.flow
-def test_the_state_of_a_finished_run_begins_with_its_score(finished_run: ObservedRun) -> None:
-    """The list of runs shows the message beside the state."""
-    assert re.fullmatch(r"\d+\.\d % \(\d+\.\d to \d+\.\d\) pass@1", finished_run.state.message)
-    known = finished_run.client.read_flow_run(finished_run.id).state
-    assert known.message == finished_run.state.message
-
-
-@pytest.mark.flow
-def test_a_run_is_found_by_its_tags(finished_run: ObservedRun) -> None:
-    """Where its samples come from, split and subset."""
-    tags = finished_run.client.read_flow_run(finished_run.id).tags
-    assert {"samples=oracle", "split=complete", "subset=full"} <= set(tags)
 
 
 @pytest.mark.slow
@@ -113,11 +102,6 @@ def test_result_states_score_ground_truths_and_files(finished_run: ObservedRun) 
     assert f"`{report}`" in shown["result"]
     assert f"oracle · full · complete · 3 of 45 tasks: report {report}" in finished_run.log("report")
     assert "Starter/0" in report.read_text()
-
-
-@pytest.mark.flow
-def test_run_leaves_result_files_and_a_record(finished_run: ObservedRun) -> None:
-    """The result files lie in the output folder, and the record in the store names every artifact."""
     names = {path.name for path in Path(finished_run.config.out).iterdir()}
     assert {"metrics.parquet", "verdicts.parquet", "oracle--bigcodebench-complete_eval_results.json"} <= names
     [record] = [json.loads(path.read_text()) for path in (finished_run.store.root / "runs").iterdir()]

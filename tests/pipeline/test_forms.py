@@ -53,11 +53,6 @@ def test_every_mistake_of_a_form_is_named_at_once() -> None:
         # Two places for one value would leave open which one counts.
         (asked_run, {"model": "openai:m", "settings": {"generation.model": "x"}}, "a field of its own, model$"),
         (asked_run, {"model": "openai:m", "settings": {"dataset": {"split": "x"}}}, "a field of its own, split$"),
-        (
-            asked_run,
-            {"model": "openai:m", "settings": {"generation": {"n_samples": 5}}},
-            "a field of its own, n_samples$",
-        ),
         (models_sweep, {"models": ["stub"], "settings": {"generation.n_samples": 5}}, "a field of its own, n_samples$"),
     ],
 )
@@ -108,7 +103,7 @@ def test_a_sweep_takes_benchmarks() -> None:
 
 
 def test_everything_that_is_missing_is_known_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Key, provider, environment, folder and file of several runs, each named once."""
+    """Key, provider, environment, folder and file of several runs, each named once, and samples of other tasks."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (tmp_path / "file").write_text("")
     asked = {"execution.environment": "no-such", "store": str(tmp_path / "file" / "store")}
@@ -119,15 +114,12 @@ def test_everything_that_is_missing_is_known_before_a_run(tmp_path: Path, monkey
             judged_run(samples=str(tmp_path / "none.jsonl"), preset="starter"),
         ]
     )
-    for part in ("OPENAI_API_KEY", "did you mean openai", "no-such", "store: nothing can be written", "none.jsonl"):
-        assert sum(part in line for line in problems) == 1, (part, problems)
-
-
-def test_samples_of_other_tasks_are_known_before_a_run(tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
     file.write_text(json.dumps({"task_id": "Other/1", "solution": "x = 1"}) + "\n")
     [problem, *_] = problems_of([judged_run(samples=str(file), preset="starter")])
     assert "Other/1" in problem
+    for part in ("OPENAI_API_KEY", "did you mean openai", "no-such", "store: nothing can be written", "none.jsonl"):
+        assert sum(part in line for line in problems) == 1, (part, problems)
 
 
 @pytest.mark.sandbox

@@ -13,11 +13,8 @@ NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 def write(root, *, run_id="r", age_seconds=1.0, **more):
     """A run's file as its process writes it, so many seconds ago."""
     moment = NOW - timedelta(seconds=age_seconds)
-    run = {
-        "run_id": run_id,
-        "started_at": (moment - timedelta(minutes=2)).isoformat(),
-        "updated_at": moment.isoformat(),
-    }
+    started = moment - timedelta(minutes=2)
+    run = {"run_id": run_id, "started_at": started.isoformat(), "updated_at": moment.isoformat()}
     folder = root / "live"
     folder.mkdir(exist_ok=True)
     (folder / f"{run_id}.json").write_text(json.dumps(run | more))
@@ -72,18 +69,12 @@ def test_other_files_are_no_runs(tmp_path, content):
     assert [run.run_id for run in live_runs(tmp_path, NOW)] == ["whole"]
 
 
-def test_fields_of_a_later_version_are_left_out(tmp_path):
-    """A writer may say more than this reader knows; an execution that checks a pass has no sample number."""
+def test_the_latest_start_is_first_and_fields_of_a_later_version_are_left_out(tmp_path):
+    """Whatever the files are called; an execution that checks a pass has no sample number."""
     executing = {"task_id": "T", "since": NOW.isoformat(), "sample_id": None, "later": 1}
-    write(tmp_path, later={"a": [1]}, executing=[executing])
-    [run] = live_runs(tmp_path, NOW)
-    assert run.executing[0].task_id == "T"
-    assert run.executing[0].percent(NOW) is None
-
-
-def test_the_latest_start_is_first(tmp_path):
-    """Whatever the files are called."""
     write(tmp_path, run_id="a", age_seconds=50)
-    write(tmp_path, run_id="b", age_seconds=5)
-    assert [run.run_id for run in live_runs(tmp_path, NOW)] == ["b", "a"]
+    write(tmp_path, run_id="b", age_seconds=5, later={"a": [1]}, executing=[executing])
+    runs = live_runs(tmp_path, NOW)
+    assert [run.run_id for run in runs] == ["b", "a"]
+    assert (runs[0].executing[0].task_id, runs[0].executing[0].percent(NOW)) == ("T", None)
     assert live_runs(tmp_path / "absent", NOW) == []

@@ -121,18 +121,14 @@ def test_an_active_schedule_stays_active_when_deployments_change(running: Servic
     assert running.ask("GET", "/deployments/name/nap/nap")["description"] == "changed"
 
 
-def test_a_deleted_deployment_comes_back(running: Service) -> None:
-    """Nothing else had changed."""
-    running.up()
-    running.ask("DELETE", f"/deployments/{running.ask('GET', '/deployments/name/nap/nap')['id']}")
-    assert "started: deployments" in running.up()
-    assert running.ask("GET", "/deployments/name/nap/nap")["name"] == "nap"
-
-
-def test_limits_can_be_changed_and_are_kept_but_no_port(running: Service) -> None:
+def test_a_deleted_deployment_comes_back_and_settings_are_kept(running: Service) -> None:
     """`--runs` sets how many runs execute at once, and a start without it keeps that; another port needs a stop."""
     running.up("--runs", "3")
-    assert "at most 3 runs" in running.up()
+    running.ask("DELETE", f"/deployments/{running.ask('GET', '/deployments/name/nap/nap')['id']}")
+    again = running.up()
+    assert "started: deployments" in again
+    assert "at most 3 runs" in again
+    assert running.ask("GET", "/deployments/name/nap/nap")["name"] == "nap"
     assert "bigcodeflow down" in running.call("up", "--port", str(running.port + 1), code=1)
 
 

@@ -37,6 +37,12 @@ def test_a_port_or_an_address_that_cannot_be_had_is_named(service: Service) -> N
     assert "--host 192.0.2.1" in refuse(service, host="192.0.2.1")
 
 
+def test_a_state_folder_that_cannot_be_made_is_named(service: Service) -> None:
+    """A file is in the way."""
+    service.folder.root.write_text("")
+    assert "--state" in refuse(service)
+
+
 def test_the_next_free_port_is_taken_where_none_was_asked_for(tmp_path: Path) -> None:
     """Two projects on one machine need no option."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -72,8 +78,8 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(service: 
     assert "secret" not in said
 
 
-def test_a_database_url_gets_the_driver_that_prefect_needs() -> None:
-    """The usual spellings work, passwords survive, and are never shown; MySQL and typing errors are refused."""
+def test_a_database_url_gets_the_driver_that_prefect_needs(tmp_path: Path) -> None:
+    """The usual spellings work, passwords survive, and are never shown; what cannot be used is refused."""
     url = options.database_url("postgres://user:p%40ss@host:5432/prefect")
     assert url == "postgresql+asyncpg://user:p%40ss@host:5432/prefect"
     assert "p%40ss" not in options.without_password(url)
@@ -82,10 +88,6 @@ def test_a_database_url_gets_the_driver_that_prefect_needs() -> None:
     for wrong in ("mysql://host/name", "not a url", "postgresql//host"):
         with pytest.raises(ConfigError, match=r"postgresql\+asyncpg://USER"):
             options.database_url(wrong)
-
-
-def test_a_sqlite_file_in_no_folder_is_refused(tmp_path: Path) -> None:
-    """SQLite would only say that it cannot open a file."""
     with pytest.raises(ServiceError, match="nowhere does not exist"):
         options.check_database(options.database_url(f"sqlite:///{tmp_path}/nowhere/prefect.db"))
 
@@ -139,12 +141,6 @@ def test_the_record_is_for_its_owner_only_and_a_damaged_one_is_named(tmp_path: P
     path.write_text("{")
     with pytest.raises(ServiceError, match=r"service\.json cannot be read"):
         folder.read()
-
-
-def test_a_state_folder_that_cannot_be_made_is_named(service: Service) -> None:
-    """A file is in the way."""
-    service.folder.root.write_text("")
-    assert "--state" in refuse(service)
 
 
 def test_a_start_waits_for_another_start_or_stop_and_says_so(tmp_path: Path) -> None:

@@ -57,18 +57,6 @@ def whole_run(store: Store, name: str, days: float, /, **config: object) -> list
     return [record(store, name, NOW - timedelta(days=days), keys, **config), *folders]
 
 
-def test_the_live_file_of_a_killed_run_goes(tmp_path: Path) -> None:
-    """A run that lives writes its file every other second, so that one of days ago is of a killed one."""
-    store = open_store(tmp_path / "store")
-    left = store.write("live/killed.json", b"{}")
-    aged(left, 3)
-    store.write("live/alive.json", b"{}")
-    [found] = removable(settings(store, older_than_days=2), NOW)
-    assert (found.kind, found.name) == ("debris", "live/killed.json")
-    assert remove(settings(store, older_than_days=2, dry_run=False), [found], NOW) == [found]
-    assert [path.name for path in left.parent.iterdir()] == ["alive.json"]
-
-
 def settings(store: Store, **given: object) -> RetentionConfig:
     return RetentionConfig(store=str(store.root), **given)
 
@@ -83,22 +71,15 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_artifacts_that_no_run_needs_go_when_they_are_old_enough(store: Store) -> None:
-    """Those of a recorded run stay however old; what was published a minute ago may be of a run without a record yet."""
-    whole_run(store, "old", 400)
+    """Those of a recorded run stay however old, with its further rounds; a run in progress has no record yet."""
+    first, *_ = whole_run(store, "old", 400)
     assert removable(settings(store), NOW) == []
-    artifact(store, "execution", "a" * 64, days=31)
-    artifact(store, "execution", "b" * 64, days=29)
-    artifact(store, "execution", "c" * 64, days=0)
+    for key, days in {"a": 31, "b": 29, "c": 0, "d": 400}.items():
+        artifact(store, "execution", key * 64, days)
+    first.write_text(json.dumps(json.loads(first.read_text()) | {"rounds": [{"execution": "d" * 64}]}))
     assert named(removable(settings(store), NOW)) == [("artifact", "a" * 64)]
-
-
-def test_artifacts_of_further_rounds_stay_with_their_run(store: Store) -> None:
-    """They are no stage of the score, but asked for all the same."""
-    first, *_ = whole_run(store, "mended", 400)
-    artifact(store, "execution", "a" * 64, days=400)
-    artifact(store, "execution", "b" * 64, days=400)
-    first.write_text(json.dumps(json.loads(first.read_text()) | {"rounds": [{"execution": "a" * 64}]}))
-    assert named(removable(settings(store), NOW)) == [("artifact", "b" * 64)]
+    assert store.find("execution", "a" * 64) is not None  # counts as use
+    assert removable(settings(store), NOW) == []
 
 
 def test_results_of_studies_stay_and_files_that_they_can_make_again_go(store: Store) -> None:
@@ -126,12 +107,17 @@ def test_unfinished_work_stays_while_it_is_added_to(store: Store) -> None:
 
 
 def test_what_a_killed_process_left_goes(store: Store) -> None:
-    """Folders that were being written or removed are no artifacts, and go like everything that is old."""
+    """Folders that were being written or removed are no artifacts; a run that lives writes its live file often."""
     artifact(store, "dataset", "key", days=50).rename(store.root / "dataset" / "key.0f.old")
     (store.root / "dataset" / "key.1f.tmp").mkdir()
     aged(store.root / "dataset" / "key.1f.tmp", 50)
     (store.root / "dataset" / "key.2f.tmp").mkdir()
-    assert named(removable(settings(store), NOW)) == [("debris", "key.0f.old"), ("debris", "key.1f.tmp")]
+    left = aged(store.write("live/killed.json", b"{}"), 50)
+    store.write("live/alive.json", b"{}")
+    found = removable(settings(store), NOW)
+    assert named(found) == [("debris", name) for name in ("key.0f.old", "key.1f.tmp", "killed.json")]
+    assert len(remove(settings(store, dry_run=False), found, NOW)) == 3
+    assert [path.name for path in left.parent.iterdir()] == ["alive.json"]
 
 
 def test_records_stay_unless_asked_for(store: Store) -> None:
@@ -148,6 +134,9 @@ def test_records_stay_unless_asked_for(store: Store) -> None:
     remove(settings(store), gone, NOW)
     assert [one.run for one in recorded_runs(store.root)] == ["other", "model", "model"]
     assert all(path.exists() for path in other)
+    assert removable(settings(store, keep_runs_per_name=2), NOW) == []
+    for days in (3, 2, 1):  # records of the last days stay beyond the number
+        record(store, "young", NOW - timedelta(days=days), {})
     assert removable(settings(store, keep_runs_per_name=2), NOW) == []
 
 
@@ -168,13 +157,6 @@ def test_runs_that_ask_something_else_are_kept_by_themselves(store: Store) -> No
     oldest = whole_run(store, "nightly", 200, **asked)
     gone = removable(settings(store, keep_runs_per_name=1), NOW)
     assert [one.name for one in gone if one.kind == "run record"] == [f"runs/{oldest[0].name}"]
-
-
-def test_young_records_stay_beyond_the_number(store: Store) -> None:
-    """Somebody who ran the same thing many times today still wants to see all of it."""
-    for days in (3, 2, 1):
-        record(store, "model", NOW - timedelta(days=days), {})
-    assert removable(settings(store, keep_runs_per_name=1), NOW) == []
 
 
 def answered(store: Store, key: str) -> Path:
@@ -226,14 +208,6 @@ def test_what_is_used_before_it_is_removed_stays(store: Store, monkeypatch: pyte
     assert remove(settings(store), found, NOW) == []
     assert store.find("dataset", "key") is not None
     assert [path.name for path in folder.parent.iterdir()] == ["key"]
-
-
-def test_finding_an_artifact_keeps_it(store: Store) -> None:
-    """A run in progress has no record; what it has found in the store counts as used now."""
-    artifact(store, "dataset", "key", 300)
-    assert named(removable(settings(store), NOW)) == [("artifact", "key")]
-    assert store.find("dataset", "key") is not None
-    assert removable(settings(store), NOW) == []
 
 
 _KILLED = """
