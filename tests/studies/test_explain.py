@@ -100,3 +100,14 @@ def test_another_version_of_the_test(tmp_path: Path, starter_environment: Instal
     own_run(tmp_path, "after", {IDS[0]: ORACLE[IDS[0]]}, **{"dataset.source": str(tmp_path / "other.jsonl")})
     [row] = explained(tmp_path, "before", "after").values()
     assert (row["cause"], row["right"], row["n_tasks"]) == ("version", "first", 1)
+
+
+@pytest.mark.sandbox
+def test_another_extraction_from_the_same_answer(tmp_path: Path, starter_environment: InstalledEnvironment) -> None:
+    """The detail names the modes that take the passing program out of the answer."""
+    answer = {IDS[0]: f"Here:\n```python\n{ORACLE[IDS[0]]}\n```\n"}
+    own_run(tmp_path, "here", answer, **{"sanitizing.mode": "fenced"})
+    own_run(tmp_path, "there", answer)
+    [row] = explained(tmp_path, "here", "there").values()
+    assert (row["first_status"], row["cause"]) == ("pass", "extraction")
+    assert row["detail"] == "none"
