@@ -80,7 +80,7 @@ def test_a_run_is_deleted_after_a_question(ended):
     [record], own = records(ended.get("/")), {"Origin": ended.url}
     assert f'href="/runs/{record}/delete"' in ended.get(f"/runs/{record}")
     asked = text_of(ended.get(f"/runs/{record}/delete"))
-    for part in ("Delete this run?", f"runs/{record}.json", "execution/", "answers"):
+    for part in ("Delete this run?", f"runs/{record}"[:24], "execution/", "answers"):
         assert part in asked, part
     assert ended.client.post(f"/runs/{record}/delete").status_code == 403
     going = live_run(ended.recorded) / "a.json"
@@ -95,7 +95,7 @@ def test_a_run_is_deleted_after_a_question(ended):
     assert not recorded_runs(ended.recorded.root)
     assert ended.client.post(f"/runs/{record}/delete", headers=own).status_code == 404
     with exploring(ended.recorded, host="0.0.0.0", build=False) as reachable:
-        assert reachable.client.post("/runs/x/delete", headers={"Origin": reachable.url}).status_code == 404
+        assert reachable.client.post("/runs/x/delete", headers={"Origin": reachable.url}).status_code == 405
 
 
 def test_a_retry_that_cannot_begin_says_why(ended):

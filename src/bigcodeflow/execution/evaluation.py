@@ -284,6 +284,7 @@ def judge(
             first = next(arriving)
         for verdict in engine.stream(chain([first], arriving), earlier.policy):
             rows.receive(verdict)
+        report()  # the last check ends after its last execution was reported
         counts = {"distinct_executions": len(rows.items), "reused_verdicts": earlier.reused}
         counts |= engine.counts(rows.items.keys())
     table = _table(rows, config, environment)

@@ -29,6 +29,8 @@ from bigcodeflow.results.runs import RecordedRun, RunLabels, recorded_run
 #: Time in which a retried run either shows that it is in progress, or ends.
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.2
+#: Characters of a name that tell which artifact goes, on a telephone too.
+_NAME_CHARACTERS = 24
 
 Action = Callable[..., str]
 """Function of the catalog, the form's fields and the parts of the path, which returns the next page's address."""
@@ -57,7 +59,11 @@ def delete_page(visit: Visit, record: str) -> Page:
     """Make the page that lists what goes with a run, and asks; raise ArtifactError while a run is in progress."""
     found = _ended_run(visit.catalog, record)
     going = removable_with(visit.catalog.store, [found]) if isinstance(found, RecordedRun) else []
-    listed = Section("going", "What goes", f"In all {totals(going)}.", Table.of_records(removed_rows(going)))
+    rows = [
+        {"kind": one["kind"], "what": one["what"][:_NAME_CHARACTERS], "size": one["size"]}
+        for one in removed_rows(going)
+    ]
+    listed = Section("going", "What goes", f"In all {totals(going)}.", Table.of_records(rows))
     stays = [str(found.config.get("out") or ""), "the models' answers, which a run with the same settings uses again"]
     return _question("Delete", record, found, stays=list(filter(None, stays)), going=listed if going else None)
 
