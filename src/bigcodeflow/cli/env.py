@@ -58,10 +58,7 @@ def build(
     ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Start from nothing.")] = False,
     base_image: Annotated[
-        str,
-        _image_option(
-            help="Python of the environment's version on Debian bookworm.", show_default="the official image"
-        ),
+        str, _image_option(help="The environment's Python on Debian bookworm.", show_default="the official image")
     ] = "",
     engine_url: Annotated[
         str, _image_option(help="Address of the engine for images.", show_default="DOCKER_HOST, or Docker's own")

@@ -162,8 +162,7 @@ METRICS = _schema(
         "metric",
         _text,
         "pass@k, pass@k:PART (of tests with a benchmark's prefix), pass@k_judgeable, pass@k_unquarantined, "
-        "pass@k_with_quarantined, pass^k, g_pass@k_0.5, "
-        "g_pass@k_0.75, mg_pass@k, avg@n, bayes@n, ground_truth_rate, "
+        "pass@k_with_quarantined, pass^k, g_pass@k_0.5, g_pass@k_0.75, mg_pass@k, avg@n, bayes@n, ground_truth_rate, "
         "ground_truth_flaky_count, sample_count, sample_share, infra_error_count, rerun_count, flaky_count, "
         "quarantined_task_count, excluded_task_count",
     ),

@@ -113,14 +113,13 @@ def import_results(
     if not found.defects:
         view_of_file = datasets.narrowed(run.config.dataset, pinned, answered)
         run = replace(run, config=run.config.model_copy(update={"dataset": view_of_file}))
-    config = run.config
     _refuse_other_claims(found, {**view, "model": stated.get("model")}, run.store)
     dataset = stages.perform(stages.stage_of("dataset", run, {}), run.store, listener)
     tasks = run.store.read(dataset).to_pylist()
-    known = datasets.known_task_ids(config.dataset, pinned)
+    known = datasets.known_task_ids(run.config.dataset, pinned)
     matched = claims.match(found, tasks, stated_claims, known)
-    execution = config.execution.model_copy(update={"variants": (matched.variant,)})
-    run = replace(run, config=config.model_copy(update={"execution": execution}))
+    execution = run.config.execution.model_copy(update={"variants": (matched.variant,)})
+    run = replace(run, config=run.config.model_copy(update={"execution": execution}))
     return _record(_Import(found, scores, view, run, matched, dataset, tasks, known, samples), listener)
 
 
