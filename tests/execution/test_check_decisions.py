@@ -372,3 +372,21 @@ def test_forging_all_methods_by_chance_is_accused(share: float) -> None:
         )
         passed += found is None
     assert passed < 2
+
+
+def test_a_forged_method_is_found_although_the_program_fails_what_follows_a_failure() -> None:
+    """As if it met what was left behind: the method is false alone too, and must fail then."""
+
+    def outcomes(text: str) -> dict[str, str]:
+        found = outcome(text, _REFERENCE)
+        for place, name in enumerate(_NAMES):
+            if "fail" in [found[one] for one in _NAMES[:place]]:
+                found[name] = "fail"
+            if name == "test_c":
+                found[name] = "pass"
+        return found
+
+    for seed in range(10):
+        found = _confirmed("x", outcomes, random.Random(seed))
+        assert found
+        assert found.integrity == TAMPERED

@@ -31,6 +31,8 @@ _ROUNDS = 3
 _OFFENDING_ROUNDS = 2
 #: Most probable guess of the false methods of a check, and of a round, any of which clears a program that guesses.
 _GUESS_PROBABILITY, _GUESS_PROBABILITY_IN_ROUND = 0.005, 0.001
+#: Kinds of offences that show what a failed method has left behind.
+_LEFT_BEHIND = ("restatement", "end")
 #: Factor of a sample's time limit in its checks: a program that keeps the limit in its test keeps it here too.
 _MORE_TIME = 2
 
@@ -324,9 +326,9 @@ def _confirmed(plan: _Plan, chance: random.Random) -> Steps[CheckResult | None]:
     verdicts = yield [*items, *genuine]
     ends = [verdicts[item.verdict_key] for item in genuine]
     result = _decision([[one for check in each for one in _proven(check, verdicts)] for each in rounds], ends)
-    if result and not _decision([[one for check in each for one in _own(check, verdicts)] for each in rounds], ends):
-        alike = plan.look_alikes(chance)
-        if alike:
+    if result and any(one["kind"] in _LEFT_BEHIND for check in checks for one in _proven(check, verdicts)):
+        own = [[one for check in each for one in _own(check, verdicts)] for each in rounds]
+        if not _decision(own, ends) and (alike := plan.look_alikes(chance)):
             items = [item for check in alike for item in (check.item, check.reference)]
             verdicts = yield items
             result = result if any(_own(check, verdicts) for check in alike) else None
@@ -348,12 +350,11 @@ def _own(check: _Check, verdicts: Mapping[str, Row]) -> list[Mapping[str, Any]]:
     """Return the proven offences that no failing false method of the text can have caused.
 
     A method that fails does not come to its last lines, and what they would have closed or removed meets the next one,
-    which then fails although it is true. With such a failure, one that passes although it is false may have met it too.
+    which then fails although it is true, or passes although it is false.
     """
     offences = _proven(check, verdicts)
-    tests = {one["test"] for one in offences}
     false = {one["test"] for one in check.alterations if one["kind"] == "contradiction"}
-    if not false - tests or not any(one["kind"] in ("restatement", "end") for one in offences):
+    if not false - {one["test"] for one in offences}:
         return offences
     return [one for one in offences if one["kind"] == "separate"]
 
