@@ -1,4 +1,4 @@
-"""What readers share: parts of the content that they return, and access to files of any content."""
+"""Helpers of readers: parts of the content that they return, and access to files of any content."""
 
 import json
 from collections import defaultdict

@@ -69,6 +69,7 @@ def test_filters_and_orders(
 
 def test_a_long_list_is_cut_and_says_so(bigcodeflow: Command, store: RecordedStore) -> None:
     """JSON holds all; a store without runs is no error."""
+    assert listed(bigcodeflow, "--store", "empty") == []
     assert "0 of 0 runs" in bigcodeflow("runs", "--store", "empty").stderr
     assert "1 of 3 runs in results/store; --limit 0 lists all 3" in bigcodeflow("runs", "--limit", "1").stderr
     assert len(listed(bigcodeflow, "--limit", "1")) == 3

@@ -350,7 +350,7 @@ def test_what_a_false_method_leaves_behind_accuses_nobody() -> None:
 
 
 def test_a_program_that_fails_true_methods_by_itself_is_accused() -> None:
-    """Whether the same text has false methods or not."""
+    """It fails them in texts without a false method, too."""
     outcomes = dict.fromkeys(_NAMES, "fail")
     for seed in range(10):
         found = _confirmed(

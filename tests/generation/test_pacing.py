@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.generation.model_api import RequestError
-from bigcodeflow.generation.retries import Circuit, Rate, RetryBudget, RetryPolicy, Throttle, backoff_seconds
+from bigcodeflow.generation.costs import Spending
+from bigcodeflow.generation.model_api import RequestError, TokenUsage
+from bigcodeflow.generation.retries import Circuit, Pace, Rate, RetryBudget, RetryPolicy, Throttle, backoff_seconds
 
 POLICY = RetryPolicy()
 LIMITED = RequestError("rate_limited", "slow down")
@@ -32,6 +33,17 @@ def test_no_minute_gets_more_than_its_limit(per_minute: int, units: list[float],
     for first, start in enumerate(times):
         window = [one for at, one in zip(times[first:], units[first:], strict=True) if at < start + 60]
         assert sum(window) <= allowed * (1 + 1e-6)
+
+
+def test_tokens_are_corrected_by_what_a_reply_used() -> None:
+    """Answers that are shorter than max_tokens give their tokens back; a reply without usage gives nothing."""
+    pace, expected = Pace(0, 6000), TokenUsage(100, 500)
+    pace.sent(0.0, expected)
+    assert pace.delay(0.0) == pytest.approx(6.0, abs=0.06)
+    pace.answered(expected, TokenUsage())
+    assert pace.delay(0.0) == pytest.approx(6.0, abs=0.06)
+    pace.answered(expected, TokenUsage(100, 100))
+    assert pace.delay(0.0) == pytest.approx(2.0, abs=0.06)
 
 
 def test_a_round_of_complaints_takes_room_once_and_answers_bring_all_of_it_back() -> None:
@@ -125,6 +137,23 @@ def opened() -> Circuit:
     return circuit
 
 
+def test_failures_in_a_row_open_the_circuit_and_any_answer_closes_it() -> None:
+    """Nine failures and an answer are nothing; ten let only one probe go, and its answer lets all go."""
+    circuit = Circuit(POLICY)
+    for _ in range(9):
+        circuit.failed(BROKEN, 0.0, probe=False)
+    circuit.answered()
+    circuit.failed(BROKEN, 0.0, probe=False)
+    assert circuit.delay(0.0) == 0
+    circuit = opened()
+    assert circuit.delay(0.0) == 1
+    assert circuit.sent()
+    assert circuit.delay(100.0) == float("inf")
+    circuit.answered()
+    assert circuit.delay(100.0) == 0
+    assert not circuit.sent()
+
+
 def test_rate_limits_do_not_open_the_circuit_but_are_not_borne_for_ever() -> None:
     """A provider that turns requests away is there; one that does only that for ten minutes ends the run."""
     circuit = opened()
@@ -141,3 +170,25 @@ def test_two_failures_far_apart_are_no_silence() -> None:
     circuit = Circuit(POLICY)
     assert circuit.failed(BROKEN, 0.0, probe=False) is None
     assert circuit.failed(BROKEN, 700.0, probe=False) is None
+
+
+def per_token(usage: TokenUsage) -> float | None:
+    return None if usage.completion_tokens is None else usage.completion_tokens * 0.01
+
+
+def test_money_is_set_aside_until_a_reply_says_what_it_cost() -> None:
+    """What is under way counts with its longest answer; a reply of unknown price counts as it was expected."""
+    spending = Spending(per_token, 3.0)
+    expected = spending.expected(TokenUsage(10, 100))
+    assert expected == 1.0
+    spending.reserve(expected)
+    spending.reserve(expected)
+    assert spending.has_room(1.0)
+    spending.reserve(expected)
+    assert not spending.has_room(0.01)
+    for cost in (0.5, None, 0.5):
+        spending.reserve(-expected)
+        spending.spend(cost, expected)
+    assert spending.cost_usd == 1.0
+    assert spending.has_room(1.0)
+    assert not spending.has_room(1.01)

@@ -53,6 +53,11 @@ def test_every_mistake_of_a_form_is_named_at_once() -> None:
         # Two places for one value would leave open which one counts.
         (asked_run, {"model": "openai:m", "settings": {"generation.model": "x"}}, "a field of its own, model$"),
         (asked_run, {"model": "openai:m", "settings": {"dataset": {"split": "x"}}}, "a field of its own, split$"),
+        (
+            asked_run,
+            {"model": "openai:m", "settings": {"generation": {"n_samples": 5}}},
+            "a field of its own, n_samples$",
+        ),
         (models_sweep, {"models": ["stub"], "settings": {"generation.n_samples": 5}}, "a field of its own, n_samples$"),
     ],
 )

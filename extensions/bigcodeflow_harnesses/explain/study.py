@@ -57,7 +57,7 @@ class Difference(NamedTuple):
 
 
 class Harness:
-    """What all verdicts of a result say about how it was made; the other result's come second in `pairs`."""
+    """Facts about how a result was made, equal in all its verdicts; the other result's come second in `pairs`."""
 
     def __init__(self, pairs: Pairs) -> None:
         failed = (one for one, other in pairs if not other.passed and other.verdict["tests_run"])

@@ -78,7 +78,7 @@ class SweepBenchmark(SettingsModel):
     source: str = Field(default="", examples=["evalplus/humanevalplus"])
     """Its tasks, as in dataset.source; empty takes those of the preset."""
     name: str = Field(default="", max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
-    """What the benchmark is called in names of runs; letters, digits and . _ - + only. Empty takes the name of a
+    """Name of the benchmark in names of runs; letters, digits and . _ - + only. Empty takes the name of a
     dataset or plug-in, and none for BigCodeBench and the starter set."""
     splits: tuple[Split, ...] = ()
     """Its splits; empty takes the plug-in's own, and for BigCodeBench and the starter set those of the sweep."""

@@ -110,7 +110,7 @@ Script = Callable[[Received], Outcome | Awaitable[Outcome]]
 class ModelServer:
     """What tests hold of a running double."""
 
-    def __init__(self, script: Script | Sequence[Outcome]) -> None:
+    def __init__(self, script: Script | Sequence[Outcome], key: str) -> None:
         self.requests: list[Received] = []
         self.open_connections = 0
         self.connections = 0
@@ -118,6 +118,7 @@ class ModelServer:
         self.most_in_flight = 0
         self.port = 0
         self._script = script
+        self._key = key
         self._in_flight = 0
 
     def url(self, dialect: str) -> str:
@@ -167,6 +168,8 @@ class ModelServer:
         outcome = script(received) if callable(script) else script[min(received.number, len(script) - 1)]
         if isinstance(outcome, Awaitable):
             outcome = await outcome
+        if self._key and self._key not in json.dumps(dict(received.headers)):
+            outcome = Fail(401, "wrong key", "invalid_api_key")
         if isinstance(outcome, Break) and outcome.how in {"before", "head", "body", "hang", "trickle"}:
             return await _broken(outcome.how, writer)
         if isinstance(outcome, Stream):
@@ -185,12 +188,15 @@ class ModelServer:
 
 
 @contextlib.contextmanager
-def model_server(script: Script | Sequence[Outcome] = (Completion(),), *, port: int = 0) -> Iterator[ModelServer]:
+def model_server(
+    script: Script | Sequence[Outcome] = (Completion(),), *, key: str = "", port: int = 0
+) -> Iterator[ModelServer]:
     """A running server, at a free port where none is named.
 
-    A sequence is one outcome for each request, the last one for all further.
+    A sequence is one outcome for each request, the last one for all further. Some header of each request must hold the
+    key, where there is one; else it is answered 401.
     """
-    server = ModelServer(script)
+    server = ModelServer(script, key)
     started: Future[Callable[[], None]] = Future()
     thread = threading.Thread(target=lambda: asyncio.run(_serve(server, port, started)), daemon=True)
     thread.start()

@@ -78,6 +78,14 @@ def test_a_key_of_the_environment_does_not_reach_an_own_server(name: str, monkey
         assert KEY not in str(server.last.headers)
 
 
+def test_the_key_is_sent_as_the_provider_wants_it(name: str):
+    with model_server(key=KEY) as server:
+        assert asked(server, name).answers
+        with pytest.raises(RequestError) as caught:
+            asked(server, name, api_key="another-key")
+    assert caught.value.concerns_every_request
+
+
 ECHO = {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "invalid_api_key", "type": KEY}}
 _ANSWERS: list[Outcome] = [
     Completion(),
