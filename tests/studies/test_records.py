@@ -10,7 +10,7 @@ from bigcodeflow.core import schemas
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.catalog.description import describe_catalog
 from bigcodeflow.store import ArtifactRef, open_store
-from bigcodeflow.studies import current_studies, installed_studies, publish_study
+from bigcodeflow.studies import current_studies, installed_studies, publish_study, recorded_studies
 from bigcodeflow.studies.records import sections_about
 from tests.explorer.conftest import exploring
 
@@ -50,6 +50,15 @@ def test_every_study_has_a_table_a_title_and_pages_without_rows():
         assert study.title
         assert study.description.endswith(".")
         assert all(table.columns for table in study.tables(study.schema.empty_table()))
+
+
+def test_results_are_found_with_their_titles(shared_store):
+    """Each result is listed with what it was published as."""
+    found = recorded_studies(shared_store)
+    assert {record.ref.key for record in found} == set(KEYS)
+    assert {(record.ref.stage, record.title, record.models) for record in found} == {
+        ("contamination", "a corpus", ("model-a",))
+    }
 
 
 def test_the_catalog_shows_rows_and_what_they_are_about(store):

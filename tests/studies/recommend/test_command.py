@@ -83,7 +83,6 @@ def test_mistakes_are_one_line(command, tmp_path):
         ((), "by --requirements, --imports or --libraries"),
         (("--libraries", "fastapi"), "no recorded task uses any library that it names"),
         (("--requirements", tmp_path / "gone.txt"), "cannot be read"),
-        (("--requirements", tmp_path), "cannot be read"),
         (("--requirements", "x" * 300), "is not a valid path"),
         (("--libraries", "numpy", "--split", "instruct"), "and there are 0 of full · instruct"),
     ):

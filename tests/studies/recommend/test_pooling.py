@@ -109,6 +109,16 @@ def test_many_tasks_do_decide():
         assert one.ci_low < one.rate < one.ci_high
 
 
+def test_more_of_the_same_evidence_narrows_the_interval():
+    """A library of many tasks has a narrower interval than one of few."""
+    outcomes = Drawn(2).outcomes
+    found, counts = recommender(outcomes), outcomes.n_tasks_of
+    widths = {}
+    for name in (max(counts, key=counts.get), min(counts, key=counts.get)):
+        widths[name] = np.mean([one.ci_high - one.ci_low for one in found([name]).models])
+    assert list(widths.values()) == sorted(widths.values())
+
+
 def test_probabilities_and_ranks_belong_together(drawn):
     """Each place is somebody's in every draw; ranks hold the place that the mean rate gives."""
     found = recommender(drawn.outcomes)(["lib0", "lib1"])

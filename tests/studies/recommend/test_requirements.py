@@ -177,6 +177,13 @@ def test_a_damaged_file_is_one_line(tmp_path, name, text):
     assert "\n" not in str(raised.value)
 
 
+def test_a_file_that_is_not_there_is_one_line(tmp_path):
+    """Also a folder in its place."""
+    for path in (tmp_path / "gone.txt", tmp_path):
+        with pytest.raises(ConfigError, match="cannot be read"):
+            read_requirements(path)
+
+
 @pytest.mark.parametrize("name", ["environment.yml", "setup.py", "setup.cfg", "project.toml"])
 def test_files_of_other_formats_are_refused(tmp_path, name):
     """Their lines would name nothing, or what is none of the project's; also where another file includes them."""
