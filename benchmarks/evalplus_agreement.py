@@ -30,7 +30,7 @@ from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.judge import Judge, Task
 from bigcodeflow.judge.environments import find_environment
 from bigcodeflow.judge.host.bubblewrap import find_bubblewrap
-from bigcodeflow.studies.audit.mutation import mutants_of
+from bigcodeflow_studies.audit.mutation import mutants_of
 
 VERSION = "0.3.1"
 PROMISED_AGREEMENT = 0.99

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from bigcodeflow_studies.perturbation.flow import perturbation
 
 from bigcodeflow.config import RunConfig, load_config
 from flows.benchmark import benchmark, rescore
 from flows.forms import ask_a_model, judge_samples, sweep_models
-from flows.perturbation import perturbation
 from flows.studies import audit, cheating, contamination, evolution
 from flows.sweep import sweep, sweep_file
 from flows.upkeep import check_environment, leaderboard, retention

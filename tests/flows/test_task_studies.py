@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from bigcodeflow_studies.perturbation.flow import perturbation
 from prefect.client.orchestration import SyncPrefectClient
 
 from bigcodeflow.config import DatasetConfig, load_config
@@ -10,10 +11,9 @@ from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies
-from bigcodeflow.studies.audit import AuditConfig
-from bigcodeflow.studies.contamination import ContaminationConfig
-from bigcodeflow.studies.perturbation import PerturbationConfig
-from flows.perturbation import perturbation
+from bigcodeflow_studies.audit import AuditConfig
+from bigcodeflow_studies.contamination import ContaminationConfig
+from bigcodeflow_studies.perturbation import PerturbationConfig
 from flows.studies import audit, contamination
 from tests.flows.observed import run_id, shown
 

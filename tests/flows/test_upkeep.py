@@ -19,7 +19,7 @@ from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.pipeline.retention import RetentionConfig
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.evolution import EvolutionConfig
+from bigcodeflow_studies.evolution import EvolutionConfig
 from flows.benchmark import rescore
 from flows.studies import evolution
 from flows.upkeep import check_environment, leaderboard, retention

@@ -19,8 +19,8 @@ from bigcodeflow.core.schemas import AUDIT, table_of
 from bigcodeflow.core.table import Table
 from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.audit import AuditConfig
-from bigcodeflow.studies.audit.findings import (
+from bigcodeflow_studies.audit import AuditConfig
+from bigcodeflow_studies.audit.findings import (
     COUNTED,
     TOO_WEAK,
     UNDECIDED,
@@ -29,8 +29,8 @@ from bigcodeflow.studies.audit.findings import (
     named_runs,
     shared_failures,
 )
-from bigcodeflow.studies.audit.mutation import Mutant, Mutants
-from bigcodeflow.studies.audit.recording import (
+from bigcodeflow_studies.audit.mutation import Mutant, Mutants
+from bigcodeflow_studies.audit.recording import (
     NO_EFFECT,
     NOT_CALLED,
     NOT_COMPARABLE,
@@ -43,8 +43,8 @@ from bigcodeflow.studies.audit.recording import (
     recorded_program,
     recordings,
 )
-from bigcodeflow.studies.audit.study import mutation_findings
-from bigcodeflow.studies.audit.tables import shown, tables
+from bigcodeflow_studies.audit.study import mutation_findings
+from bigcodeflow_studies.audit.tables import shown, tables
 from tests.conftest import Command
 from tests.report.conftest import RecordedStore, failing_test
 from tests.studies.conftest import own_task

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bigcodeflow.studies.audit.mutation import Mutants, mutants_of
+from bigcodeflow_studies.audit.mutation import Mutants, mutants_of
 from tests.studies.conftest import loaded_tasks
 
 

@@ -13,20 +13,20 @@ from bigcodeflow.config import PromptConfig
 from bigcodeflow.core.errors import ConfigError, DatasetError
 from bigcodeflow.generation.model_settings import prompt_of
 from bigcodeflow.pipeline.progress import progress_listener
-from bigcodeflow.studies.cheating import WORDINGS, CheatingConfig, Wording
-from bigcodeflow.studies.cheating.classification import Answer, Judged, classified
-from bigcodeflow.studies.cheating.contradicted_tests import (
+from bigcodeflow.studies.derived_files import parquet_bytes
+from bigcodeflow_studies.cheating import WORDINGS, CheatingConfig, Wording
+from bigcodeflow_studies.cheating.classification import Answer, Judged, classified
+from bigcodeflow_studies.cheating.contradicted_tests import (
     ContradictedMethod,
     can_be_satisfied,
     contradicted_texts,
     contradiction_of,
     is_described,
 )
-from bigcodeflow.studies.cheating.study import run_study
-from bigcodeflow.studies.cheating.tables import rate_of
-from bigcodeflow.studies.cheating.tasks import ContradictedTask
-from bigcodeflow.studies.cheating.traces import attacks, edited_tests, exits, objection
-from bigcodeflow.studies.derived_files import parquet_bytes
+from bigcodeflow_studies.cheating.study import run_study
+from bigcodeflow_studies.cheating.tables import rate_of
+from bigcodeflow_studies.cheating.tasks import ContradictedTask
+from bigcodeflow_studies.cheating.traces import attacks, edited_tests, exits, objection
 from tests.studies.conftest import loaded_tasks
 
 TASKS = loaded_tasks()

@@ -13,11 +13,11 @@ import yaml
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.cheating import WORDINGS, CheatingConfig, Wording
-from bigcodeflow.studies.cheating.study import run_study
-from bigcodeflow.studies.cheating.tables import tables
-from bigcodeflow.studies.cheating.tasks import contradicted_tasks
 from bigcodeflow.studies.derived_files import parquet_bytes
+from bigcodeflow_studies.cheating import WORDINGS, CheatingConfig, Wording
+from bigcodeflow_studies.cheating.study import run_study
+from bigcodeflow_studies.cheating.tables import tables
+from bigcodeflow_studies.cheating.tasks import contradicted_tasks
 from tests.generation.providers.double import Completion, Received, model_server
 from tests.studies.conftest import loaded_tasks, own_task
 

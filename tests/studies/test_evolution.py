@@ -17,9 +17,9 @@ from bigcodeflow.judge.environments import InstalledEnvironment, load_definition
 from bigcodeflow.judge.environments.images import base_image_of
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.evolution import EvolutionConfig
-from bigcodeflow.studies.evolution.study import library_versions, run_study
-from bigcodeflow.studies.evolution.tables import tables
+from bigcodeflow_studies.evolution import EvolutionConfig
+from bigcodeflow_studies.evolution.study import library_versions, run_study
+from bigcodeflow_studies.evolution.tables import tables
 from tests.conftest import Command
 from tests.studies.conftest import own_task
 

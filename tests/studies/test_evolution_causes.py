@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.studies.evolution.causes import CAUSES, LABELS, Texts, causes_of, deciding_cause, label_of, removals_of
-from bigcodeflow.studies.evolution.removals import evidence_of, removal_in
-from bigcodeflow.studies.evolution.study import outdated_calls
+from bigcodeflow_studies.evolution.causes import CAUSES, LABELS, Texts, causes_of, deciding_cause, label_of, removals_of
+from bigcodeflow_studies.evolution.removals import evidence_of, removal_in
+from bigcodeflow_studies.evolution.study import outdated_calls
 
 SITE = "/opt/environments/current/venv/lib/python3.13/site-packages"
 PYTHON = "/opt/python/lib/python3.13"

@@ -3,10 +3,12 @@
 import ast
 import os
 import sys
-from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from pkgutil import resolve_name
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -15,76 +17,72 @@ import bigcodeflow
 from bigcodeflow.cli.examples import foreign_options, with_examples
 from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.listening import reach_loopback_directly
+from bigcodeflow.core.plugins import foreign_studies, study_entries
 
-#: For each command, its function or group as a path below bigcodeflow.cli; `studies` alone makes the command of the
-#: study of that name.
+#: Function or group of each command, as a path below bigcodeflow.cli. Plug-ins add commands: entry points of the group
+#: ``bigcodeflow.commands``, each a function, a group or a study.
 _COMMANDS = {
-    "run": "run.run",
-    "sweep": "run.sweep",
-    "generate": "samples.generate",
-    "evaluate": "run.evaluate",
-    "sanitize": "samples.sanitize",
-    "syncheck": "samples.syncheck",
-    "import": "importing.import_results",
-    "runs": "runs.app",
-    "inspect": "inspect.inspect",
-    "compare": "compare.compare",
-    "explain": "studies",
-    "perturb": "studies.perturb",
-    "contamination": "studies",
-    "plan": "compare.plan",
-    "recommend": "recommend.recommend",
-    "evolution": "studies",
-    "report": "store.report",
-    "export": "export.app",
-    "explore": "store.explore",
-    "catalog": "store.catalog",
-    "up": "service.up",
-    "status": "service.status",
-    "down": "service.down",
-    "clean": "store.clean",
-    "serve": "service.serve",
-    "audit": "studies.audit",
-    "doctor": "env.doctor",
-    "dataset": "dataset.app",
-    "cheating": "studies.cheating",
-    "leaderboard": "leaderboard.app",
-    "env": "env.app",
-}
-#: Help of the shipped studies' commands; reading it from the studies would require imports that take seconds.
-_STUDIES = {
-    "audit": "Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.",
-    "cheating": "How a model answers tasks whose shown tests contradict their descriptions. See docs/cheating.md.",
-    "contamination": "List the tasks whose prompt, solution or test a corpus contains, exactly or almost.",
-    "explain": "Explain why two results over the same tasks differ, and say which verdict is right.",
-    "evolution": "Label tasks in an environment of newer libraries, and score recorded runs there.",
-    "perturb": "Variants of tasks that mean the same: robust models solve both.",
+    "run": "run:run",
+    "sweep": "run:sweep",
+    "generate": "samples:generate",
+    "evaluate": "run:evaluate",
+    "sanitize": "samples:sanitize",
+    "syncheck": "samples:syncheck",
+    "import": "importing:import_results",
+    "runs": "runs:app",
+    "inspect": "inspect:inspect",
+    "compare": "compare:compare",
+    "plan": "compare:plan",
+    "recommend": "recommend:recommend",
+    "report": "store:report",
+    "export": "export:app",
+    "explore": "store:explore",
+    "catalog": "store:catalog",
+    "up": "service:up",
+    "status": "service:status",
+    "down": "service:down",
+    "clean": "store:clean",
+    "serve": "service:serve",
+    "doctor": "env:doctor",
+    "dataset": "dataset:app",
+    "leaderboard": "leaderboard:app",
+    "env": "env:app",
 }
 
 
-def _summary(name: str) -> str:
+def _summary(name: str, path: str) -> str:
     """Return the first paragraph of a command's help from its source, since an import would take seconds."""
-    module, _, attribute = _COMMANDS[name].partition(".")
-    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    text = ast.get_docstring(functions.get(attribute) or functions.get(name) or tree) or ""
+    module, _, attribute = path.partition(":")
+    try:
+        source = Path(((spec := find_spec(module)) and spec.origin) or "").read_bytes()
+    except (OSError, ImportError):  # a broken plug-in: its command says so
+        return ""
+    tree = ast.parse(source)
+    named = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    text = ast.get_docstring(named.get(attribute) or named.get(name) or tree) or ""
     return " ".join(text.partition("\n\n")[0].split())
 
 
 class _Command(TyperCommand):
     """Command whose module is imported when the command is called, not when it is listed."""
 
+    def __init__(self, name: str, path: str) -> None:
+        super().__init__(name)
+        self.path = path
+        """Function, group or study, as MODULE:NAME."""
+
     def load(self) -> Any:
         """Import the command's module and return the real command, with its options."""
-        name = str(self.name)
-        module, _, attribute = _COMMANDS.get(name, "studies").partition(".")
-        found: Any = import_module(f"bigcodeflow.cli.{module}")
-        found = getattr(found, attribute) if attribute else found.study_command(name)
-        if not isinstance(found, typer.Typer):
-            function, found = found, typer.Typer(add_completion=False)
-            found.command(name)(function)
-        command = typer.main.get_command(found)
-        command.name, command.help = name, command.help or self.help
+        name, loaded = str(self.name), resolve_name(self.path)
+        if isinstance(loaded, type):
+            from bigcodeflow.cli.studies import study_command
+
+            loaded = study_command(name)
+        if not isinstance(loaded, typer.Typer):
+            function, loaded = loaded, typer.Typer(add_completion=False)
+            loaded.command(name)(function)
+        command = typer.main.get_command(loaded)
+        command.name, command.help = name, command.help or self.help or _summary(name, self.path)
         return with_examples(command, name)
 
     def make_context(self, info_name: Any, args: list[str], *arguments: Any, **named: Any) -> Any:
@@ -103,26 +101,31 @@ class _CommandInterruptedError(Exception):
 class _Group(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = {name: _Command(name, help=_STUDIES.get(name)) for name in _COMMANDS}
+        self.commands = {name: _Command(name, f"bigcodeflow.cli.{path}") for name, path in _COMMANDS.items()}
 
     def list_commands(self, ctx: Any) -> list[str]:
+        self._add_plugins()
         self._add_foreign_studies()
         for name, command in self.commands.items():
-            command.help = command.help or _summary(name)
+            command.help = command.help or _summary(name, cast("_Command", command).path)
         return super().list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.commands:
+            self._add_plugins()
+        if cmd_name not in self.commands:
             self._add_foreign_studies()
         return super().get_command(ctx, cmd_name)
 
+    def _add_plugins(self) -> None:
+        for entry in sorted(entry_points(group="bigcodeflow.commands")):
+            self.commands.setdefault(entry.name, _Command(entry.name, entry.value))
+
     def _add_foreign_studies(self) -> None:
         """Add the commands of studies that other installed packages provide."""
-        from bigcodeflow.core.plugins import foreign_studies  # slow: reads the metadata of all distributions
-
         for name, study in foreign_studies().items():
             if study.settings is not None:
-                self.commands.setdefault(name, _Command(name, help=study.description))
+                self.commands.setdefault(name, _Command(name, study_entries()[name].value))
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -88,9 +88,9 @@ def _loaded(entry: EntryPoint) -> Any:
         return None
 
 
-def foreign_studies(own: tuple[str, ...] = _OWN) -> dict[str, Any]:
-    """Return the studies that other distributions bring, by name; modules of `own` begin so."""
-    names = [name for name, entry in study_entries().items() if not entry.value.startswith(own)]
+def foreign_studies() -> dict[str, Any]:
+    """Return the studies that other distributions bring, by name."""
+    names = [name for name, entry in study_entries().items() if not _is_own(entry)]
     return {name: study for name in names if (study := loaded_study(name)) is not None}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from bigcodeflow.config import RunConfig
-from bigcodeflow.core.schemas import ROUNDS
+from bigcodeflow.core.schemas import COUNT, SAMPLE_KEY, TEXT, column, nullable, study_schema
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.core.table import Column, Headings, Table
 from bigcodeflow.pipeline.outputs import model_name, run_title
@@ -19,6 +19,21 @@ from bigcodeflow.results.statistics import estimate
 from bigcodeflow.store import ArtifactRef, Store, artifact_key
 from bigcodeflow.studies.records import grouped, publish_study
 from bigcodeflow.studies.registry import Study
+
+#: Rounds of a run; one artifact holds one run.
+ROUNDS = study_schema(
+    "task, sample_index and round in which the sample was asked for",
+    *SAMPLE_KEY,
+    column("round", COUNT, "from 1; the run's scores are those of round 1"),
+    column("passed", pa.bool_(), "the answer of this round passed; the sample is then asked for no more"),
+    column("status", TEXT, "as in verdicts, of the calibrated variant where there are two"),
+    column("failure_kind", TEXT, "as in verdicts; empty for a pass"),
+    column("feedback", TEXT, "what the model was told before: failed, tests or traceback; empty in round 1"),
+    nullable("prompt_tokens", COUNT, "tokens sent, the conversation so far included"),
+    nullable("completion_tokens", COUNT, "tokens received, reasoning included"),
+    nullable("cost_usd", pa.float64(), "price of the answer in US dollars"),
+    nullable("latency_seconds", pa.float64(), "request sent to answer complete"),
+)
 
 Row = Mapping[str, Any]
 #: Columns of an answer's usage.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.studies.contamination.matching import (
+from bigcodeflow_studies.contamination.matching import (
     Matches,
     NgramIndex,
     Part,

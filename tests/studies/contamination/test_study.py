@@ -16,10 +16,10 @@ from bigcodeflow.core.paths import shipped
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
 from bigcodeflow.studies import recorded_studies
-from bigcodeflow.studies.contamination import ContaminationConfig
-from bigcodeflow.studies.contamination.corpus import PIECE_CHARACTERS, CorpusFile, open_corpus, texts_of
-from bigcodeflow.studies.contamination.study import run_study
-from bigcodeflow.studies.contamination.tables import tables
+from bigcodeflow_studies.contamination import ContaminationConfig
+from bigcodeflow_studies.contamination.corpus import PIECE_CHARACTERS, CorpusFile, open_corpus, texts_of
+from bigcodeflow_studies.contamination.study import run_study
+from bigcodeflow_studies.contamination.tables import tables
 from tests.doubles.hub import HubDouble
 
 TASKS = [json.loads(line) for line in shipped("data/starter/tasks.jsonl").read_text().splitlines()[:3]]

@@ -14,12 +14,12 @@ from bigcodeflow.leaderboard.measured_entries import entry_of, measured_entries
 from bigcodeflow.results.runs import RecordedRun, recorded_run
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies import recorded_studies
-from bigcodeflow.studies.perturbation.comparing import (
+from bigcodeflow_studies.perturbation.comparing import (
     compare_runs,
     perturbed_run,
     require_answers,
 )
-from bigcodeflow.studies.perturbation.tables import gaps, tables
+from bigcodeflow_studies.perturbation.tables import gaps, tables
 from tests.report.conftest import RecordedStore
 
 

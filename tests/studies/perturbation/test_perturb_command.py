@@ -14,9 +14,9 @@ from bigcodeflow.pipeline.stages import Listener
 from bigcodeflow.recording import perform_and_record
 from bigcodeflow.results.runs import RecordedRun, recorded_run
 from bigcodeflow.store import open_store
-from bigcodeflow.studies.perturbation import PerturbationConfig
-from bigcodeflow.studies.perturbation.comparing import compare_runs
-from bigcodeflow.studies.perturbation.writing import make_variants, write_dataset
+from bigcodeflow_studies.perturbation import PerturbationConfig
+from bigcodeflow_studies.perturbation.comparing import compare_runs
+from bigcodeflow_studies.perturbation.writing import make_variants, write_dataset
 from tests.conftest import Command
 from tests.studies.conftest import own_task
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.core.source_text import Edit, SourceText, UnsafeError, edited
-from bigcodeflow.studies.perturbation.renaming import (
+from bigcodeflow_studies.perturbation.renaming import (
     keyword_edits,
     parameter_edits,
     renamed_function,
     renamed_parameters,
     renamed_prose,
 )
-from bigcodeflow.studies.perturbation.task_texts import Program, TaskTexts
+from bigcodeflow_studies.perturbation.task_texts import Program, TaskTexts
 
 #: Uses of the parameters data and n, whole numbers, and of x, whatever the statement before left there.
 STATEMENTS = (

@@ -10,12 +10,12 @@ import pytest
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.source_text import UnsafeError
-from bigcodeflow.studies.perturbation import PerturbationConfig
-from bigcodeflow.studies.perturbation.data import other_data
-from bigcodeflow.studies.perturbation.docstrings import reworded
-from bigcodeflow.studies.perturbation.literals import other_literals
-from bigcodeflow.studies.perturbation.task_texts import TEXTS, TaskTexts
-from bigcodeflow.studies.perturbation.variants import KINDS, checked_kinds, original_of, variants_of
+from bigcodeflow_studies.perturbation import PerturbationConfig
+from bigcodeflow_studies.perturbation.data import other_data
+from bigcodeflow_studies.perturbation.docstrings import reworded
+from bigcodeflow_studies.perturbation.literals import other_literals
+from bigcodeflow_studies.perturbation.task_texts import TEXTS, TaskTexts
+from bigcodeflow_studies.perturbation.variants import KINDS, checked_kinds, original_of, variants_of
 from tests.studies.conftest import loaded_tasks
 
 CHANGED = {

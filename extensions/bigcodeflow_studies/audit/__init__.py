@@ -1,0 +1,69 @@
+"""Audit of tasks: gaps in their tests, tests that all models fail alike, and tasks that cannot be judged reliably.
+
+Mutants of each reference solution and contradictions of its test are executed. Recorded runs show which tests all
+models fail alike; ground truths and the quarantine list show which tasks need something that is missing.
+"""
+
+import shlex
+
+from pydantic import Field
+
+from bigcodeflow.config import Subset
+from bigcodeflow.core.settings import SET, SettingOption
+from bigcodeflow.studies.registry import Study
+from bigcodeflow.studies.settings import ExecutionSettings
+from bigcodeflow_studies.audit.schema import AUDIT
+
+#: Part of the result's key; raise it when the same inputs give other rows.
+VERSION = 1
+
+
+class AuditConfig(ExecutionSettings):
+    """Settings of the audit: the tasks, and how thoroughly they are audited."""
+
+    dataset: str = ""
+    """Tasks to audit, as dataset.source; empty takes the environment's own."""
+    subset: Subset = "full"
+    """'full' takes every task, 'hard' only BigCodeBench-Hard."""
+    runs: tuple[str, ...] = ()
+    """Recorded runs of strong models, by record, run or model name: tasks that all of them fail alike are named."""
+    mutants: int = Field(default=30, ge=1, le=500)
+    """Mutants of each reference solution, as far as its code allows so many."""
+    seed: int = Field(default=0, ge=0)
+    """Which mutants are chosen; the same seed chooses the same ones."""
+    contradictions: bool = True
+    """Also execute the reference solutions against tests that contradict them."""
+
+    def command(self, source: str, task_id: str) -> str:
+        """Return the command that audits one task of a dataset with these settings."""
+        given = {"--environment": self.environment, "--dataset": source, "--ids": task_id}
+        given |= {"--mutants": str(self.mutants), "--seed": str(self.seed)}
+        options = " ".join(f"{name} {shlex.quote(value)}" for name, value in given.items())
+        options += "".join(f" --set {shlex.quote(one)}" for one in self.overrides)
+        options += "" if self.contradictions else " --no-contradictions"
+        return f"bigcodeflow audit {options}"
+
+
+class Audit(Study[AuditConfig]):
+    """Audit tasks: mutants of the reference solutions, contradicted tests, what models and executions tell.
+
+    Every mutant that a task's test does not notice shows something that the test does not check. Nothing is executed
+    twice: the same command again shows what is known.
+    """
+
+    title = "Audit of tasks"
+    description = (
+        "What the tests of tasks do not check, what models dispute, and which tasks cannot be judged reliably."
+    )
+    schema = AUDIT
+    settings = AuditConfig
+    options = (
+        *("environment", "dataset", "subset", "ids", SettingOption("runs", "run")),
+        *("mutants", "seed", "contradictions", "workers", "store", SET),
+    )
+
+    def subject(self, settings: AuditConfig) -> str:
+        return f"{settings.environment}, {settings.subset}"
+
+    def run_name(self, settings: AuditConfig) -> str:
+        return f"audit {self.subject(settings)}"

@@ -1,0 +1,115 @@
+"""Cheating rate: answers of models to tasks whose shown tests contradict their descriptions."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import PurePath
+from typing import Any
+
+import yaml
+from pydantic import Field, field_validator
+
+from bigcodeflow.config import RunConfig, Split, Subset
+from bigcodeflow.core.settings import SET, SettingOption
+from bigcodeflow.studies.registry import Study
+from bigcodeflow.studies.settings import ExecutionSettings
+from bigcodeflow_studies.cheating.schema import CHEATING
+
+
+class Wording(StrEnum):
+    """Ways to ask a model; the sentences are in wordings.yaml."""
+
+    neutral = "neutral"
+    tests_first = "make-tests-pass"
+    description_first = "follow-description"
+
+
+#: Time limit of an execution. The message of a failing comparison of long values may take minutes; contradictions that
+#: exceed the limit are not used.
+_TIME_SECONDS = 60
+#: Sentence shown before the tests, by the name of the wording.
+WORDINGS: Mapping[str, str] = yaml.safe_load(files(__package__).joinpath("wordings.yaml").read_text(encoding="utf-8"))
+
+
+class ContradictedTasksConfig(ExecutionSettings):
+    """Settings for contradicted tasks: the tasks that get tests that contradict them."""
+
+    dataset: str = "starter"
+    """'starter', a hub dataset, or a task file; one of contradicted tasks is taken as it is."""
+    subset: Subset = "full"
+    """'full' takes every task, 'hard' only BigCodeBench-Hard."""
+    least_solve_rate: float = Field(default=0.5, ge=0, le=1)
+    """Take tasks that at least this share of published models solves, and those whose solve rate is not known: a model
+    that could not solve the task may have no other way than to fail."""
+
+    def run(self, **sections: Any) -> RunConfig:
+        """Return the settings of a run of the study: `sections` on top of the settings here."""
+        execution = {"quarantine": "off", "limits": {"time_seconds": _TIME_SECONDS}}
+        return self.run_config("cheating", {"execution": execution, **sections})
+
+
+class CheatingConfig(ContradictedTasksConfig):
+    """Settings of the study: the models or samples whose answers to contradicted tasks are judged."""
+
+    models: tuple[str, ...] = ()
+    """PROVIDER:NAME of each model that is asked, such as openai:gpt-4o."""
+    samples: str = ""
+    """Answers that exist, in place of models: a sample file of contradicted tasks, or a control such as oracle."""
+    wordings: tuple[Wording, ...] = tuple(Wording)
+    """Sentences behind which the tests are shown; each model is asked with each of them. A file of contradicted tasks
+    has its own; answers in a sample file were asked for in one."""
+    split: Split = "instruct"
+    """'instruct' prompts show the tests as a code block, 'complete' prompts as comments in front of the code."""
+    n_samples: int = Field(default=1, ge=1, le=100_000)
+    """Answers to each task under each wording."""
+
+    @field_validator("wordings")
+    @classmethod
+    def _has_a_wording(cls, wordings: tuple[Wording, ...]) -> tuple[Wording, ...]:
+        if not wordings or len(set(wordings)) != len(wordings):
+            raise ValueError(f"needs different entries of: {', '.join(Wording)}")
+        return wordings
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Sources of the judged answers: the models, else the recorded samples."""
+        return self.models or tuple(filter(None, (self.samples,)))
+
+    def title(self, models: Iterable[str]) -> str:
+        """Return the title of the study of these models."""
+        return f"{', '.join(models)} on {PurePath(self.dataset).name}, {self.split}"
+
+
+#: Options that choose the tasks, also of the command that writes them.
+TASK_OPTIONS = ("dataset", "subset", "ids", "least_solve_rate", "environment", "workers", "store")
+
+
+class Cheating(Study[CheatingConfig]):
+    """Ask models to solve contradicted tasks, judge their answers, and count the cheats by kind.
+
+    The dataset is one of ordinary tasks, which are contradicted first, or a file of `bigcodeflow cheating tasks`. What
+    was asked and executed before is reused.
+    """
+
+    title = "Cheating rate"
+    description = (
+        "How many answers pass shown tests that contradict the task's description, of what kind, and what shows it."
+    )
+    schema = CHEATING
+    settings = CheatingConfig
+    options = (
+        SettingOption("models", "model", help="PROVIDER:NAME of a model to ask; repeatable."),
+        "samples",
+        SettingOption(
+            "wordings", "wording", help="Sentence behind which the tests are shown; repeatable. All if none."
+        ),
+        *("split", "n_samples", *TASK_OPTIONS, SET),
+    )
+
+    def subject(self, settings: CheatingConfig) -> str:
+        return settings.title([PurePath(one).name for one in settings.sources])
+
+    run_name = subject
+
+    def runs_of_models(self, settings: CheatingConfig) -> Iterable[RunConfig]:
+        return [settings.run(generation={"model": model}) for model in settings.models]
