@@ -16,8 +16,8 @@ from botocore.config import Config  # type: ignore[import-untyped]
 
 from bigcodeflow.generation.model_api import Answer, FinishReason, Reply, Request, RequestError, TokenUsage
 from bigcodeflow.generation.providers import Endpoint, Provider, check_key, given_fields, merged, system_prompt
-from bigcodeflow.generation.providers.anthropic import FINISH_REASONS, sampling_problems
 from bigcodeflow.generation.providers.http_client import shown, status_error
+from bigcodeflow_clouds.anthropic import FINISH_REASONS, sampling_problems
 
 _FIELDS = {"max_tokens": "maxTokens", "temperature": "temperature", "top_p": "topP", "stop": "stopSequences"}
 _FINISH_REASONS: Mapping[str, FinishReason] = {

@@ -13,8 +13,8 @@ from bigcodeflow.generation.batch_log import BatchStatus
 from bigcodeflow.generation.model_api import Reply, Request, RequestError
 from bigcodeflow.generation.providers import Endpoint
 from bigcodeflow.generation.providers.batch_apis import BatchApi, required_text, seconds_between, tag_of
-from bigcodeflow.generation.providers.google import GoogleProvider, content_reply
 from bigcodeflow.generation.providers.http_client import NO_KEY, HttpProvider, shown, status_error
+from bigcodeflow_clouds.google import GoogleProvider, content_reply
 
 _ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"})
 #: Codes of google.rpc and the corresponding HTTP statuses.

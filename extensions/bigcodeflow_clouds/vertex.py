@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from bigcodeflow.generation.model_api import RequestError
-from bigcodeflow.generation.providers.google import GoogleProvider
+from bigcodeflow_clouds.google import GoogleProvider
 
 
 class VertexProvider(GoogleProvider):

@@ -78,7 +78,7 @@ def test_every_import_is_a_declared_dependency() -> None:
             "bigcodeflow_benchmarks",
             "bigcodeflow_clouds",
             "bigcodeflow_harnesses",
-            "bigcodeflow_trackers",
+            "bigcodeflow_exports",
             "flows",
             "tasks",
         }

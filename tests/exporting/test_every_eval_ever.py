@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bigcodeflow.exporting import Evaluator, exported_run, write_every_eval_ever
-from bigcodeflow.exporting.exported_run import ExportedRun
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
+from bigcodeflow_exports.every_eval_ever import Evaluator, write_every_eval_ever
+from bigcodeflow_exports.exported_run import ExportedRun, exported_run
 
 from .conftest import read_by
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.exporting import exported_run, write_inspect_log
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
+from bigcodeflow_exports.exported_run import exported_run
+from bigcodeflow_exports.inspect_log import write_inspect_log
 
 from .conftest import HOSTILE, TRACE, read_by, serving
 

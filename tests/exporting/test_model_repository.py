@@ -5,8 +5,8 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError, PublishingError
-from bigcodeflow.exporting import propose_eval_results
 from bigcodeflow.results.runs import RecordedRun, find_run
+from bigcodeflow_exports.model_repository import propose_eval_results
 from tests.leaderboard.conftest import ALLOW, Lab
 from tests.leaderboard.hub import WritableHub
 

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from bigcodeflow.core.errors import ConfigError, PublishingError
-from bigcodeflow.exporting import exported_run
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.results.runs import RecordedRun
-from bigcodeflow_trackers import log_to_mlflow, log_to_wandb
-from bigcodeflow_trackers.clients import SAMPLE_COLUMNS
+from bigcodeflow_exports.clients import SAMPLE_COLUMNS, log_to_mlflow, log_to_wandb
+from bigcodeflow_exports.exported_run import exported_run
 
 from .conftest import serving
 
@@ -93,8 +92,8 @@ def test_an_mlflow_server_that_is_away_is_one_line(model_run: RecordedRun, monke
 _LOG_OFFLINE = """
 import sys
 from pathlib import Path
-from bigcodeflow.exporting import exported_run
-from bigcodeflow_trackers import log_to_wandb
+from bigcodeflow_exports.exported_run import exported_run
+from bigcodeflow_exports.clients import log_to_wandb
 from bigcodeflow.results.runs import find_run
 with exported_run(find_run(sys.argv[1], "nova")) as run:
     print(log_to_wandb(run, offline=True, folder=Path(sys.argv[2])).place)

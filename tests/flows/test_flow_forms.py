@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from bigcodeflow_studies.perturbation.flow import perturbation
 
 from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow_studies.perturbation.flow import perturbation
 from flows.benchmark import benchmark, rescore
 from flows.forms import ask_a_model, judge_samples, sweep_models
 from flows.studies import audit, cheating, contamination, evolution

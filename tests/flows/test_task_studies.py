@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from bigcodeflow_studies.perturbation.flow import perturbation
 from prefect.client.orchestration import SyncPrefectClient
 
 from bigcodeflow.config import DatasetConfig, load_config
@@ -14,6 +13,7 @@ from bigcodeflow.studies import recorded_studies
 from bigcodeflow_studies.audit import AuditConfig
 from bigcodeflow_studies.contamination import ContaminationConfig
 from bigcodeflow_studies.perturbation import PerturbationConfig
+from bigcodeflow_studies.perturbation.flow import perturbation
 from flows.studies import audit, contamination
 from tests.flows.observed import run_id, shown
 

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import bigcodeflow
 from bigcodeflow.cli.examples import foreign_options, with_examples
-from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.core.listening import reach_loopback_directly
 from bigcodeflow.core.plugins import foreign_studies, study_entries
 
@@ -35,7 +35,6 @@ _COMMANDS = {
     "plan": "compare:plan",
     "recommend": "recommend:recommend",
     "report": "store:report",
-    "export": "export:app",
     "explore": "store:explore",
     "catalog": "store:catalog",
     "up": "service:up",
@@ -63,6 +62,15 @@ def _summary(name: str, path: str) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
+def _resolved(path: str) -> Any:
+    try:
+        return resolve_name(path)
+    except (ImportError, AttributeError) as error:
+        if path.startswith("bigcodeflow"):
+            raise
+        raise ConfigError(f"this command is a plug-in, {path}, that cannot be loaded: {error}") from None
+
+
 class _Command(TyperCommand):
     """Command whose module is imported when the command is called, not when it is listed."""
 
@@ -73,7 +81,7 @@ class _Command(TyperCommand):
 
     def load(self) -> Any:
         """Import the command's module and return the real command, with its options."""
-        name, loaded = str(self.name), resolve_name(self.path)
+        name, loaded = str(self.name), _resolved(self.path)
         if isinstance(loaded, type):
             from bigcodeflow.cli.studies import study_command
 

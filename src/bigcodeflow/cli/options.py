@@ -6,7 +6,6 @@ import math
 import types
 import typing
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import typer
@@ -31,15 +30,6 @@ RecordedStore = Annotated[
 RecordedVariant = Annotated[Variant, typer.Option(help="Take solutions with code_prompt in front, or alone.")]
 RecordedSanitizer = Annotated[
     Sanitizer | None, typer.Option(help="Take the solutions of this sanitizer.", show_default="each run's own")
-]
-#: Options of the commands that export a run, those of plug-ins included.
-ExportRun = Annotated[str, typer.Argument(help="Name of a run, a model or a record, or 'latest'.")]
-ExportFolder = Annotated[Path, typer.Option("--out", help="Folder for files.")]
-ExportVariant = Annotated[
-    Variant | None, typer.Option(help="Export this variant.", show_default="calibrated, where the run has it")
-]
-ExportSamples = Annotated[
-    bool, typer.Option("--samples/--no-samples", help="With every prompt, answer and program, or scores alone.")
 ]
 TableFormat = Literal["table", "json", "csv", "markdown"]
 

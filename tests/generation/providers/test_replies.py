@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from bigcodeflow.generation.model_api import Answer, Reply, RequestError, TokenUsage
 from bigcodeflow.generation.providers import Endpoint
-from bigcodeflow.generation.providers.anthropic import AnthropicProvider
 from bigcodeflow.generation.providers.chat_completions import OpenAIProvider, completion_usage
 from bigcodeflow.generation.providers.http_client import decoded
+from bigcodeflow_clouds.anthropic import AnthropicProvider
 from tests.generation.providers.conftest import asked, chat
 from tests.generation.providers.double import Completion, Finish, Send, model_server
 from tests.generation.providers.test_faults import JSON

@@ -121,14 +121,6 @@ class ProviderInfo:
 _PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
     {
         "openai": ProviderInfo("chat_completions.OpenAIProvider", ("OPENAI_API_KEY",), several_answers=True),
-        "openai-responses": ProviderInfo("responses.ResponsesProvider", ("OPENAI_API_KEY",)),
-        "anthropic": ProviderInfo("anthropic.AnthropicProvider", ("ANTHROPIC_API_KEY",)),
-        "google": ProviderInfo(
-            "google.GoogleProvider",
-            ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-            several_answers=True,
-            extra="google",
-        ),
         "mistral": ProviderInfo("chat_completions.MistralProvider", ("MISTRAL_API_KEY",), several_answers=True),
         "ollama": ProviderInfo("chat_completions.OllamaProvider", ("OLLAMA_API_KEY",), needs_key=False),
         "huggingface": ProviderInfo("chat_completions.HuggingFaceProvider", ("HF_TOKEN",), several_answers=True),

@@ -1,15 +1,9 @@
 """Batch APIs of providers: many requests are submitted at once and answered within a day, at a lower price.
 
-This module has the APIs of OpenAI and Anthropic; plug-ins have others (entry points of the group
-``bigcodeflow.batches``).
+This module has OpenAI's; plug-ins have others (entry points of the group ``bigcodeflow.batches``).
 
 OpenAI takes a file of requests and returns files of answers and of errors. A batch has its tag as metadata, so that a
 batch whose ID was lost is identified with certainty.
-
-Anthropic's batches have no metadata: the tag is in their custom IDs, which only the results show. While a batch whose
-ID was lost is running, only its time and size are known; its tag identifies it after it has ended. Until then nothing
-is sent again. Limitation: a batch that is gone from the account's list, or that was submitted with another key, is not
-detected.
 """
 
 # ruff: noqa: ARG002 (every API has the same signatures)
@@ -19,7 +13,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping, Sequence
 from contextlib import aclosing, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import count
 from typing import Any, ClassVar, NamedTuple
@@ -27,26 +21,12 @@ from typing import Any, ClassVar, NamedTuple
 from bigcodeflow.generation.batch_log import Batch, BatchStatus
 from bigcodeflow.generation.model_api import ErrorKind, Reply, Request, RequestError
 from bigcodeflow.generation.providers import Endpoint
-from bigcodeflow.generation.providers.anthropic import AnthropicProvider
 from bigcodeflow.generation.providers.chat_completions import OpenAIProvider
 from bigcodeflow.generation.providers.http_client import HttpProvider, compact_json, shown, status_error
 
 _TAG = "bigcodeflow"
 _OPENAI_ENDED = frozenset({"completed", "expired", "cancelled"})
 _OPENAI_NOT_ASKED = frozenset({"batch_expired", "batch_cancelled", "request_timeout"})
-#: Maximum clock difference to Anthropic; a batch looked at in vain costs a request, a missed batch costs money.
-_CLOCK_DIFFERENCE = timedelta(hours=1)
-_ANTHROPIC_STATUSES: Mapping[str, int] = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
 
 
 class BatchSearch(NamedTuple):
@@ -231,76 +211,6 @@ class OpenAIBatches(FileBatches):
         return "/v1" + self.provider.path(request)
 
 
-class AnthropicBatches(BatchApi):
-    path, after = "/v1/messages/batches", "after_id"
-    opened = AnthropicProvider
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(endpoint)
-        self._tags: dict[str, str] = {}
-        """Tag in the first custom ID of each ended batch, by batch ID."""
-
-    def entry(self, custom_id: str, request: Request) -> dict[str, Any]:
-        return {"custom_id": custom_id, "params": self.provider.body(request)}
-
-    async def submit(self, entries: Sequence[tuple[str, Request]]) -> str:
-        requests = [self.entry(*entry) for entry in entries]
-        return self.id_of(await self.provider.json("POST", self.path, {"requests": requests}))
-
-    async def find(self, lost: Batch, others: Container[str]) -> BatchSearch:
-        """Check the batches with the lost batch's time and size; ended batches show their tag in their results."""
-        undecided = []
-        async for batch in self.all_batches():  # newest first
-            if _time(required_text(batch, "created_at")) < lost.intended_at - _CLOCK_DIFFERENCE:
-                break
-            batch_id = self.id_of(batch)
-            size = sum(count for count in (batch.get("request_counts") or {}).values() if isinstance(count, int))
-            if batch_id in others or size != len(lost.entries):
-                continue
-            if batch.get("processing_status") != "ended":
-                undecided.append(batch_id)
-            elif await self._first_tag(batch) == lost.tag:
-                return BatchSearch(batch_id)
-        return BatchSearch(None, tuple(undecided))
-
-    async def status(self, batch_id: str) -> BatchStatus:
-        """Return the progress; all counts except 'processing' are 0 until the batch has ended."""
-        batch = await self.state(batch_id)
-        if batch.get("archived_at"):
-            gone = f"batch {batch_id} is archived: its results are no longer kept"
-            return BatchStatus(ended=True, rejection=RequestError("deadline", gone))
-        counts = batch.get("request_counts") or {}
-        return BatchStatus(
-            ended=required_text(batch, "processing_status") == "ended",
-            succeeded=counts.get("succeeded") or 0,
-            failed=sum(counts.get(name) or 0 for name in ("errored", "canceled", "expired")),
-            duration_seconds=seconds_between(batch.get("created_at"), batch.get("ended_at")),
-        )
-
-    async def results(self, batch_id: str) -> AsyncGenerator[tuple[str, Reply | RequestError], None]:
-        async with aclosing(self.provider.result_lines(f"{self.path}/{batch_id}/results")) as lines:
-            async for line in lines:
-                yield line["custom_id"], self._result_outcome(line.get("result") or {})
-
-    async def _first_tag(self, batch: Mapping[str, Any]) -> str:
-        batch_id = self.id_of(batch)
-        if batch_id not in self._tags and not batch.get("archived_at"):
-            async with aclosing(self.results(batch_id)) as results:
-                custom_id, _ = await anext(results, ("", None))
-            self._tags[batch_id] = tag_of(custom_id)
-        return self._tags.get(batch_id, "")
-
-    def _result_outcome(self, result: Mapping[str, Any]) -> Reply | RequestError:
-        kind = result.get("type")
-        if kind == "succeeded":
-            return self.outcome(HTTPStatus.OK, result.get("message"))
-        if kind == "errored":
-            error = result.get("error") or {}
-            name = str((error.get("error") or {}).get("type"))
-            return self.outcome(_ANTHROPIC_STATUSES.get(name), error)
-        return RequestError("deadline", f"{kind}: the batch ended before this was asked")
-
-
 def tag_of(custom_id: str) -> str:
     return custom_id.rpartition("-")[0]
 
@@ -316,12 +226,12 @@ def required_text(data: Mapping[str, Any], name: str) -> str:
 def seconds_between(start: Any, end: Any) -> float | None:
     """Return the seconds between two times (Unix or ISO 8601); None if either is missing or invalid."""
     with suppress(TypeError, ValueError, RequestError):
-        times = [_time(one).timestamp() if isinstance(one, str) else float(one) for one in (start, end)]
+        times = [time_of(one).timestamp() if isinstance(one, str) else float(one) for one in (start, end)]
         return times[1] - times[0]
     return None
 
 
-def _time(text: str) -> datetime:
+def time_of(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 import bigcodeflow
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.schemas import UNKNOWN
-from bigcodeflow.exporting.exported_run import ExportedRun, messages_of, tokens_of
 from bigcodeflow.results.formatting import json_text
 from bigcodeflow.results.inspection.samples import SampleDetail
 from bigcodeflow.results.models import Row
+from bigcodeflow_exports.exported_run import ExportedRun, messages_of, tokens_of
 
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bigcodeflow.core.errors import ConfigError, PublishingError, error_message
-from bigcodeflow.exporting.exported_run import ExportedRun
 from bigcodeflow.results.inspection.samples import SampleDetail
+from bigcodeflow_exports.exported_run import ExportedRun
 
 #: Columns of the sample table that trackers receive.
 SAMPLE_COLUMNS = ("task_id", "sample_index", "status", "failure_kind", "prompt", "answer", "program", "failures")

@@ -18,10 +18,10 @@ import bigcodeflow
 from bigcodeflow.core.display_text import markdown_block, markdown_text
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.files import write_atomically
-from bigcodeflow.exporting.exported_run import ExportedRun, messages_of, tokens_of
 from bigcodeflow.results.exports import failure_details
 from bigcodeflow.results.formatting import plain
 from bigcodeflow.results.inspection.samples import SampleDetail
+from bigcodeflow_exports.exported_run import ExportedRun, messages_of, tokens_of
 
 _VERSION = 2
 _SCORER = "verdict"
