@@ -32,11 +32,11 @@ def page() -> str:
 def commands(command: Any, path: str = "bigcodeflow") -> Iterator[tuple[str, Any]]:
     """Every command that does something by itself, with the words that start it."""
     command = command.load() if hasattr(command, "load") else command
-    groups = getattr(command, "commands", None)
-    if groups is None or command.invoke_without_command:
+    names = command.list_commands(None) if hasattr(command, "list_commands") else None
+    if names is None or command.invoke_without_command:
         yield path, command
-    for name, below in (groups or {}).items():
-        yield from commands(below, f"{path} {name}")
+    for name in names or ():
+        yield from commands(command.commands[name], f"{path} {name}")
 
 
 def _section(path: str, command: Any) -> str:

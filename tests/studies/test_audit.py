@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
-from bigcodeflow.core.schemas import AUDIT, table_of
+from bigcodeflow.core.schemas import table_of
 from bigcodeflow.core.table import Table
 from bigcodeflow.results.runs import RecordedRun
 from bigcodeflow.store import open_store
@@ -43,6 +43,7 @@ from bigcodeflow_studies.audit.recording import (
     recorded_program,
     recordings,
 )
+from bigcodeflow_studies.audit.schema import AUDIT
 from bigcodeflow_studies.audit.study import mutation_findings
 from bigcodeflow_studies.audit.tables import shown, tables
 from tests.conftest import Command

@@ -11,13 +11,14 @@ import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.core.schemas import EVOLUTION, table_of
+from bigcodeflow.core.schemas import table_of
 from bigcodeflow.core.settings import validated
 from bigcodeflow.judge.environments import InstalledEnvironment, load_definition
 from bigcodeflow.judge.environments.images import base_image_of
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
 from bigcodeflow_studies.evolution import EvolutionConfig
+from bigcodeflow_studies.evolution.schema import EVOLUTION
 from bigcodeflow_studies.evolution.study import library_versions, run_study
 from bigcodeflow_studies.evolution.tables import tables
 from tests.conftest import Command

@@ -22,7 +22,7 @@ def matched(task_id, share):
     empty = {"bool": False, "int32": 0, "int64": 0, "double": 0.0}
     row = {
         column.name: None if column.nullable else empty.get(str(column.type), "")
-        for column in schemas.STUDIES["contamination"]
+        for column in schemas.study_schemas()["contamination"]
     }
     return row | {"task_id": task_id, "ngram_share": share, "fuzzy_score": share}
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bigcodeflow.core.schemas import ROUNDS
-from bigcodeflow.studies.rounds import Chains, Rounds
+from bigcodeflow.studies.rounds import ROUNDS, Chains, Rounds
 
 #: For each task, of each sample the round that passes first of three; None: none does.
 Plan = list[list[int | None]]

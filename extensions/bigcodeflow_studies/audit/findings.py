@@ -45,7 +45,7 @@ _COLUMNS = ["task_id", "variant", "status", "tests"]
 
 
 class Finding(NamedTuple):
-    """One row of the audit, with columns of ``core.schemas.STUDIES['audit']``."""
+    """One row of the audit, with columns of ``AUDIT``."""
 
     task_id: str
     method: str

@@ -52,11 +52,13 @@ _COMMANDS = {
 def _summary(name: str, path: str) -> str:
     """Return the first paragraph of a command's help from its source, since an import would take seconds."""
     module, _, attribute = path.partition(":")
-    try:
-        source = Path(((spec := find_spec(module)) and spec.origin) or "").read_bytes()
-    except (OSError, ImportError):  # a broken plug-in: its command says so
+    package, *rest = module.split(".")
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:  # a broken plug-in: its command says so
         return ""
-    tree = ast.parse(source)
+    place = Path(spec.origin).parent.joinpath(*rest)
+    source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    tree = ast.parse((source if rest else Path(spec.origin)).read_bytes())
     named = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     text = ast.get_docstring(named.get(attribute) or named.get(name) or tree) or ""
     return " ".join(text.partition("\n\n")[0].split())
@@ -74,8 +76,8 @@ def _resolved(path: str) -> Any:
 class _Command(TyperCommand):
     """Command whose module is imported when the command is called, not when it is listed."""
 
-    def __init__(self, name: str, path: str) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, path: str, summary: str = "") -> None:
+        super().__init__(name, help=summary)
         self.path = path
         """Function, group or study, as MODULE:NAME."""
 
@@ -133,7 +135,7 @@ class _Group(TyperGroup):
         """Add the commands of studies that other installed packages provide."""
         for name, study in foreign_studies().items():
             if study.settings is not None:
-                self.commands.setdefault(name, _Command(name, study_entries()[name].value))
+                self.commands.setdefault(name, _Command(name, study_entries()[name].value, study.description))
 
     def invoke(self, ctx: Any) -> Any:
         try:

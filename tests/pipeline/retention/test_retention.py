@@ -12,7 +12,7 @@ import pytest
 
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.schemas import AUDIT, METRICS, SAMPLES, SOLUTIONS, STAGE_FOLDERS, TASKS, VERDICTS
+from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, STAGE_FOLDERS, TASKS, VERDICTS
 from bigcodeflow.generation.model_settings import ledger_key
 from bigcodeflow.pipeline.retention import (
     Removable,
@@ -26,6 +26,7 @@ from bigcodeflow.pipeline.retention import (
 from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies.derived_files import sample_file
+from bigcodeflow_studies.audit.schema import AUDIT
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SCHEMAS = dict(zip(dict.fromkeys(STAGE_FOLDERS.values()), (TASKS, SAMPLES, SOLUTIONS, VERDICTS, METRICS), strict=True))
