@@ -14,7 +14,7 @@ from distributed.security import Security
 
 from bigcodeflow.config import ClusterConfig, ExecutionConfig, LimitsConfig, load_settings
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, ExecutionError
-from bigcodeflow.execution.cluster import Cluster
+from bigcodeflow.execution.cluster import Cluster, ClusterLostError
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.worker_plugin import environment_here
@@ -140,6 +140,23 @@ def test_a_cluster_class_that_cannot_be_made_is_named(
     config = CONFIG.model_copy(update={"cluster": ClusterConfig(**cluster)})
     with pytest.raises(ConfigError, match=message):
         execute_items(items(1), config=config, environment=starter_environment, ledger_folder=tmp_path)
+
+
+def test_a_lost_client_that_cannot_be_closed_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever Distributed raises while it closes the client, the caller learns that the connection was lost."""
+    real = Client.close
+
+    def close(client: Client) -> None:
+        real(client)
+        raise RuntimeError("dictionary changed size during iteration")
+
+    monkeypatch.setattr(Client, "close", close)
+    with Cluster(ExecutionConfig(workers=1)) as cluster:
+        with pytest.raises(ClusterLostError, match="lost"), cluster.client() as client:
+            raise ClusterLostError("lost")
+        with cluster.client() as other:
+            assert other is not client
+            assert other.submit(sum, [1, 2]).result() == 3
 
 
 def test_nobody_else_can_use_or_read_a_local_cluster() -> None:

@@ -109,7 +109,7 @@ class Cluster:
                     self._held.enter_context(dask.config.set(_DASK_SETTINGS))
                     self._client = self._connected()
                     # Not entered as a context: the thread that closes it may not be the thread that made it.
-                    self._held.callback(self._client.close)
+                    self._held.callback(_close, self._client)
                 mine = self._client
             yield mine
         except BaseException as error:
@@ -157,6 +157,14 @@ class Cluster:
         with self._lock:
             self._client, self._is_equipped = None, False
             self._held.close()
+
+
+def _close(client: "Client") -> None:
+    """Close a client. If its scheduler was lost, Distributed may raise errors of any kind, which say nothing else."""
+    try:
+        client.close()
+    except Exception as error:  # noqa: BLE001
+        logger.debug("a lost Dask client was not closed cleanly: %r", error)
 
 
 def wait_for_worker(client: "Client", patience_seconds: float) -> None:
