@@ -60,7 +60,7 @@ lint: $(VENV)/.installed ## formatting, lint, types, import contracts and budget
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python benchmarks/code_size.py --budgets benchmarks/budgets.toml
+	$(BIN)/python benchmarks/code_size.py
 
 docs: $(VENV)/.installed ## build the documentation site in results/docs; a broken link or reference fails
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs -b html . results/docs

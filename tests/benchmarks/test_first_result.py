@@ -1,10 +1,8 @@
-"""Which side is measured when, what a chain is, and when a goal is met; what a simulated machine makes of samples."""
+"""Which side is measured when, what a chain is, and when a goal is met."""
 
 import argparse
 
-import admission
 import first_result
-import pytest
 from evaluations import longest_chain
 
 IDS = {"hard": ("T/1",), "full": ("T/1", "T/2")}
@@ -55,11 +53,3 @@ def test_a_goal_is_met_or_not():
         ("further: wall, s", "100.00", "≤ 110.00", "yes"),
         ("further: the original's wall, times", "2.00", "≥ 2.50", "no"),
     ]
-
-
-@pytest.mark.parametrize(("memory_gib", "seconds"), [(100.0, 10.0), (1.0, 40.0)])
-def test_simulated_samples_start_while_cores_and_memory_are_free(memory_gib, seconds):
-    """Eight samples on eight cores; each reserves almost half of a gibibyte."""
-    samples = [admission.Sample(10.0, 10.0, 440.0, 1000.0)] * 8
-    cells = admission.simulated(samples, 8, memory_gib, 0.0)
-    assert float(cells[1]) == pytest.approx(seconds, abs=2)
