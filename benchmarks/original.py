@@ -67,8 +67,8 @@ _OUT = "/out"
 _SCRIPT = "/original_inside.py"
 _UNPRIVILEGED_UID = 65_534
 _DISK_BYTES = 4 << 30
-#: Most seconds that the original takes to kill a sample at its limit.
-_SECONDS_TO_KILL = 10.0
+#: Its limit for a sample, and the most seconds that it takes to kill one.
+_SAMPLE_SECONDS = 240.0 + 10.0
 _SYSTEM = ("/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/magic", "/etc/mime.types")
 _NAMES = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")
 
@@ -122,9 +122,7 @@ def run_original(
     tasks: Sequence[dict[str, Any]],
     *,
     workers: int,
-    compiled: bool = True,
     solutions: Mapping[str, str] | None = None,
-    time_seconds: float = 240.0,
     ground_truths: bool = False,
 ) -> OriginalRun:
     """Run the original's evaluate on one sample of each of these tasks, in this order.
@@ -133,9 +131,6 @@ def run_original(
         tasks: rows of the tasks table.
         workers: processes of its pool.
         solutions: programs by task_id, which it calibrates; None takes the ground truths.
-        time_seconds: its limit for a sample; the default here is the original's default.
-        compiled: True if it has the bytecode of its libraries, as after an installation by pip; otherwise every import
-            compiles again, as in a read-only environment of an installer that writes no bytecode.
         ground_truths: True if it executes all ground truths first, as by default; its caches are empty.
 
     Raises:
@@ -152,13 +147,11 @@ def run_original(
         solutions = solutions or {
             task["task_id"]: task["complete_prompt"] + task["canonical_solution"] for task in tasks
         }
-        _write_job(
-            out, tasks, solutions, {"workers": workers, "time_seconds": time_seconds, "no_gt": not ground_truths}
-        )
+        _write_job(out, tasks, solutions, {"workers": workers, "no_gt": not ground_truths})
         log = folder / "log"
-        variables = _variables(environment, package, compiled=compiled)
+        variables = _variables(environment, package)
         command = _command(environment, package, out, variables, as_root=os.getuid() == 0)
-        timeout_seconds = (time_seconds + _SECONDS_TO_KILL) * (2 * len(tasks) + 1)
+        timeout_seconds = _SAMPLE_SECONDS * (2 * len(tasks) + 1)
         measured = measure(command, log=log, timeout_seconds=timeout_seconds)
         return _read_run(out, tasks, measured, log)
 
@@ -223,22 +216,17 @@ def _mounts(environment: InstalledEnvironment, package: Path, out: Path) -> list
     return [*arguments, "--ro-bind", str(inside), _SCRIPT, "--bind", str(out), _OUT]
 
 
-def _variables(environment: InstalledEnvironment, package: Path, *, compiled: bool) -> dict[str, str]:
+def _variables(environment: InstalledEnvironment, package: Path) -> dict[str, str]:
     template = environment.home_template
-    nowhere = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": "/nowhere"}
-    return (
-        {
-            "BIGCODEBENCH_OVERRIDE_PATH": f"{_OUT}/problems.jsonl",
-            "HOME": "/tmp/home",
-            "HOME_TEMPLATE": str(template) if template else "",
-            "LANG": "C.UTF-8",
-            "PATH": f"{environment.python.parent}:/usr/local/bin:/usr/bin:/bin",
-            "PYTHONPATH": str(package),
-            "TMPDIR": "/tmp",
-        }
-        | dict(environment.variables)
-        | ({} if compiled else nowhere)
-    )
+    return {
+        "BIGCODEBENCH_OVERRIDE_PATH": f"{_OUT}/problems.jsonl",
+        "HOME": "/tmp/home",
+        "HOME_TEMPLATE": str(template) if template else "",
+        "LANG": "C.UTF-8",
+        "PATH": f"{environment.python.parent}:/usr/local/bin:/usr/bin:/bin",
+        "PYTHONPATH": str(package),
+        "TMPDIR": "/tmp",
+    } | dict(environment.variables)
 
 
 def load_tasks(data: Path, ids: str = "", subset: Literal["full", "hard"] = "full") -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
     python original_inside.py FOLDER
 
-FOLDER holds problems.jsonl (the hub's columns), samples.jsonl (task_id, solution) and job.json (workers, time_seconds).
+FOLDER holds problems.jsonl (the hub's columns), samples.jsonl (task_id, solution) and job.json (workers, no_gt).
 Two files are written there: checks.jsonl, one line per check, and started.json, the cost of importing the evaluator.
 """
 
@@ -31,13 +31,11 @@ def main() -> None:
     sys.modules["e2b"] = types.ModuleType("e2b")
     sys.modules["e2b"].Sandbox = None  # type: ignore[attr-defined]
     began = time.monotonic()
-    import bigcodebench.eval
     from bigcodebench import evaluate
 
     started = {"seconds": time.monotonic() - began, "cpu_seconds": _cpu_seconds()}
     (folder / "started.json").write_text(json.dumps(started))
     job = json.loads((folder / "job.json").read_text())
-    bigcodebench.eval.TIMEOUT_LIMIT = job["time_seconds"]
     evaluate.ProcessPoolExecutor = TimedPool
     evaluate.evaluate(
         split="complete",

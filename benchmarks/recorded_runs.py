@@ -1,18 +1,24 @@
-"""Measure two recorded runs, and one with endless loops, here and in the original: wall, CPU, and CPU by part.
+"""Measure whole runs on recorded answers, here and in the original: wall and CPU time, and verdicts that differ.
 
-    python benchmarks/recorded_runs.py --data ../shared --out FOLDER                   # all three, about 2.5 hours
-    python benchmarks/recorded_runs.py --data ../shared --out FOLDER --only qwen --ids 0-59
-    python benchmarks/recorded_runs.py --data ../shared --out FOLDER --no-original --time-policy scaled
-    python benchmarks/recorded_runs.py --compare FOLDER FOLDER                         # verdicts that differ
+    python benchmarks/recorded_runs.py --data ../shared --out FOLDER               # all, about three hours on two cores
+    python benchmarks/recorded_runs.py --data ../shared --out FOLDER --only hard,further --ids 0-59
+    python benchmarks/recorded_runs.py --data ../shared --out FOLDER --only qwen,gemma --sides first \
+        --set execution.limits.time_policy=scaled
+    python benchmarks/recorded_runs.py --compare FOLDER FOLDER                          # verdicts that differ
 
-Runs: qwen, gemma, and loops: Qwen's answers, of which ten, spread evenly by a fixed seed, are replaced by programs
-whose entry point loops forever. Each is judged three times in a row: here with a store that holds only ground truths
-(first), by the original without its ground truths (original), and here with a store that also knows the contradictions
-of these tasks, as after a first model (again). With --unchecked also without the check of passes. Each measured command
-is a separate process, including imports and cluster.
+    hard      a first run: a strong model's answers to BigCodeBench-Hard (ground truths, each with a comment), nothing
+              known; the original with its ground truths
+    further   Gemma's answers to BigCodeBench-Hard, ground truths known; the original without them
+    qwen      Qwen's answers to all tasks: first (ground truths known), the original, again (also the contradictions of
+              these tasks, as after a first model), unchecked (without checks of passes)
+    gemma     Gemma's answers to all tasks: first, the original
+    truths    the ground truths of all tasks alone
 
-Finished measurements are kept in FOLDER/runs.jsonl and not repeated by the same command. Every figure goes to
-FOLDER/figures.json, the tables to standard output and to FOLDER/report.md.
+Altered tests that ship with the product count as known. Each measured command is a separate process. Others: CPU that
+other programs used meanwhile, which should be near zero. The time left is believable while it is within a factor of
+two, or within ten seconds, of the actual one; the share is that of the seconds from a third of the way on in which the
+run states a time. Finished measurements are kept in FOLDER/runs.jsonl and not repeated by the same command; the report
+goes to standard output and to FOLDER/report.md.
 """
 
 import argparse
@@ -21,182 +27,130 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from evaluations import Row, Run, Unit, measured_units, settings_of
+from evaluations import UNCHECKED, Run, Unit, measured_units
 from measuring import table
 from original import load_tasks
-from parity import SAMPLE_FILES
 
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 
+_SIDES = ("fresh", "first", "original", "original fresh", "again", "unchecked")
 _MOST_LISTED = 40
-GOAL_FLOOR = 1.2
+_HEAD = ("run", "samples", "passed", "wall, s", "CPU, s", "the original's wall, times", "longest sample, s (task)")
+_HEAD += ("wall over max(longest, CPU / cores)", "CPU beyond a test, ms", "time left believable, %")
+_HEAD += ("load before", "after", "others, CPU s")
+
+
+class Measurement(NamedTuple):
+    """Answers that are judged, and by whom, in this order."""
+
+    answers: str
+    subset: str
+    sides: tuple[str, ...]
+
+
+MEASUREMENTS = {
+    "hard": Measurement("strong", "hard", ("fresh", "original fresh")),
+    "further": Measurement("gemma", "hard", ("first", "original")),
+    "qwen": Measurement("qwen", "full", ("first", "original", "again", "unchecked")),
+    "gemma": Measurement("gemma", "full", ("first", "original")),
+    "truths": Measurement("oracle", "full", ("fresh",)),
+}
 
 
 def main() -> None:
     arguments = _arguments()
     try:
-        report = compared(*map(_figures_in, arguments.compare)) if arguments.compare else measured(arguments)
+        if arguments.compare:
+            print(compared(*map(_runs_in, arguments.compare)))
+            return
+        report = report_of(measured(arguments), cores=arguments.workers)
     except BigCodeFlowError as error:
         sys.exit(f"{error}")
+    (arguments.out / "report.md").write_text(report)
     print(report)
 
 
-def measured(arguments: argparse.Namespace) -> str:
-    """Make the requested measurements that are missing; return the report."""
-    task_ids = [task["task_id"] for task in load_tasks(arguments.data, arguments.ids)]
-    runs = measured_units(plan(arguments, task_ids), arguments)
-    report = report_of(runs, cores=arguments.workers)
-    asked = {name: str(value) for name, value in vars(arguments).items()}
-    figures = {"arguments": asked, "runs": [run | figures_of(run, cores=arguments.workers) for run in runs]}
-    (arguments.out / "figures.json").write_text(json.dumps(figures, indent=1))
-    (arguments.out / "report.md").write_text(report)
-    return report
+def measured(arguments: argparse.Namespace) -> list[Run]:
+    """Return the requested runs; make those that are missing."""
+    subsets = {MEASUREMENTS[name].subset for name in arguments.only}
+    ids = {name: tuple(task["task_id"] for task in load_tasks(arguments.data, arguments.ids, name)) for name in subsets}
+    return measured_units(plan(arguments, ids), arguments)
 
 
-def plan(arguments: argparse.Namespace, task_ids: Sequence[str]) -> list[Unit]:
+def plan(arguments: argparse.Namespace, ids: Mapping[str, tuple[str, ...]]) -> list[Unit]:
     """Return the measurements in the order in which they are made: the original between our two passes."""
-    if arguments.original and arguments.environment != "bigcodebench":
-        raise ConfigError("the original runs in the environment bigcodebench only: add --no-original")
-    settings = tuple(arguments.set)
-    if arguments.time_policy:
-        settings += (f"execution.limits.time_policy={arguments.time_policy}",)
-    extra = {"original": arguments.original, "again": arguments.again, "unchecked": arguments.unchecked}
-    sides = ["first", *(side for side, asked in extra.items() if asked)]
-    alike = (tuple(task_ids), arguments.environment, arguments.workers, arguments.time_seconds)
-    return [
-        Unit(answers, side, *alike, arguments.loops if answers == "loops" else 0, settings_of(side, settings))
-        for answers in arguments.only
-        for side in sides
-    ]
-
-
-def figures_of(run: Run, *, cores: int) -> dict[str, Any]:
-    """Return figures of a run, computed from its rows; times are in seconds."""
-    rows = run["rows"]
-    longest = max(row["wall_seconds"] for row in rows)
-    floor = max(longest, run["cpu_seconds"] / cores)
-    return {
-        "samples": len(rows),
-        "passed": sum(row["status"] == "pass" for row in rows),
-        "statuses": by_status(rows),
-        "cpu_outside_seconds": run["cpu_seconds"] - sum(row["cpu_seconds"] for row in rows),
-        "longest_seconds": longest,
-        "floor_seconds": floor,
-        "wall_over_floor": run["wall_seconds"] / floor,
-    }
-
-
-def by_status(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Sum number and CPU seconds of the samples by status; also CPU beyond the tests if the rows contain it."""
-    found: dict[str, dict[str, float]] = {}
-    for row in sorted(rows, key=lambda row: row["status"]):
-        one = found.setdefault(row["status"], {"samples": 0, "wall_seconds": 0.0, "cpu_seconds": 0.0})
-        one["samples"] += 1
-        one["wall_seconds"] += row["wall_seconds"]
-        one["cpu_seconds"] += row["cpu_seconds"]
-        if row.get("test_cpu_seconds") is not None:
-            beyond = row["cpu_seconds"] - row["test_cpu_seconds"]
-            one["cpu_beyond_tests_seconds"] = one.get("cpu_beyond_tests_seconds", 0.0) + beyond
-    return found
+    theirs = {side for side in arguments.sides if side.startswith("original")}
+    if theirs and arguments.environment != "bigcodebench":
+        raise ConfigError("the original runs in the environment bigcodebench only: name --sides without it")
+    units = []
+    for answers, subset, sides in map(MEASUREMENTS.__getitem__, arguments.only):
+        for side in (one for one in sides if one in arguments.sides):
+            settings = () if side in theirs else tuple(arguments.set)
+            settings += (UNCHECKED,) if side == "unchecked" or answers == "oracle" else ()
+            units.append(Unit(answers, side, subset, ids[subset], arguments.environment, arguments.workers, settings))
+    return units
 
 
 def report_of(runs: Sequence[Run], *, cores: int) -> str:
-    """Return Markdown of every run."""
-    figures = [(run, figures_of(run, cores=cores)) for run in runs]
-    loads = [run["load_before"] for run in runs]
-    sources = " and ".join(sorted({run["cpu_source"] for run in runs}))
-    conditions = (
-        f"{cores} cores; CPU time by {sources}; load average before the measurements {min(loads):.1f} to "
-        f"{max(loads):.1f}."
-    )
-    parts = [
-        f"### Recorded runs, here and in the original\n\n{conditions}\n",
-        _costs(figures),
-        "Outside: CPU that is no sample's own: checks of passes, zygotes, workers, imports; the original's start.\n",
-        _cpu_by_status(figures),
-        _floors(figures),
-    ]
-    here = {run["answers"]: run for run in runs if run["side"] in ("first", "again")}  # the later pass
-    for theirs in (run for run in runs if run["side"] == "original" and run["answers"] in here):
-        ours = here[theirs["answers"]]
-        there, found = _statuses(theirs), _statuses(ours)
-        differing = [f"{name}: {there[name]}, {found[name]}" for name in there if _differ(there, found, name)]
-        heading = f"{ours['answers']}, {ours['side']}: verdicts that differ (there, here)"
-        parts.append(f"{heading}:\n\n{listed(differing)}\n")
+    """Return Markdown: every run with its conditions, then the verdicts that differ from the original's."""
+    theirs = {_what(run): run for run in runs if run["side"].startswith("original")}
+    parts = [f"{cores} cores.\n", table(_HEAD, [_line(run, theirs.get(_what(run)), cores) for run in runs])]
+    for run in (one for one in runs if one["side"] in ("fresh", "first", "again") and _what(one) in theirs):
+        there, here = _statuses(theirs[_what(run)]), _statuses(run)
+        differing = [f"{name}: {there[name]}, {here[name]}" for name in there if _differ(there, here, name)]
+        parts.append(f"{_title(run)}: verdicts that differ (there, here):\n\n{listed(differing)}\n")
     return "\n".join(parts)
 
 
-def _costs(figures: Sequence[tuple[Run, Mapping[str, Any]]]) -> str:
-    theirs = {run["answers"]: run for run, _ in figures if run["side"] == "original"}
-    lines = []
-    for run, found in figures:
-        original = theirs.get(run["answers"], {})
-        ratios = [original[name] / run[name] if original else 0.0 for name in ("wall_seconds", "cpu_seconds")]
-        lines.append(
-            [
-                f"{run['answers']}, {run['side']}",
-                found["samples"],
-                found["passed"],
-                f"{run['wall_seconds']:.1f}",
-                f"{run['cpu_seconds']:.1f}",
-                f"{1000 * run['cpu_seconds'] / found['samples']:.0f}",
-                *(f"{ratio:.2f}" if ratio else "" for ratio in ratios),
-            ]
-        )
-    head = ["run", "samples", "passed", "wall, s", "CPU, s", "CPU a sample, ms"]
-    return table([*head, "original / it, wall", "original / it, CPU"], lines)
+def _line(run: Run, original: Run | None, cores: int) -> list[object]:
+    rows, wall_seconds, cpu_seconds = run["rows"], run["wall_seconds"], run["cpu_seconds"]
+    longest = max(rows, key=lambda row: row["wall_seconds"])
+    floor_seconds = max(longest["wall_seconds"], cpu_seconds / cores)
+    tests_seconds = sum(row.get("test_cpu_seconds") or 0.0 for row in rows)
+    is_ours = not run["side"].startswith("original")
+    return [
+        _title(run),
+        len(rows),
+        sum(row["status"] == "pass" for row in rows),
+        f"{wall_seconds:.1f}",
+        f"{cpu_seconds:.1f}",
+        f"{original['wall_seconds'] / wall_seconds:.2f}" if original and is_ours else "",
+        f"{longest['wall_seconds']:.1f} ({longest['task_id'].rpartition('/')[2]})",
+        f"{wall_seconds / floor_seconds:.2f}",
+        f"{1000 * (cpu_seconds - tests_seconds) / len(rows):.1f}" if is_ours else "",
+        f"{100 * run['eta_within_factor']:.0f}" if is_ours else "",
+        *(f"{run[name]:.2f}" for name in ("load_before", "load_after", "others_cpu_seconds")),
+    ]
 
 
-def _cpu_by_status(figures: Sequence[tuple[Run, Mapping[str, Any]]]) -> str:
-    lines = []
-    for run, found in figures:
-        name, whole = f"{run['answers']}, {run['side']}", run["cpu_seconds"]
-        for status, one in found["statuses"].items():
-            beyond = one.get("cpu_beyond_tests_seconds")
-            cells = [f"{one['cpu_seconds']:.1f}", "" if beyond is None else f"{beyond:.1f}"]
-            lines.append([name, status, one["samples"], *cells, f"{100 * one['cpu_seconds'] / whole:.1f}"])
-        outside = found["cpu_outside_seconds"]
-        lines.append([name, "outside", "", f"{outside:.1f}", f"{outside:.1f}", f"{100 * outside / whole:.1f}"])
-    return table(["run", "status", "samples", "CPU, s", "beyond the tests, s", "% of the run's CPU"], lines)
-
-
-def _floors(figures: Sequence[tuple[Run, Mapping[str, Any]]]) -> str:
-    lines = []
-    for run, found in figures:
-        asked = run["answers"] == "loops" and run["side"] != "original"
-        met = "yes" if found["wall_over_floor"] <= GOAL_FLOOR else "no"
-        numbers = [f"{run['wall_seconds']:.1f}", f"{found['longest_seconds']:.1f}", f"{found['floor_seconds']:.1f}"]
-        verdict = (f"at most {GOAL_FLOOR:g}", met) if asked else ("", "")
-        lines.append([f"{run['answers']}, {run['side']}", *numbers, f"{found['wall_over_floor']:.2f}", *verdict])
-    head = ["run", "wall, s", "longest sample, s", "max(longest, CPU / cores), s", "wall over it", "asked", "met"]
-    return table(head, lines)
-
-
-def compared(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
-    """List the verdicts that differ between two result folders, and between two passes of the first folder."""
+def compared(ours: Sequence[Run], others: Sequence[Run]) -> str:
+    """List the verdicts that differ between the runs of two folders."""
     pairs = [
-        (mine, other)
-        for mine in one["runs"]
-        for folder, side in ((two, mine["side"]), (one, "first"))
-        for other in folder["runs"]
-        if mine["side"] != "original" and (other["answers"], other["side"]) == (mine["answers"], side)
-        if other is not mine
+        (one, other) for one in ours for other in others if (_what(one), one["side"]) == (_what(other), other["side"])
     ]
     return "\n".join(_changes(*pair) for pair in pairs) or "The two folders have no run in common."
 
 
 def _changes(mine: Run, other: Run) -> str:
     ours, theirs = _statuses(mine), _statuses(other)
-    names = [f"{run['answers']}, {run['side']} ({' '.join(run['settings']) or 'defaults'})" for run in (mine, other)]
-    both = [task_id for task_id in ours if task_id in theirs]
+    titles = [f"{_title(run)} ({' '.join(run['settings']) or 'defaults'})" for run in (mine, other)]
+    both = [name for name in ours if name in theirs]
     changed = [f"{name}: {ours[name]}, {theirs[name]}" for name in both if ours[name] != theirs[name]]
     passes = sum(_differ(ours, theirs, name) for name in both)
     return (
-        f"### {names[0]} beside {names[1]}\n\n{len(changed)} of {len(both)} verdicts differ, {passes} of them in "
+        f"### {titles[0]}, and {titles[1]}\n\n{len(changed)} of {len(both)} verdicts differ, {passes} of them in "
         f"whether the sample passes:\n\n{listed(changed)}\n"
     )
+
+
+def _what(run: Run) -> tuple[str, str]:
+    return run["answers"], run["subset"]
+
+
+def _title(run: Run) -> str:
+    return f"{run['answers']}, {run['subset']}, {run['side']}"
 
 
 def _statuses(run: Run) -> dict[str, str]:
@@ -214,40 +168,28 @@ def listed(texts: Sequence[str]) -> str:
     return "\n".join(f"- {text}" for text in [*texts[:_MOST_LISTED], *more]) or "- none"
 
 
-def _figures_in(folder: Path) -> dict[str, Any]:
+def _runs_in(folder: Path) -> list[Run]:
     try:
-        found: dict[str, Any] = json.loads((folder / "figures.json").read_text())
+        return [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
     except OSError as error:
-        raise ConfigError(f"{folder} holds no figures.json ({error.strerror}): name an --out of this script") from None
-    return found
-
-
-def _names(text: str) -> list[str]:
-    names = text.split(",")
-    if unknown := set(names) - {*SAMPLE_FILES, "loops"}:
-        raise argparse.ArgumentTypeError(f"no run is called {', '.join(sorted(unknown))}: qwen, gemma, loops")
-    return names
+        raise ConfigError(f"{folder} holds no runs.jsonl ({error.strerror}): name an --out of this script") from None
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder of the reference data")
-    parser.add_argument("--out", type=Path, help="folder for runs.jsonl, figures.json and report.md")
-    parser.add_argument("--ids", default="", help="tasks, such as '0-19,30'; empty takes all 1,140")
-    parser.add_argument("--only", type=_names, default=["qwen", "gemma", "loops"], help="of qwen,gemma,loops")
-    parser.add_argument("--original", action=argparse.BooleanOptionalAction, default=True, help="also the original")
-    parser.add_argument("--again", action=argparse.BooleanOptionalAction, default=True, help="also our second pass")
-    parser.add_argument("--unchecked", action="store_true", help="also a pass without the check of passes")
+    parser.add_argument("--out", type=Path, help="folder for runs.jsonl and report.md")
+    parser.add_argument("--only", default=",".join(MEASUREMENTS), help="measurements, separated by commas")
+    parser.add_argument("--sides", default=",".join(_SIDES), help="sides of them, separated by commas")
+    parser.add_argument("--ids", default="", help="tasks, such as '0-19,30'; empty takes all of each subset")
     parser.add_argument("--environment", default="bigcodebench", help="sandbox environment of our passes")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="cores on either side")
-    parser.add_argument("--loops", type=int, default=10, help="answers that are replaced by endless loops")
-    parser.add_argument(
-        "--time-seconds", type=float, default=240.0, help="limit of a sample; the original allows 20 or more"
-    )
-    parser.add_argument("--time-policy", choices=["fixed", "scaled"], help="our execution.limits.time_policy")
-    parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="another setting of ours")
+    parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE", help="a setting of ours")
     parser.add_argument("--compare", type=Path, nargs=2, metavar="FOLDER", help="compare two results and end")
     arguments = parser.parse_args()
+    arguments.only, arguments.sides = arguments.only.split(","), arguments.sides.split(",")
+    if unknown := {*arguments.only} - {*MEASUREMENTS} | {*arguments.sides} - {*_SIDES}:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join((*MEASUREMENTS, *_SIDES))}")
     if not arguments.compare and not (arguments.data and arguments.out):
         parser.error("--data and --out are needed, or --compare")
     return arguments
