@@ -4,8 +4,7 @@
     python benchmarks/startup.py --only up --repeats 3
 
 Each command is a separate process. Wall seconds grow with other load on the machine, CPU seconds hardly; they include
-those of all processes that the command has started, by control group. If no control group can be made, and for commands
-that leave a service running, they are those of processes that it waited for; `up` adds those of its service.
+those of all processes that the command has started, and for `up` those of its service.
 """
 
 import argparse
@@ -21,18 +20,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import measuring
 import psutil
 
-from benchmarks import measuring
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service.folder import ServiceFolder
-from tests.prefect_service.services import free_port
 
 _SAMPLES = 1_140
-_PROGRAM = "from bigcodeflow.cli.main import main; main()"
-_COMMAND = (sys.executable, "-c", _PROGRAM)
-#: Ten tasks in an empty store: ground truths, samples, and the checks of those that pass.
-SMALL = ("evaluate", "--samples", "oracle", "--dataset", "starter", "--ids", "0-9")
+_COMMAND = (sys.executable, "-c", "from bigcodeflow.cli.main import main; main()")
+_SMALL = ("evaluate", "--samples", "oracle", "--dataset", "starter", "--ids", "0-9")
 
 
 class Cost(NamedTuple):
@@ -57,13 +53,20 @@ def main() -> None:
                 measure(Path(folder), options.repeats)
 
 
-def call(*arguments: str, folder: Path, **variables: str) -> Cost:
-    """Run a command of the product to its end; return its cost."""
+def call(*arguments: str, folder: Path) -> Cost:
+    """Run a command of the product to its end, and end what it leaves running; return its cost."""
+    log = folder / "log"
+    done = measuring.measure([*_COMMAND, *arguments], log=log, cwd=folder, env=_environment())
+    if done.exit_code:
+        raise SystemExit(log.read_text()[-2000:])
+    return Cost(done.wall_seconds, done.cpu_seconds)
+
+
+def service(command: str, folder: Path, **variables: str) -> Cost:
+    """Run `up` or `down`; return its cost, without that of the service."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    environment = os.environ | variables
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
-        [*_COMMAND, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [*_COMMAND, command], cwd=folder, env=_environment() | variables, capture_output=True, text=True, check=False
     )
     wall_seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
@@ -71,15 +74,8 @@ def call(*arguments: str, folder: Path, **variables: str) -> Cost:
     return Cost(wall_seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def call_alone(*arguments: str, folder: Path, program: str = _PROGRAM, **variables: str) -> Cost:
-    """Run a command as arguments of a Python program; return its cost, and end whatever it leaves running."""
-    command, log = [sys.executable, "-c", program, *arguments], folder / "log"
-    environment = {**os.environ, **variables}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    cost = measuring.measure(command, log=log, cwd=folder, env=environment)
-    if cost.exit_code:
-        raise SystemExit(log.read_text()[-2000:])
-    return Cost(cost.wall_seconds, cost.cpu_seconds)
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def report(name: str, costs: list[Cost]) -> None:
@@ -113,46 +109,41 @@ def measure_cached(folder: Path, repeats: int) -> None:
 
 
 def measure_small(folder: Path, repeats: int) -> None:
-    """Measure ten tasks in an empty store."""
+    """Measure ten tasks in an empty store: ground truths, samples, and the checks of those that pass."""
 
     def command(number: int) -> Cost:
         place = ("--store", f"store{number}", "--out", f"out{number}")
-        return call_alone(*SMALL, *place, folder=folder)
+        return call(*_SMALL, *place, folder=folder)
 
     measure("evaluate, 10 starter tasks", repeats, command)
 
 
 def measure_prefect(folder: Path, repeats: int) -> None:
     """Measure a run of the starter set whose stages are all in the store, under a running server and without one."""
-    call("up", "--port", str(free_port()), folder=folder)
+    service("up", folder=folder)
     try:
         for options in ([], ["--no-prefect"]):
             name = " ".join(["run starter", *options])
             measure(f"{name}, all cached", repeats, lambda _number, given=options: call("run", *given, folder=folder))
     finally:
-        call("down", folder=folder)
+        service("down", folder=folder)
 
 
 def measure_up(folder: Path, repeats: int) -> None:
-    """Measure the service in an empty folder: the user's first, a further one, and a running one; also `down`."""
-    names = ("up, the first of a user", "up in another folder", "up, all running", "up after down", "down")
-    costs: dict[str, list[Cost]] = {name: [] for name in names}
+    """Measure the start of the service: the first of a user, and one after `down`."""
+    costs: dict[str, list[Cost]] = {"up, the first of a user": [], "up after down": []}
     for number in range(repeats):
-        cache = str(folder / f"cache{number}")
-        for name in names[:2]:
-            project = folder / f"{name}-{number}"
-            project.mkdir()
-            costs[name].append(_up(project, cache, "--port", str(free_port())))
-            costs["up, all running"].append(call("up", folder=project))
-            costs["down"].append(call("down", folder=project))
-        costs["up after down"].append(_up(project, cache))
-        call("down", folder=project)
+        project = folder / f"project{number}"
+        project.mkdir()
+        for found in costs.values():
+            found.append(_up(project, str(folder / f"cache{number}")))
+            service("down", folder=project)
     for name, found in costs.items():
         report(name, found)
 
 
-def _up(project: Path, cache: str, *arguments: str) -> Cost:
-    cost = call("up", *arguments, folder=project, XDG_CACHE_HOME=cache)
+def _up(project: Path, cache: str) -> Cost:
+    cost = service("up", folder=project, XDG_CACHE_HOME=cache)
     started = [psutil.Process(one.pid) for one in ServiceFolder(project / ".bigcodeflow").read().processes()]
     times = [process.cpu_times() for process in started]
     return cost._replace(cpu_seconds=cost.cpu_seconds + sum(one.user + one.system for one in times))
