@@ -45,7 +45,7 @@ def toy(number, body):
 def test_the_original_judges_in_a_sandbox_without_network():
     """The original's own evaluate passes what is right, fails what is wrong, reaches nobody, and is timed by task."""
     if not original.folder_of_package().is_dir():
-        pytest.skip("the original is not installed: benchmarks/recorded_runs.py installs it")
+        pytest.skip("the original is not installed: benchmarks/first_result.py installs it")
     run = original.run_original([toy(1, "42"), toy(2, "41")], workers=2)
     assert {row["task_id"]: row["status"] for row in run.tasks} == {"BigCodeBench/1": "pass", "BigCodeBench/2": "fail"}
     assert all(row["cpu_seconds"] > 0 and 0 < row["wall_seconds"] < run.measured.wall_seconds for row in run.tasks)

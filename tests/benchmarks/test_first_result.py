@@ -3,9 +3,9 @@
 import json
 from argparse import Namespace
 
+import first_result
 import measuring
 import pytest
-import recorded_runs
 
 from bigcodeflow.core.errors import ConfigError
 
@@ -15,7 +15,7 @@ IDS = {"hard": ("T/1",), "full": ("T/1", "T/2")}
 
 def units(*names, **more):
     given = {"only": names, "sides": SIDES, "environment": "bigcodebench", "workers": 2, "set": []} | more
-    return recorded_runs.plan(Namespace(**given), IDS)
+    return first_result.plan(Namespace(**given), IDS)
 
 
 def row(task_id, status="pass", wall=1.0, **more):
@@ -51,7 +51,7 @@ def test_a_run_has_its_floor_the_originals_wall_and_the_cpu_of_no_test():
     """No number of cores makes a run shorter than its longest sample or its CPU time over the cores."""
     ours = run(row("T/1", test_cpu_seconds=1.0), row("T/2", "timeout", wall=8.0, test_cpu_seconds=5.0))
     theirs = run(row("T/1"), row("T/2"), side="original", wall=40.0)
-    report = recorded_runs.report_of([ours, theirs], cores=2)
+    report = first_result.report_of([ours, theirs], cores=2)
     assert "| qwen, full, first | 2 | 1 | 10.0 | 8.0 | 4.00 | 8.0 (2) | 1.25 | 1000.0 | 66 | 0.10 | 0.10 |" in report
     assert "| qwen, full, original | 2 | 2 | 40.0 | 8.0 |  | 1.0 (1) | 10.00 |  |  | 0.10 | 0.10 |" in report
     assert "- T/2: pass, timeout" in report
@@ -60,7 +60,7 @@ def test_a_run_has_its_floor_the_originals_wall_and_the_cpu_of_no_test():
 def test_runs_of_two_folders_are_compared_verdict_by_verdict():
     """A pass that is lost counts separately from a failure of another kind."""
     rows = [row("T/1"), row("T/2", "fail")], [row("T/1", "timeout"), row("T/2", "timeout")]
-    assert "2 of 2 verdicts differ, 1 of them" in recorded_runs.compared(*([run(*own)] for own in rows))
+    assert "2 of 2 verdicts differ, 1 of them" in first_result.compared(*([run(*own)] for own in rows))
 
 
 def test_a_finished_measurement_is_not_made_again(tmp_path):

@@ -1,10 +1,10 @@
 """Measure whole runs on recorded answers, here and in the original: wall and CPU time, and verdicts that differ.
 
-    python benchmarks/recorded_runs.py --data ../shared --out FOLDER               # all, about three hours on two cores
-    python benchmarks/recorded_runs.py --data ../shared --out FOLDER --only hard,further --ids 0-59
-    python benchmarks/recorded_runs.py --data ../shared --out FOLDER --only qwen,gemma --sides first \
+    python benchmarks/first_result.py --data ../shared --out FOLDER               # all, about three hours on two cores
+    python benchmarks/first_result.py --data ../shared --out FOLDER --only hard,further --ids 0-59
+    python benchmarks/first_result.py --data ../shared --out FOLDER --only qwen,gemma --sides first \
         --set execution.limits.time_policy=scaled
-    python benchmarks/recorded_runs.py --compare FOLDER FOLDER                          # verdicts that differ
+    python benchmarks/first_result.py --compare FOLDER FOLDER                          # verdicts that differ
 
     hard      a first run: a strong model's answers to BigCodeBench-Hard (ground truths, each with a comment), nothing
               known; the original with its ground truths
