@@ -103,6 +103,7 @@ def test_a_skip_that_the_task_asks_for_is_no_tampering() -> None:
         (Outcome(frames=HONEST[:2], exit="signal 9"), True, "infra_error"),
         (Outcome(frames=HONEST[:2], exit="exit 139"), False, "crash"),
         (Outcome(frames=HONEST[:2], exit="signal 9", killed_for="wall time"), False, "timeout"),
+        (Outcome(frames=HONEST[:2], exit="signal 9", killed_for="tests"), False, "crash"),
         (Outcome(frames=HONEST[:1], exit="signal 9", killed_for="memory"), False, "out_of_memory"),
         (Outcome(exit="signal 9", killed_for="wall time"), False, "timeout"),
         (Outcome(frames=HONEST, exit="signal 9"), False, "pass"),

@@ -144,8 +144,8 @@ def _judge_end(outcome: Outcome) -> tuple[str, str]:
         return "timeout", "timeout"
     if outcome.killed_for == "memory":
         return "out_of_memory", "memory"
-    # A signal killed the sandbox itself, which its program cannot do.
-    if _frame(outcome, "started") is None or outcome.exit.startswith("signal "):
+    # A signal killed the sandbox itself, which its program cannot do; after enough tests, the executor sent it.
+    if _frame(outcome, "started") is None or (outcome.exit.startswith("signal ") and not outcome.killed_for):
         return "infra_error", "infrastructure"
     return "crash", "crash"
 
