@@ -92,9 +92,16 @@ def test_endless_loops_end_at_their_limits() -> None:
 def test_the_check_of_a_long_sample_follows_it() -> None:
     """No check follows a check."""
     forecast = Forecast(_Clock())
-    sample, check = _item(0, 100.0, 1.0), _item(1, 100.0, 1.0)
+    sample, check = _item(0, 100.0, 100.0), _item(1, 100.0, 1.0)
     forecast.add({"a": replace(sample, origin=Origin("T/0", sample_index=0)), "b": check})
     forecast.check_share = 0.25
     assert forecast.eta_seconds({"a": 90.0, "b": 80.0}) == pytest.approx(35.0)
     forecast.end("a")
     assert forecast.eta_seconds({"b": 80.0}) == pytest.approx(20.0)
+
+
+def test_the_check_of_a_sample_that_waits_for_a_clock_does_not_follow_it() -> None:
+    forecast = Forecast(_Clock())
+    forecast.add({"a": replace(_item(0, 100.0, 1.0), origin=Origin("T/0", sample_index=0))})
+    forecast.check_share = 0.25
+    assert forecast.eta_seconds({"a": 90.0}) == pytest.approx(10.0)

@@ -24,7 +24,7 @@ from bigcodeflow.judge.environments.build import build_environment
 from bigcodeflow.judge.environments.wheels import export_wheels
 
 if TYPE_CHECKING:
-    from bigcodeflow.judge.integrity.checks import Coverage
+    from bigcodeflow.judge.integrity.contradictions import Coverage
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 

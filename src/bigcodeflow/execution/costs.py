@@ -20,6 +20,8 @@ from bigcodeflow.judge.items import WorkItem
 MEASURED = ("pass", "fail")
 #: Items that are expected to take at least this long start before all others, the longest first.
 LONG_SECONDS = 2.0
+#: Expected wall time, and most CPU time as a share of it, of a sample whose check begins before the sample has ended.
+_WAITING_SECONDS, _WAITING_CPU_SHARE = 25.0, 0.1
 #: CPU time that an execution takes besides its test: start, imports, report.
 _CPU_SECONDS_OF_START = 0.1
 
@@ -80,6 +82,11 @@ def priority(item: WorkItem, position: int) -> float:
     return 0 if item.origin.sample_index is None else -position
 
 
+def waits_long(seconds: float, cpu_seconds: float) -> bool:
+    """Tell if a sample waits for a clock so long that its check begins before it has ended."""
+    return seconds >= _WAITING_SECONDS and cpu_seconds <= _WAITING_CPU_SHARE * seconds
+
+
 def in_order(items: Iterable[WorkItem]) -> list[WorkItem]:
     """Return items in the order in which they should start.
 
@@ -137,8 +144,9 @@ class Forecast:
         return max(by_work, longest) if by_work is not None else None
 
     def _until_end(self, item: WorkItem, seconds: float) -> float:
-        is_sample = item.origin.sample_index is not None
-        return item.expected_seconds * (1 + self.check_share * is_sample) - seconds
+        is_checked_early = waits_long(item.expected_seconds, item.expected_cpu_seconds)
+        is_checked_later = item.origin.sample_index is not None and not is_checked_early
+        return item.expected_seconds * (1 + self.check_share * is_checked_later) - seconds
 
 
 def work_seconds(item: WorkItem) -> float:

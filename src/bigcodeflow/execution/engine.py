@@ -120,6 +120,11 @@ class Engine:
         self._status = Status(len(running), named, self.forecast.eta_seconds(running))
         return self._status
 
+    def seconds_running(self, key: str) -> float:
+        """Return the seconds since an execution began, as last reported by the workers; 0 if it is not running."""
+        began = self._workers.under_way.get(key)
+        return 0.0 if began is None else time.monotonic() - began
+
     def stream(self, chunks: Iterable[Collection[WorkItem] | None], policy: RerunPolicy = ONCE) -> Iterator[Verdict]:
         """Execute items as they arrive, and yield the verdict of each distinct item as soon as it is final.
 

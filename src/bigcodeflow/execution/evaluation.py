@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.progress import Status
 from bigcodeflow.core.schemas import VERDICTS, table_of
-from bigcodeflow.execution.costs import work_seconds
+from bigcodeflow.execution.costs import waits_long, work_seconds
 from bigcodeflow.execution.engine import Engine, Progress
 from bigcodeflow.execution.ledger import CHECK_COLUMNS, find_in_ledgers
 from bigcodeflow.execution.planning import Planned, Planner
@@ -33,6 +33,8 @@ StatusProgress = Callable[[int, int, str, Status], None]
 """Called with finished and total executions, a remark, and the status of running executions."""
 
 _POLL_SECONDS = 0.5
+#: Seconds that a sample has run before its check may begin: most programs that fail at once have ended by then.
+_EARLY_AFTER_SECONDS = 10.0
 #: Expected work of a check, as a multiple of its program's work, and the work after which the measured ratio counts.
 _CHECK_RATIO, _RATIO_KNOWN_AFTER_SECONDS = 2.0, 10.0
 
@@ -99,6 +101,7 @@ class JudgedRows:
         self._verdicts: dict[str, Verdict] = {}
         self._passes: dict[str, list[str]] = {}  # passes by task whose check has not begun
         self._same: dict[str, WorkItem] = {}  # items by task that wait for the verdict of their ground truth
+        self._waiting: dict[str, WorkItem] = {}  # open items that wait for a clock and whose check has not begun
         self._final: set[str] = set()
         self._is_complete = False  # True once no rows and no ground truths come any more
         self._sums: defaultdict[str, float] = defaultdict(float)
@@ -133,6 +136,7 @@ class JudgedRows:
                 self._checks.receive(verdict)
             return
         self._verdicts[key] = verdict
+        self._waiting.pop(key, None)
         self._sums["open"] -= work_seconds(self.items[key])
         if self._on_verdict:
             for plan in self._rows[key]:
@@ -167,6 +171,9 @@ class JudgedRows:
             self.receive(verdict)
         self._engine.skip(len(known))
         todo = {key: item for key, item in new.items() if key not in known}
+        for key, item in todo.items():
+            if waits_long(item.expected_seconds, item.expected_cpu_seconds):
+                self._waiting[key] = item
         same = [key for key in todo if self._planner and self._planner.awaits_truth(self._rows[key][0])]
         self._same |= {todo[key].origin.task_id: todo.pop(key) for key in same}
         return list(todo.values())
@@ -192,6 +199,7 @@ class JudgedRows:
                     self._checks.put(checks.Pass(self.items[key], reference))
                 else:
                     self._end(key)
+        self._begin_early_checks(self._planner)
         # Items that checks ask for; the ledger may answer them.
         while self._checks and (items := self._checks.take()):
             self._sums["checks"] += sum(map(work_seconds, items))
@@ -200,6 +208,13 @@ class JudgedRows:
             for verdict in found.values():
                 self._checks.receive(verdict)
         return todo
+
+    def _begin_early_checks(self, planner: Planner) -> None:
+        for key in [key for key in self._waiting if self._engine.seconds_running(key) > _EARLY_AFTER_SECONDS]:
+            item = self._waiting.pop(key)
+            reference = planner.reference(item.origin.task_id, is_early=True)
+            if self._checks and reference:
+                self._checks.begin_early(checks.Pass(item, reference))
 
     def _is_settled(self, task_id: str) -> bool:
         """Tell if the ground truth is known, or will not become known."""
@@ -316,7 +331,7 @@ def contradicting(
     store: Store,
     progress: Progress | None = None,
 ) -> Iterator[tuple[Collection[Reference], Contradictions, Execute]]:
-    """Yield what `checks.coverage` and `checks.undetected` take, for the tasks whose own solution passes.
+    """Yield what `contradictions.coverage` and `checks.undetected` take, for the tasks whose own solution passes.
 
     The store keeps the results, which are reused, and the ledger until the block ends without an error.
     """

@@ -123,10 +123,13 @@ class Planner:
         own = self._item(plan.item.program, task, ANY_IMPORT, plan.item.origin)
         return own.verdict_key == plan.item.verdict_key
 
-    def reference(self, task_id: str) -> Reference | None:
-        """Return what the check of a pass needs, or None if the task's own solution is not known to pass here."""
+    def reference(self, task_id: str, *, is_early: bool = False) -> Reference | None:
+        """Return what the check of a pass needs, or None if the task's own solution is not known to pass here.
+
+        If ``is_early``, return it also while the ground truth is not known, without its seconds.
+        """
         task, truth = self._tasks[task_id], self.truths.get(task_id)
-        if truth is None or truth["status"] != "pass":
+        if truth["status"] != "pass" if truth else not is_early:
             return None
         if task_id in self._references:
             return self._references[task_id]
@@ -135,9 +138,9 @@ class Planner:
             own = _own_program(task) if program is None else program
             return self._item(own, task, frozenset(), Origin(task_id), test=test)
 
-        seconds = [test["seconds"] for test in truth["tests"]]
-        self._references[task_id] = Reference(task, item_of, stub_program(task["code_prompt"]), seconds)
-        return self._references[task_id]
+        seconds = [test["seconds"] for test in truth["tests"]] if truth else ()
+        reference = Reference(task, item_of, stub_program(task["code_prompt"]), seconds)
+        return self._references.setdefault(task_id, reference) if truth else reference
 
     def references(self) -> dict[str, Reference]:
         """Return the references by task_id, for tasks whose own solution passes here."""

@@ -13,7 +13,7 @@ from bigcodeflow.execution.environment_check import ControlResult, UnjudgeableTa
 from bigcodeflow.execution.quarantine import quarantine_path, quarantined
 from bigcodeflow.generation.controls import cheat_name
 from bigcodeflow.judge import environments
-from bigcodeflow.judge.integrity.checks import Coverage, coverage
+from bigcodeflow.judge.integrity.contradictions import Coverage, coverage
 from bigcodeflow.pipeline import stages
 from bigcodeflow.pipeline.resolution import ResolvedRun, Resolver
 from bigcodeflow.store import ArtifactRef

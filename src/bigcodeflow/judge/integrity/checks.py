@@ -9,7 +9,6 @@ not passed by solving the task: it is tampered. docs/sandbox.md has the whole ta
 import hashlib
 import math
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -23,7 +22,6 @@ from bigcodeflow.judge.items import WorkItem, numbered, separated
 
 CHECKED, TAMPERED, UNCHECKABLE, UNCHECKED = "checked", "tampered", "no contradiction", "not checked"
 
-_ALL_VARIANTS = (*range(2 * contradictions.FORMS), contradictions.SEPARATED)
 #: Bump when the same executions lead to another result.
 _VERSION = 2
 #: Further checks of a suspected program, each with other texts, and how many of them must show an offence.
@@ -35,6 +33,8 @@ _GUESS_PROBABILITY, _GUESS_PROBABILITY_IN_ROUND = 0.005, 0.001
 _LEFT_BEHIND = ("restatement", "end")
 #: Factor of a sample's time limit in its checks: a program that keeps the limit in its test keeps it here too.
 _MORE_TIME = 2
+#: Time limit of an execution that begins before its sample has ended: this many times its expected time, and seconds.
+_EARLY_TIMES, _EARLY_SECONDS = 1.5, 10.0
 
 
 class Pass(NamedTuple):
@@ -53,19 +53,6 @@ class CheckResult(NamedTuple):
     tampering: tuple[str, ...] = ()
     instead: Row | None = None
     """Failed verdict of another execution against the task's own test; it replaces the suspicious pass."""
-
-
-class Coverage(NamedTuple):
-    """Numbers of test methods of a task that can be contradicted or checked separately."""
-
-    task_id: str
-    tests: int
-    contradicted: int
-    """Methods with at least one valid contradiction."""
-    separated: int
-    """Methods that the task's own solution passes from a separate process."""
-    reason: str
-    """Reason why there is no contradiction at all; empty if there is at least one."""
 
 
 class _Check(NamedTuple):
@@ -120,10 +107,16 @@ class _Plan(NamedTuple):
         def item_of(program: str | None) -> WorkItem:
             item = self.passed.reference.item_of(program, text.text)
             item = numbered(separated(item) if is_separate else item, number)
-            tests = text.tests or item.expected_tests
-            return replace(item, expected_tests=tests, time_seconds=_MORE_TIME * item.time_seconds, from_memory=True)
+            seconds = self.passed.reference.seconds_of(text.tests) if text.tests else item.expected_seconds
+            item = replace(item, expected_tests=text.tests or item.expected_tests, expected_seconds=seconds)
+            return replace(item, time_seconds=_MORE_TIME * item.time_seconds, from_memory=True)
 
         return _Check(item_of(self.passed.item.program), item_of(None), text.alterations)
+
+
+def _plan(passed: Pass, variants: Mapping[int, Variant]) -> _Plan:
+    pairs = tuple((variants[2 * form], variants[2 * form + 1]) for form in range(contradictions.FORMS))
+    return _Plan(passed, pairs, variants[contradictions.SEPARATED])
 
 
 class Checks:
@@ -154,7 +147,9 @@ class Checks:
         self._without_texts: dict[str, list[Pass]] = {}
         self._items: list[WorkItem] = []
         self._open: dict[str, list[_Running]] = {}
-        self._interrupted: dict[str, Row] = {}
+        self._ended: dict[str, Row] = {}  # verdicts of early and of interrupted executions, for checks that ask later
+        self._early: dict[str, WorkItem] = {}  # items of checks by the key of their early execution, while it runs
+        self._seeds: dict[str, int] = {}  # of the checks that began early, by the sample's key
 
     def put(self, passed: Pass) -> None:
         task_id = passed.reference.task["task_id"]
@@ -166,6 +161,23 @@ class Checks:
             self._without_texts[task_id] = [passed]
             self._advance(_Running(self._validating(passed.reference)))
 
+    def begin_early(self, passed: Pass) -> None:
+        """Execute what the check of a running sample will ask for if it passes; texts must be validated already.
+
+        The check itself begins after the pass. With the same seed it draws the same texts, as far as the ground truth
+        took the expected time, and it executes the others.
+        """
+        variants = contradictions.expected_variants(passed.reference, passed.item.expected_seconds, self._known)
+        if not variants:
+            return
+        seed = self._seeds[passed.item.verdict_key] = self._chance.getrandbits(256)
+        plan = _plan(passed._replace(reference=variants[0].reference), variants)
+        for item in (check.item for check in plan.checks(random.Random(seed))):  # noqa: S311 -- the seed is secret
+            limit = min(item.time_seconds, _EARLY_TIMES * item.expected_seconds + _EARLY_SECONDS)
+            early = replace(numbered(item, "early"), time_seconds=limit)
+            self._early[early.verdict_key] = item
+            self._items.append(early)
+
     def take(self) -> list[WorkItem]:
         """Return the items to execute that were not returned before."""
         items, self._items = self._items, []
@@ -173,9 +185,15 @@ class Checks:
 
     def receive(self, verdict: Row) -> None:
         """Continue the checks that wait for this verdict."""
-        key = verdict["verdict_key"]
-        if verdict["status"] == "infra_error":  # others may ask for the same execution, which is not repeated
-            self._interrupted[key] = verdict
+        key, item = verdict["verdict_key"], self._early.pop(verdict["verdict_key"], None)
+        if item:
+            key = item.verdict_key
+            if verdict["status"] == "infra_error" or verdict["exit"].startswith("killed"):  # its limit is tighter
+                self._items += [item] if key in self._open else []
+                return
+            verdict = verdict | {"verdict_key": key}
+        if item or verdict["status"] == "infra_error":  # others may ask for the same execution, which is not repeated
+            self._ended[key] = verdict
         for running in self._open.pop(key, ()):
             running.missing.remove(key)
             running.verdicts[key] = verdict
@@ -190,9 +208,10 @@ class Checks:
             except StopIteration:
                 return
             keys = {item.verdict_key for item in items}
-            running.verdicts = verdicts = {key: self._interrupted[key] for key in keys & self._interrupted.keys()}
+            running.verdicts = verdicts = {key: self._ended[key] for key in keys & self._ended.keys()}
             running.missing = keys - verdicts.keys()
-            self._items += [item for item in items if item.verdict_key in running.missing - self._open.keys()]
+            begun = {*self._open, *(item.verdict_key for item in self._early.values())}
+            self._items += [item for item in items if item.verdict_key in running.missing - begun]
             for key in running.missing:
                 self._open.setdefault(key, []).append(running)
             if running.missing:
@@ -200,19 +219,19 @@ class Checks:
 
     def _validating(self, reference: Reference) -> Steps[None]:
         task_id = reference.task["task_id"]
-        variants = yield from contradictions.validation([(reference, one) for one in _ALL_VARIANTS], self._known)
+        wanted = [(reference, number) for number in contradictions.ALL_VARIANTS]
+        variants = yield from contradictions.validation(wanted, self._known)
         self._variants[task_id] = {number: variant for (_, number), variant in variants.items()}
         for passed in self._without_texts.pop(task_id):
             self._advance(_Running(self._checking(passed)))
 
     def _checking(self, passed: Pass) -> Steps[None]:
-        variants = self._variants[passed.reference.task["task_id"]]
-        pairs = tuple((variants[2 * form], variants[2 * form + 1]) for form in range(contradictions.FORMS))
-        plan = _Plan(passed, pairs, variants[contradictions.SEPARATED])
+        key, plan = passed.item.verdict_key, _plan(passed, self._variants[passed.reference.task["task_id"]])
+        first = random.Random(self._seeds[key]) if key in self._seeds else self._chance  # noqa: S311 -- as above
         earlier = self._earlier.get(plan.key)
-        result = earlier or (yield from _checked(plan, self._chance))
-        self.results[passed.item.verdict_key] = result
-        self._on_result(passed.item.verdict_key, result)
+        result = earlier or (yield from _checked(plan, plan.checks(first), self._chance))
+        self.results[key] = result
+        self._on_result(key, result)
 
 
 @dataclass(eq=False)
@@ -234,26 +253,6 @@ def check_passes(passes: Iterable[Pass], known: Contradictions, execute: Execute
             checks.receive(verdict)
     known.write()
     return checks.results
-
-
-def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:
-    """Count for each task the test methods that can be contradicted, or checked in a separate process.
-
-    The reference solution is executed against every variant of altered text that ``known`` lacks.
-    """
-    references = list(references)
-    pairs = [(reference, number) for reference in references for number in _ALL_VARIANTS]
-    variants = contradictions.validated_variants(pairs, known, execute)
-    found = []
-    for reference in references:
-        task_id, tests = reference.task["task_id"], len(reference.task["expected_tests"])
-        mine = [variants[task_id, number] for number in _ALL_VARIANTS]
-        counts = Counter(kind for kind, _ in {(one["kind"], one["test"]) for each in mine for one in each.alterations})
-        tried = any(variant.altered.alterations for variant in mine if variant.number != contradictions.SEPARATED)
-        reason = "the reference solution passes them too" if tried else "no assertion can be contradicted"
-        reason = "" if counts["contradiction"] else reason
-        found.append(Coverage(task_id, tests, counts["contradiction"], counts["separate"], reason))
-    return found
 
 
 def undetected(
@@ -301,9 +300,8 @@ def applied(verdicts: Mapping[str, Row], findings: Mapping[str, CheckResult]) ->
     return found
 
 
-def _checked(plan: _Plan, chance: random.Random) -> Steps[CheckResult]:
+def _checked(plan: _Plan, checks: Sequence[_Check], chance: random.Random) -> Steps[CheckResult]:
     """Check a pass; if the program is suspected, check it again, in rounds with new texts."""
-    checks = plan.checks(chance)
     verdicts = (yield [check.item for check in checks]) if checks else {}
     if any(one.offences(verdicts[one.item.verdict_key]) for one in checks):
         result = yield from _confirmed(plan, chance)

@@ -8,6 +8,7 @@ import ast
 import hashlib
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +29,8 @@ FORMS = 2
 RECORDED = -1
 #: Number of the variant in which program and test have one process each.
 SEPARATED = 2 * FORMS
+#: Variants whose alterations are validated.
+ALL_VARIANTS = (*range(2 * FORMS), SEPARATED)
 #: Executions of the reference solution before a contradiction counts.
 REFERENCE_EXECUTIONS = 2
 #: Wall time of the tests of one text of a check: at least the first, or this share of the time of all.
@@ -107,15 +110,18 @@ class Reference(NamedTuple):
         """True if all tests fit into the budget, so that each text of a check holds all of them."""
         return sum(self.seconds) <= self.budget_seconds
 
+    def seconds_of(self, tests: Iterable[str]) -> float:
+        seconds: Mapping[str, float] = dict(zip(self.task["expected_tests"], self.seconds, strict=False))
+        return sum(seconds.get(test, 0.0) for test in tests)
+
     def drawn(self, groups: Sequence[frozenset[str]], chance: random.Random) -> list[frozenset[str]]:
         """Draw the groups of tests for one text of a check: those within the budget, and at least two."""
         if self.is_checked_whole:
             return list(groups)
-        seconds = dict(zip(self.task["expected_tests"], self.seconds, strict=False))
         found: list[frozenset[str]] = []
         spent_seconds = 0.0
         for group in chance.sample(groups, len(groups)):
-            spent_seconds += sum(seconds.get(test, 0.0) for test in group)
+            spent_seconds += self.seconds_of(group)
             if spent_seconds > self.budget_seconds and len(found) >= _LEAST_TESTS:
                 break
             found.append(group)
@@ -128,6 +134,19 @@ class Reference(NamedTuple):
             if spent > _VALIDATION_SECONDS and number >= _LEAST_TESTS:
                 return number
         return 0
+
+
+class Coverage(NamedTuple):
+    """Numbers of test methods of a task that can be contradicted or checked separately."""
+
+    task_id: str
+    tests: int
+    contradicted: int
+    """Methods with at least one valid contradiction."""
+    separated: int
+    """Methods that the task's own solution passes from a separate process."""
+    reason: str
+    """Reason why there is no contradiction at all; empty if there is at least one."""
 
 
 @dataclass
@@ -177,6 +196,47 @@ def validated_variants(
     variants = completed(validation(list(wanted), known), execute)
     known.write()
     return variants
+
+
+def coverage(references: Iterable[Reference], known: Contradictions, execute: Execute) -> list[Coverage]:
+    """Count for each task the test methods that can be contradicted, or checked in a separate process.
+
+    The reference solution is executed against every variant of altered text that ``known`` lacks.
+    """
+    references = list(references)
+    pairs = [(reference, number) for reference in references for number in ALL_VARIANTS]
+    variants = validated_variants(pairs, known, execute)
+    found = []
+    for reference in references:
+        task_id, tests = reference.task["task_id"], len(reference.task["expected_tests"])
+        mine = [variants[task_id, number] for number in ALL_VARIANTS]
+        counts = Counter(kind for kind, _ in {(one["kind"], one["test"]) for each in mine for one in each.alterations})
+        tried = any(variant.altered.alterations for variant in mine if variant.number != SEPARATED)
+        reason = "the reference solution passes them too" if tried else "no assertion can be contradicted"
+        reason = "" if counts["contradiction"] else reason
+        found.append(Coverage(task_id, tests, counts["contradiction"], counts["separate"], reason))
+    return found
+
+
+def expected_variants(reference: Reference, total_seconds: float, known: Contradictions) -> dict[int, Variant]:
+    """Return the validated variants of a task by number, or {} if some are not validated yet.
+
+    While the ground truth is not known, tests take as long as in their validation; the others share the rest of
+    ``total_seconds``.
+    """
+    try:
+        next(validation([(reference, number) for number in ALL_VARIANTS], known))
+    except StopIteration as end:
+        found = {number: variant for (_, number), variant in end.value.items()}
+    else:
+        return {}
+    if not reference.seconds:
+        first = list(found[1].seconds or ())
+        others = len(reference.task["expected_tests"]) - len(first)
+        share = max(0.0, total_seconds - sum(first)) / max(1, others)
+        for variant in found.values():
+            variant.reference = reference._replace(seconds=first + [share] * others)
+    return found
 
 
 def validation(wanted: Sequence[tuple[Reference, int]], known: Contradictions) -> Steps[dict[tuple[str, int], Variant]]:
