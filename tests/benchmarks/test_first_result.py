@@ -28,7 +28,6 @@ def run(*rows, side="first", wall=10.0, cpu=8.0):
     return found | {"eta_within_factor": 0.66, "rows": list(rows)}
 
 
-<<<<<<< HEAD
 def test_the_original_is_measured_between_our_passes():
     """Only the first run executes the original's ground truths, and the original knows nothing of our settings."""
     found = units("hard", "qwen", set=["execution.limits.time_policy=scaled"])
@@ -46,21 +45,6 @@ def test_the_original_is_refused_in_another_environment():
     with pytest.raises(ConfigError, match="--sides"):
         units("hard", environment="starter")
     assert units("hard", environment="starter", sides=["fresh"])
-=======
-def row(task_id, wall, tests, integrity=None, cpu=100.0):
-    tests = [{"seconds": seconds} for seconds in tests]
-    return {"task_id": task_id, "wall_seconds": wall, "cpu_seconds": cpu, "tests": tests, "integrity": integrity}
-
-
-def test_the_chain_is_what_waits_for_each_other_of_one_task():
-    """A check's tests take at most their budget: two seconds, or a quarter of the reference solution's time."""
-    truths = [row("T/1", 101.0, [40.0, 60.0]), row("T/2", 120.0, [119.0])]
-    samples = [row("T/1", 81.0, [40.0, 40.0], "checked"), row("T/2", 1.0, [0.5])]
-    assert longest_chain(samples, truths, counts_truths=True) == 101 + (1 + 25)
-    assert longest_chain(samples, truths, counts_truths=False) == 81 + (1 + 25)
-    waiting = [row("T/1", 81.0, [40.0, 40.0], "checked", cpu=1.0)]
-    assert longest_chain(waiting, truths, counts_truths=False) == 81
->>>>>>> cb71532e (execution: check samples that wait for a clock while they run)
 
 
 def test_a_run_has_its_floor_the_originals_wall_and_the_cpu_of_no_test():
