@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 import duckdb
 import pytest
 
+from bigcodeflow.results.runs import RunLabels
+from bigcodeflow.store import open_store
 from tests.explorer.conftest import exploring, record_night, records, rows, text_of
 from tests.report.test_browser import CANARIES, HOSTILE
 
@@ -270,6 +272,27 @@ def test_an_empty_store_says_how_to_begin(explore):
     assert "No run is recorded" in explore.get("/")
     for path in ("/live", "/changes", "/trends", "/samples", "/compare"):
         explore.get(path)
+
+
+def test_a_run_of_some_tasks_is_shown_and_ranked_apart(explore):
+    """Its title says how many it has, in the list, on its page and among the trends."""
+    record_night(explore.recorded, "alpha", {1})
+    record = record_night(explore.recorded, "alpha", {1}, n_tasks=5, selection="5 of 148 tasks")
+    explore.rebuild()
+    title = "alpha · full · complete · 5 of 148 tasks"
+    assert rows(explore.get("/")) == [title, "alpha · full · complete"]
+    assert f"<h1>{title}</h1>" in explore.get(f"/runs/{record}")
+    assert "full · complete · 5 of 148 tasks</h2>" in explore.get("/trends")
+
+
+def test_archived_runs_are_offered_if_there_are_no_others(explore):
+    """The list is not called empty."""
+    record = record_night(explore.recorded, "alpha", {1})
+    RunLabels(archived=True).write(open_store(explore.recorded.root), record)
+    explore.rebuild()
+    page = explore.get("/")
+    assert "No run is recorded" not in page
+    assert 'href="/?archived=1"' in page
 
 
 @pytest.mark.slow

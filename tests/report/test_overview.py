@@ -97,6 +97,19 @@ def test_more_samples_make_a_curve_over_k(recorded):
     assert [row[0] for row in overview.reliability(runs).table.rows] == metrics
 
 
+def test_a_page_about_one_run_does_not_repeat_its_name(recorded):
+    """The column of runs is left out; a table without it is as it was."""
+    recorded.record_one()
+    section = overview.scores(select_runs(recorded.root, ["run"]))
+    alone = section.without("run")
+    assert section.table.columns[0].heading == "run"
+    assert alone.table.columns[0].heading == "variant"
+    assert [list(row) for row in alone.table.rows] == [list(row[1:]) for row in section.table.rows]
+    assert alone.without("run") == alone
+    headings = {column.heading for column in section.table.columns}
+    assert not headings & {"not judged", "quarantine"}, "columns of zeros are left out"
+
+
 def test_cost_is_marked_where_it_is_not_known_of_all_answers(recorded):
     """A sum over a part of the answers is a lower bound and says so; a complete one is drawn against the score."""
     for name, costs in (("part", (0.5, None)), ("all", (0.5, 0.25)), ("too", (1.0, 1.0))):

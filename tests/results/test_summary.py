@@ -6,7 +6,7 @@ import pytest
 
 from bigcodeflow.results.aggregation import ground_truth_failures
 from bigcodeflow.results.exports import write_pass_at_k
-from bigcodeflow.results.summary import render_summary
+from bigcodeflow.results.summary import brief_score, render_summary
 from tests.results.conftest import printed
 
 
@@ -21,6 +21,7 @@ def test_scores_ground_truths_domains_and_failures_are_shown(three_tasks):
     """Value, interval and judgeable score in a line, the tasks that cannot be judged, and counts with their shares."""
     text = text_of(three_tasks, title="first run", width=80)
     assert text.startswith("first run: 3 samples of 3 tasks\n")
+    assert brief_score(three_tasks.metrics()) == "pass@1 66.7 %, 95 % interval 6.0 to 98.7 (calibrated, parity)"
     assert "| calibrated | parity | pass@1 | 66.7 % | 6.0 to 98.7 | 50.0 % of 2 |" in text
     text = text_of(three_tasks)
     assert "Ground truths: 2 of 3 pass (66.7 %); not judgeable here: Demo/3 (missing_setup)" in text
@@ -47,6 +48,19 @@ def test_a_long_list_of_ground_truths_is_cut(tables):
     text = text_of(tables, width=400)
     assert "Demo/11 (timeout) and 8 more" in text
     assert "Demo/12 (timeout)" not in text
+
+
+def test_raw_numbers_are_left_out_where_they_are_the_same(tables):
+    """One line and one column then say all, and a note says so."""
+    tables.task("Demo/1")
+    tables.sample("Demo/1", "fail", kind="exception", variants=("calibrated", "raw"))
+    text = text_of(tables)
+    assert "| raw |" not in text
+    assert "raw, parity" not in text
+    assert "Raw solutions: the same in every number" in text
+    tables.sample("Demo/1", "fail", kind="exception", index=1)
+    tables.verdict("Demo/1", "pass", variant="raw", index=1)
+    assert "| raw | parity | pass@1 | 50.0 %" in text_of(tables)
 
 
 def test_variants_and_sanitizers_stand_side_by_side(tables):

@@ -44,6 +44,8 @@ class ListedRun:
     split_mismatch: bool | None = None
     contradicted: bool = False
     task_variants: bool = False
+    selection: str = ""
+    """Share of the subset's tasks that it has, such as '60 of 1,140 tasks'; empty for all of them."""
     setting: str = ""
     setting_key: str = ""
     environment_sha: str | None = None
@@ -86,7 +88,7 @@ class ListedRun:
     def of_ended(cls, state: LiveState) -> "ListedRun":
         """Make the list's row of a run that ended without a record."""
         config = state.config
-        reached = f"{state.stage}, {state.done:,} of {state.total:,}" if state.stage else ""
+        reached = f"{state.stage}, {state.done:,} of {state.total:,}" if state.total else state.stage
         return cls(
             record=state.run_id,
             run=config.get("name") or state.name,
@@ -136,7 +138,8 @@ class ListedRun:
 
     @property
     def _kind_of_tasks(self) -> str:
-        return CONTRADICTED_TESTS if self.contradicted else TASK_VARIANTS if self.task_variants else ""
+        kind = CONTRADICTED_TESTS if self.contradicted else TASK_VARIANTS if self.task_variants else ""
+        return kind or self.selection
 
     @property
     def own_name(self) -> str:
@@ -161,7 +164,7 @@ class ListedRun:
 _EXPORTED = (
     *("record", "run", "who", "split", "subset", "outcome", "error", "started_at", "run_seconds"),
     *("k", "pass_at_k", "ci_low", "ci_high", "provisional", "n_tasks", "variant", "sanitizer", "cost_usd"),
-    *("benchmark", "dataset", "setting", "environment", "tags", "note", "archived"),
+    *("selection", "benchmark", "dataset", "setting", "environment", "tags", "note", "archived"),
 )
 #: Orders of a list of runs: key of a run, and True if large values come first; runs whose key is None come last.
 ORDERS: Mapping[str, tuple[Callable[[ListedRun], Any], bool]] = {

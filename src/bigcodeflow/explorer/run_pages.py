@@ -138,7 +138,7 @@ def _sections(run: ReportedRun) -> list[Section]:
         overview.failure_kinds([run]),
         *overview.by_traits([run]),
     )
-    return [section for section in found if section is not None]
+    return [section.without("run") for section in found if section is not None]
 
 
 def _beside_leaderboard(run: ReportedRun) -> Section | None:

@@ -23,6 +23,7 @@ from bigcodeflow.results.formatting import (
     scores_of,
     several_samples,
     unjudged_notes,
+    without_equal_raw,
 )
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.runs import split_mismatch
@@ -65,6 +66,12 @@ class Section:
         """Return the same section with a board, which also becomes part of its name."""
         return replace(self, name=f"{self.name}-{re.sub('[^a-z]+', '-', board.lower())}", board=board)
 
+    def without(self, *headings: str) -> Self:
+        """Return the same section without these columns of its table, such as 'run' on a page about one run."""
+        kept = [index for index, column in enumerate(self.table.columns) if column.heading not in headings]
+        columns, *rows = [[cells[index] for index in kept] for cells in (self.table.columns, *self.table.rows)]
+        return replace(self, table=replace(self.table, columns=columns, rows=rows))
+
 
 def scores(runs: Sequence[ReportedRun]) -> Section:
     """Return the section of all scores with intervals and warnings, and a chart of each run's first score."""
@@ -76,6 +83,8 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
     lead = "Share of tasks solved, with its 95 % interval over tasks."
     if len(runs) > 1:
         lead += " The paired test decides whether one run is better than another, see Differences."
+    if any(len(without_equal_raw(run.metrics)) < len(run.metrics) for run in runs):
+        lead += " Raw rows are left out where all their numbers equal the calibrated ones."
     rows = [row for run in sorted(runs, key=lambda run: ranks.index(run.label)) for row in _score_rows(run)]
     warnings = []
     for run in runs:
@@ -87,7 +96,9 @@ def scores(runs: Sequence[ReportedRun]) -> Section:
             warnings.append(f"{run.label}: {mismatch}; the numbers are not those of its split: run it again.")
         warnings += [f"{run.label}: {note}" for note in (*unjudged_notes(run.metrics), *notes(run.metrics))]
     chart = charts.intervals(points, title=f"pass@{k}, %", names=names) if len(points) > 1 else None
-    return Section("scores", "Scores", lead, Table.of(_SCORE_COLUMNS, rows, notes=warnings), chart)
+    found = Table.of(_SCORE_COLUMNS, rows, notes=warnings)
+    none = [one.heading for one, *cells in zip(found.columns, *found.rows, strict=True) if set(cells) <= {0}]
+    return Section("scores", "Scores", lead, found, chart).without(*none)
 
 
 def records(runs: Sequence[ReportedRun]) -> Section:
@@ -302,7 +313,7 @@ def _lead_scores(run: ReportedRun, k: int, slice_kind: str = "all") -> list[Row]
 
 def _score_rows(run: ReportedRun) -> Iterator[Sequence[Any]]:
     truths = next(overall(run.metrics, "ground_truth_rate"), None)
-    for name, row, judgeable in scores_of(run.metrics):
+    for name, row, judgeable in scores_of(without_equal_raw(run.metrics)):
         left = _count(run, "infra_error_count", row)
         excluded, kept = (_count(run, f"{name}_task_count", row) for name in ("excluded", "quarantined"))
         yield (
@@ -315,7 +326,7 @@ def _score_rows(run: ReportedRun) -> Iterator[Sequence[Any]]:
             Cell(left, "bad") if left else left,
             score_of(judgeable),
             percent(truths["value"]) if truths else "",
-            f"{excluded:,} left out" if excluded else f"{kept:,} counted" if kept else "0",
+            f"{excluded:,} left out" if excluded else f"{kept:,} counted" if kept else 0,
             row["n_tasks"],
             row["n_samples"],
         )

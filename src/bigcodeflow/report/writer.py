@@ -159,7 +159,7 @@ def _of_board(
         overview.solve_rates(rows_of(connection, "report/solve_rates", {"runs": list(indexes)})),
         overview.usage(runs, [used[index] for index in indexes]),
     ]
-    return [section for section in found if section is not None]
+    return [section.without("run") if len(every) == 1 else section for section in found if section is not None]
 
 
 def template_environment(*folders: Path, place: Callable[[str], str]) -> "Environment":

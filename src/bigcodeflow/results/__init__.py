@@ -3,13 +3,14 @@
 from bigcodeflow.results.aggregation import GroundTruthFailure, aggregate, ground_truth_failures
 from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
 from bigcodeflow.results.exports import write_eval_results, write_pass_at_k
-from bigcodeflow.results.summary import render_summary
+from bigcodeflow.results.summary import brief_score, render_summary
 
 __all__ = [
     "CATALOG_NAME",
     "VERSION",
     "GroundTruthFailure",
     "aggregate",
+    "brief_score",
     "ground_truth_failures",
     "rebuild_catalog",
     "render_summary",

@@ -151,6 +151,16 @@ def overall(rows: Sequence[Row], metric: str) -> Iterator[Row]:
     return (row for row in rows if row["slice_kind"] == "all" and row["metric"] == metric)
 
 
+def without_equal_raw(rows: Sequence[Row]) -> Sequence[Row]:
+    """Leave out raw rows of sanitizers whose every raw metric equals the calibrated one."""
+    found: dict[tuple[str, str], dict[tuple[Any, ...], str]] = {}
+    for row in rows:
+        metric = (row["metric"], row["k"], row["slice_kind"], row["slice"])
+        found.setdefault((row["sanitizer"], row["variant"]), {})[metric] = str(row["value"])  # NaN differs from itself
+    equal = {name for name, kind in found if kind == "raw" and found[name, kind] == found.get((name, "calibrated"))}
+    return [row for row in rows if row["variant"] != "raw" or row["sanitizer"] not in equal]
+
+
 def scores_of(rows: Sequence[Row]) -> list[tuple[str, Row, Row | None]]:
     """Return name and row of pass@k and of its parts over all tasks, each with its row for judgeable tasks."""
     judgeable = {("pass@k", *identity(row)): row for row in overall(rows, "pass@k_judgeable")}

@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
+from typing import Any
 
 import pyarrow as pa
 from rich.console import Group, RenderableType
@@ -23,6 +24,7 @@ from bigcodeflow.results.formatting import (
     scores_of,
     several_samples,
     unjudged_notes,
+    without_equal_raw,
 )
 from bigcodeflow.results.models import Row
 
@@ -42,9 +44,11 @@ def render_summary(
 
     ``metrics`` is a table in METRICS schema; ``failures`` are named next to the rate of ground truths.
     """
-    rows = metrics.to_pylist()
+    every: list[Row] = metrics.to_pylist()
+    rows = without_equal_raw(every)
     parts = [
         _scores(rows, title),
+        *((Text("Raw solutions: the same in every number"),) if len(rows) < len(every) else ()),
         *(_ground_truths(rate, rows, failures) for rate in overall(rows, "ground_truth_rate")),  # imports may lack it
         *(Text(note, style="yellow") for note in notes(rows)),
         _several_samples(rows),
@@ -55,21 +59,35 @@ def render_summary(
     return Group(*(part for part in parts if not isinstance(part, Table) or part.rows))
 
 
+def brief_score(metrics: pa.Table) -> str:
+    """Return the first score of the summary in one line; empty without a score."""
+    for variant, sanitizer, name, value, ends, _ in _score_cells(metrics.to_pylist()):
+        return f"{name} {value.value}, 95 % interval {ends} ({variant}, {sanitizer})"
+    return ""
+
+
 def _scores(rows: Sequence[Row], title: str) -> RenderableType:
-    provisional = {kind_of(row) for row in overall(rows, "infra_error_count") if row["value"]}
-    scores = scores_of(rows)
+    scores, cells = scores_of(rows), _score_cells(rows)
     if not scores:
         return Text("No pass@k: every requested k is larger than the number of samples of some task.", style="yellow")
-    cells = []
-    for name, row, judgeable in scores:
-        value = Cell(percent(row["value"]) + (" (provisional)" if kind_of(row) in provisional else ""), "strong")
-        cells.append((row["variant"], row["sanitizer"], name, value, interval(row), score_of(judgeable)))
     headings = [Column(heading, wrap="never") for heading in ("variant", "sanitizer", "score")]
     headings += numbers("value", "95 % interval", "judgeable")
     # The smallest k, for which the most tasks have enough judged samples.
     least = min((row for _, row, _ in scores), key=lambda row: row["k"])
     title = f"{title}: {least['n_samples']:,} samples of {least['n_tasks']:,} tasks"
     return Table.of(headings, cells, title=title)
+
+
+def _score_cells(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
+    provisional = {kind_of(row) for row in overall(rows, "infra_error_count") if row["value"]}
+    return [
+        (
+            *(row["variant"], row["sanitizer"], name),
+            Cell(percent(row["value"]) + (" (provisional)" if kind_of(row) in provisional else ""), "strong"),
+            *(interval(row), score_of(judgeable)),
+        )
+        for name, row, judgeable in scores_of(rows)
+    ]
 
 
 def _ground_truths(rate: Row, rows: Sequence[Row], failures: Sequence[GroundTruthFailure]) -> Text:

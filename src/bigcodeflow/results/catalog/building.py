@@ -302,6 +302,7 @@ def _run_row(run: RecordedRun, templates: Mapping[str, Sequence[str]]) -> dict[s
         "split_mismatch": is_mismatched(run, templates.get(run.keys.get("generation", ""), ())),
         "contradicted": run.contradicted_tasks > 0,
         "task_variants": run.task_variants > 0,
+        "selection": run.selection,
         "started_at": _without_zone(run.started_at),
         "finished_at": _without_zone(run.finished_at),
         "config": json.dumps(run.config, sort_keys=True),

@@ -54,6 +54,7 @@ RUNS = _schema(
     ("split_mismatch", pa.bool_(), "the model was asked prompts of another split: no score counts; null: not known"),
     ("contradicted", pa.bool_(), "its tasks show tests that contradict their descriptions: no score counts"),
     ("task_variants", pa.bool_(), "its tasks are variants of other tasks, see docs/perturbation.md: no score counts"),
+    ("selection", _TEXT, "how many of the subset's tasks were judged, such as '60 of 1,140 tasks'; empty: all"),
     ("setting", _TEXT, "how the model was asked and its answers were judged, without the server's address"),
     ("setting_key", _TEXT, "identity of the setting and the address, 12 hex digits; the same in several runs"),
     ("tags", pa.list_(_TEXT), "given by `bigcodeflow runs tag`"),

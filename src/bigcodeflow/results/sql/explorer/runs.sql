@@ -3,7 +3,7 @@ with
 
 records as (
     select
-        record, run, model, split, subset, split_mismatch, contradicted, task_variants, setting, setting_key,
+        record, run, model, split, subset, split_mismatch, contradicted, task_variants, selection, setting, setting_key,
         environment_sha, harness_version, tags, note, archived,
         started_at, dataset_key, generation_key, execution_key,
         json_extract_string(config, '$.execution.environment') as environment,
