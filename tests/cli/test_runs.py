@@ -101,8 +101,31 @@ def test_archived_runs_are_left_out_unless_asked_for(bigcodeflow: Command, store
     assert find_run(store.root, "latest").model == "alpha"
     assert find_run(store.root, "beta").model == "beta"
     assert "beta" not in bigcodeflow("leaderboard", "show", check=False).stdout
+    assert "2 of 2 runs in results/store; --archived adds 1 archived" in bigcodeflow("runs").stderr
+    assert "archived" in bigcodeflow("runs", "--archived").stdout
     bigcodeflow("runs", "archive", "beta", "--undo")
     assert find_run(store.root, "latest").model == "beta"
+
+
+def test_a_store_of_archived_runs_is_not_called_empty(bigcodeflow: Command, store: RecordedStore) -> None:
+    """Neither by the list nor where a run is named."""
+    bigcodeflow("runs", "archive", "alpha", "beta")
+    bigcodeflow("runs", "delete", "abc123", "--yes")
+    done = bigcodeflow("runs")
+    assert (done.stdout, "--archived adds 2 archived" in done.stderr) == ("", True)
+    assert "all its runs are archived" in bigcodeflow("inspect", "latest", check=False).stderr
+
+
+def test_titles_and_tags_are_whole_on_a_narrow_terminal(
+    bigcodeflow: Command, store: RecordedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """80 columns show subset, split and every tag, in several lines."""
+    monkeypatch.setenv("COLUMNS", "80")
+    bigcodeflow("runs", "tag", "beta", "baseline", "paper-table-2")
+    bigcodeflow("runs", "rename", "beta", "another-name")
+    shown = bigcodeflow("runs", "--split", "instruct").stdout
+    for part in ("full", "instruct", "another-name", "#baseline", "#paper-table-2"):
+        assert part in shown, part
 
 
 def test_delete_lists_asks_and_keeps_what_others_need(

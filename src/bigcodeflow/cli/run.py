@@ -44,7 +44,8 @@ _PREFECT_SETTINGS = {
 }
 #: Columns of long texts, with their least width in a narrow terminal.
 _WRAPPED = (Column("to do", min_width=20), Column("done", min_width=12), Column("why", min_width=8))
-_COLUMNS = {column.heading: column for column in (Column("run", wrap="elide", min_width=16), *_WRAPPED)}
+_NARROW = (Column("run", wrap="elide", min_width=14), Column("ground truths"))
+_COLUMNS = {column.heading: column for column in (*_NARROW, *_WRAPPED)}
 #: Settings that `run` and `evaluate` name alike, besides samples and dataset.
 _COMMON = (
     *options.TASKS,
@@ -182,7 +183,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
     if not with_prefect:
         with progress_listener() as listener:
             finished = perform_and_record(config, listener)
-        _show_results(finished)
+        show_results(finished)
         return
     if ui_url := _prepare_prefect():
         # Errors are reported here, so that the server gets no failed run; it may have keys that are not here.
@@ -193,7 +194,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
         artifacts, missing = planned_run(context.resolved)
         if not missing:  # starting a temporary server would take longer than all the rest
             notices.print("every stage is in the cache: nothing to run")
-            _show_results(record_run(context, artifacts))
+            show_results(record_run(context, artifacts))
             return
         from flows.own_server import start_own_server
 
@@ -203,7 +204,7 @@ def _run(config: RunConfig, *, with_prefect: bool) -> None:
 
     with progress_listener() if sys.stderr.isatty() else nullcontext():
         finished = benchmark(config)
-    _show_results(finished, ui_url)
+    show_results(finished, ui_url)
 
 
 def _prepare_prefect() -> str:
@@ -224,7 +225,8 @@ def _service() -> Any:
     return import_module("bigcodeflow.prefect_service.folder") if started else None
 
 
-def _show_results(run: FinishedRun, ui_url: str = "") -> None:
+def show_results(run: FinishedRun, ui_url: str = "") -> None:
+    """Print the scores of a run, its files, and the commands and addresses that show more."""
     config, store, artifacts, outputs = run
     failures = results.ground_truth_failures(store.path(artifacts.ground_truth))
     title = run_title(config, outputs.selection)
@@ -237,19 +239,28 @@ def _show_results(run: FinishedRun, ui_url: str = "") -> None:
         notice(f"note: {outputs.selection} were judged; the score is of these alone, and not ranked with whole runs")
     # For a store at a URL, the catalog is in this machine's replica.
     folder = store.root if config.store == store.location else config.store
+    if score := results.brief_score(store.read(artifacts.aggregation)):
+        notice(f"score      {score}")
     notice(f"results    {config.out}")
     if outputs.report:
         notice(f"report     {outputs.report.resolve().as_uri()}")
     notice(f"artifacts  {config.store}")
     notice(f"catalog    {folder}/{results.CATALOG_NAME}  (for any DuckDB client)")
-    store_option = "" if config.store == RunConfig().store else f" --store {shlex.quote(config.store)}"
-    notice(f"failures   bigcodeflow inspect {outputs.record}{store_option}")
-    service = _service()
-    address = service.explorer_url(config.store) if service else ""
-    page = f"{address}/runs/{outputs.record}" if address else f"bigcodeflow explore --open{store_option}"
-    notice(f"explorer   {page}")
+    notice(f"failures   bigcodeflow inspect {outputs.record}{_store_option(config.store)}")
+    notice(f"explorer   {_explorer(config.store, f'/runs/{outputs.record}')}")
     if ui_url:
         notice(f"Prefect UI {ui_url}")
+
+
+def _explorer(store: str, page: str = "") -> str:
+    """Return the address of a page of this folder's explorer, else the command that starts an explorer."""
+    service = _service()
+    address = service.explorer_url(store) if service else ""
+    return f"{address}{page}" if address else f"bigcodeflow explore --open{_store_option(store)}"
+
+
+def _store_option(store: str) -> str:
+    return "" if store == RunConfig().store else f" --store {shlex.quote(store)}"
 
 
 def _report_starts(config: RunConfig) -> None:
@@ -308,6 +319,7 @@ def sweep(
     done, folder, failure = _perform_sweep(config, plans, resolver)
     print_table(_sweep_table(sweep_results.brief_rows(done), f"Sweep {config.name}"))
     notice(f"results    {folder}")
+    notice(f"explorer   {_explorer(config.store)}")
     if failure is not None:
         raise failure
 

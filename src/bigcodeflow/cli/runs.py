@@ -6,15 +6,16 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bigcodeflow import results
-from bigcodeflow.cli.console import notice, out, print_line, print_table
+from bigcodeflow.cli.console import notice, print_line, print_table
 from bigcodeflow.cli.options import RecordedStore
+from bigcodeflow.cli.run import show_results
 from bigcodeflow.config import RunConfig
+from bigcodeflow.core.display_text import elided
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.settings import validated
 from bigcodeflow.core.table import Cell, Column, Table, cell_text
 from bigcodeflow.explorer.catalog import Catalog, ListedRun, RunFilter, ordered
 from bigcodeflow.pipeline.live_files import LiveState, ended_runs, forget_ended, refuse_if_under_way
-from bigcodeflow.pipeline.outputs import run_title
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.retention import removable_with, remove_unused, removed_rows, totals
 from bigcodeflow.recording import perform_and_record
@@ -27,6 +28,9 @@ app = typer.Typer(invoke_without_command=True)
 
 #: Facts of a run that its score in words contains.
 _IN_SCORE = ("pass_at_k", "ci_low", "ci_high", "k", "provisional")
+
+#: Characters of an error that the list shows.
+_MOST_ERROR = 60
 
 Order = Literal["began", "run", "score", "tasks", "cost", "took"]
 Outcome = Literal["finished", "crashed", "cancelled", "killed"]
@@ -60,16 +64,19 @@ def runs(
     equal = {"who": model, "split": split, "subset": subset, "outcome": outcome or ""}
     chosen = RunFilter(equal, words=text.lower().split(), tag=tag)
     catalog = Catalog(store)
-    every = catalog.listed(catalog.version(), archived=archived)
+    version = catalog.version()
+    every = catalog.listed(version, archived=archived)
     found = ordered([run for run in every if chosen.fits(run)], f"-{sort}" if reverse else sort)
     if as_json:
         print_line(json_text([run.exported() for run in found]))
         return
     shown = found[: limit or None]
-    columns = [Column("run", wrap="elide", min_width=20), Column("score, 95 % interval", wrap="never")]
-    columns += [Column("began, UTC", wrap="never"), Column("name, tags", wrap="elide")]
-    print_table(Table.of(columns, map(_row, shown)))
+    once = [Column(heading, wrap="never") for heading in ("score, 95 % interval", "began, UTC")]
+    if shown:
+        print_table(Table.of(("run", *once, "name, tags"), map(_row, shown)))
     rest = f"; --limit 0 lists all {len(found):,}" if len(shown) < len(found) else ""
+    if n_archived := 0 if archived else len(version.archived):
+        rest += f"; --archived adds {n_archived:,} archived"
     notice(f"{len(shown):,} of {len(every):,} runs in {store}{rest}")
 
 
@@ -182,10 +189,7 @@ def retry(run: Run, store: RecordedStore = "results/store") -> None:
         finished = perform_and_record(config, listener)
     if isinstance(found, LiveState):
         forget_ended(finished.store.root, found.run_id)
-    title = run_title(finished.config)
-    out.print(results.render_summary(finished.store.read(finished.artifacts.aggregation), failures=[], title=title))
-    notice(f"results    {finished.config.out}")
-    notice(f"record     {finished.outputs.record}")
+    show_results(finished)
 
 
 def _found(store: str, name: str) -> RecordedRun | LiveState:
@@ -214,7 +218,8 @@ def _label(store: str, names: list[str], **changes: Any) -> None:
 def _row(run: ListedRun) -> tuple[Any, ...]:
     ends = percent_range((run.ci_low, run.ci_high))
     score = f"{_score(run):<7} {ends}" if run.outcome == "finished" else Cell(run.outcome, "bad")
-    about = " ".join(filter(None, (run.own_name, *(f"#{tag}" for tag in run.tags), run.error)))
+    tags = (*(f"#{tag}" for tag in run.tags), "archived" if run.archived else "")
+    about = " ".join(filter(None, (run.own_name, *tags, elided(run.error, _MOST_ERROR))))
     return run.title, score, f"{run.started_at:%b %d %H:%M}", about
 
 

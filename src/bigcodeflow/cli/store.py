@@ -88,8 +88,8 @@ def explore(
 ) -> None:
     """Show the runs of a store in the browser: those recorded, those in progress, trends, comparisons, samples.
 
-    It changes only labels of runs, and stops with Ctrl-C. `bigcodeflow up` starts one beside the Prefect UI. See
-    docs/explorer.md.
+    Its buttons label, cancel, retry and delete runs. Ctrl-C ends it. `bigcodeflow up` starts one beside the Prefect
+    UI. See docs/explorer.md.
     """
     from bigcodeflow.explorer import server
 

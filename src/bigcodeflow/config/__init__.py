@@ -64,7 +64,7 @@ class DatasetConfig(SettingsModel):
     ids: str = ""
     """Task numbers or ids and ranges of numbers, such as '1,5-9,BigCodeBench/12'; empty takes all."""
     limit: int = Field(default=0, ge=0)
-    """Take only the first of the selected tasks, so many; 0 takes all."""
+    """Number of tasks to take, the first of the selected; 0 takes all."""
     libraries: tuple[str, ...] = ()
     """Keep tasks that use at least one of these libraries; empty keeps all."""
     domains: tuple[str, ...] = ()

@@ -56,7 +56,7 @@ def asked_run(
         split: 'complete' prompts with a docstring, 'instruct' with prose.
         subset: 'hard' takes the 148 tasks of BigCodeBench-Hard, 'full' all 1,140.
         ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes all.
-        limit: Take only the first of these tasks, so many; 0 takes all.
+        limit: Number of tasks to take, the first of these; 0 takes all.
         n_samples: Answers to each task.
         preset: 'bigcodebench' is BigCodeBench with the original's limits, 'starter' the small shipped set.
         name: Name of the run; empty takes the model's.
@@ -107,7 +107,7 @@ def judged_run(
         split: Which prompts the samples answer; 'default' takes the preset's or the run's.
         subset: 'hard' judges the 148 tasks of BigCodeBench-Hard, 'full' all; 'default' takes the preset's or the run's.
         ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes the preset's or the run's.
-        limit: Judge only the first of these tasks, so many; 0 takes the preset's or the run's.
+        limit: Number of tasks to judge, the first of these; 0 takes the preset's or the run's.
         preset: Settings for a sample file: 'bigcodebench' or 'starter'. A recorded run brings its own.
         name: Name of the new run; empty takes the preset's, or the recorded run's with '-rescored' behind it.
         settings: Any other settings by path, such as {"sanitizing.mode": "robust"}.
@@ -150,7 +150,7 @@ def models_sweep(
         splits: 'complete' prompts with a docstring, 'instruct' with prose.
         subsets: 'hard' takes the 148 tasks of BigCodeBench-Hard, 'full' all 1,140.
         ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes all.
-        limit: Take only the first of these tasks, so many; 0 takes all.
+        limit: Number of tasks to take, the first of these; 0 takes all.
         n_samples: Answers to each task.
         preset: 'bigcodebench' is BigCodeBench with the original's limits, 'starter' the small shipped set.
         name: Name of the sweep.

@@ -304,7 +304,8 @@ def find_run(store_root: Path | str, name: str) -> RecordedRun:
                 return _only(fitting, name, store_root)
     known = list(dict.fromkeys(text for run in reversed(runs) for text in (run.run, run.model)))
     close = difflib.get_close_matches(name, known, n=3) or known[:10]
-    there = f"it has {', '.join(close)}" if close else "it has none yet: run `bigcodeflow run` first"
+    none = "all its runs are archived" if every else "it has none yet: run `bigcodeflow run` first"
+    there = f"it has {', '.join(close)}" if close else none
     raise ArtifactError(f"{open_store(store_root).location}: no recorded run is called {name!r}; {there}")
 
 
