@@ -129,7 +129,7 @@ def _in_the_browser(walk: Walk, page: Any, ui: str, explorer: str, server: str) 
         ended = _wait_for(lambda: [one for one in _runs(ui) if one["state_type"] not in _UNDER_WAY], _RUN_SECONDS)[0]
     if ended["state_type"] != "COMPLETED":
         sys.exit(f"the run ended as {ended['state_type']}: {ended['state']['message']}")
-    page.goto(f"{ui}/runs/flow-run/{run['id']}")
+    page.goto(f"{ui}/v2/runs/flow-run/{run['id']}")
     page.get_by_text("Completed").first.wait_for()
     page.screenshot(path=walk.out / "run.png")
     with walk.step("", "the run in the explorer"):

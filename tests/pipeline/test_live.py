@@ -86,8 +86,9 @@ def test_the_stage_that_others_wait_for_comes_first(tmp_path: Path) -> None:
             run.begin(title, lambda *_: None)(1, 2, "", status)
         content = run.content()
         assert (content.stage, len(content.executing)) == ("generation", 1)
+        run.begin("ground truth", lambda *_: None)(0, 2)
         run.finish("generation")
-        assert run.content().stage == "execution"
+        assert run.content().stage == "execution", "ground truths that have not begun are not shown first"
 
 
 @pytest.mark.parametrize("error", [DatasetError("no such task"), KeyboardInterrupt()])
@@ -109,6 +110,19 @@ def test_the_file_goes_with_any_end(tmp_path: Path, error: BaseException) -> Non
     if isinstance(error, KeyboardInterrupt):
         assert str(raised.value).startswith("stopped during execution with 84 of 148: finished stages, answers and")
         assert f"{tmp_path / 'store'}; run the same again" in str(raised.value)
+
+
+def test_an_interruption_counts_nothing_that_has_no_total(tmp_path: Path) -> None:
+    """As when the tasks are being loaded."""
+
+    def interrupt() -> None:
+        with LiveRun(config_in(tmp_path), open_store(tmp_path / "store")) as run:
+            run.begin("dataset", lambda *_: None)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        interrupt()
+    assert str(raised.value).startswith("stopped during dataset: finished stages")
 
 
 def test_a_silent_stage_is_shown_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,8 +59,8 @@ class HubSource(NamedTuple):
     def resolve(self, config: DatasetConfig) -> ResolvedDataset:
         """Pin the version to a commit, with at most one request.
 
-        If the hub does not answer, or in offline mode, take the commit that was downloaded last; the description and a
-        logged warning say so.
+        If the hub does not answer, or in offline mode, take the commit that was downloaded last; the description says
+        so, and a logged warning if the hub does not answer.
         """
         # A commit belongs to the named repository; its hard tasks are then selected by their ids.
         hard_twin = config.subset == "hard" and self.repo == _FULL_REPO and not self.commit
@@ -72,7 +72,9 @@ class HubSource(NamedTuple):
         try:
             info = _dataset_info(named.repo, self.commit)
         except _HubUnreachableError as error:
-            return named.from_cache(f"the hub does not answer: {error}")
+            found = named.from_cache(f"the hub does not answer: {error}")
+            _logger.warning("%s", found.describe)
+            return found
         versions: dict[str, list[str]] = {}
         for sibling in info.siblings or ():
             if match := _SHARD.fullmatch(sibling.rfilename):
@@ -94,9 +96,7 @@ class HubSource(NamedTuple):
         cached = sorted(_snapshots(self.repo).glob("*"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         for commit in [self.commit] if self.commit else [path.name for path in cached]:
             if files := self.cached_files(commit):
-                notice = f" from the cache ({reason})"
-                _logger.warning("%s: using commit %s%s", self.repo, commit[:12], notice)
-                return self.at(commit, files, notice)
+                return self.at(commit, files, f" from the cache ({reason})")
         raise DatasetError(
             f"{self.repo}@{self.version}: {reason}, and {_cache()} holds no copy: "
             f"run once with network, or set dataset.source to a file or to 'starter'"

@@ -27,7 +27,8 @@ SharedLimit = Callable[[], AbstractAsyncContextManager[Any]]
 
 _SECONDS_BETWEEN_REPORTS = 0.25
 _RATE_WINDOW_SECONDS = 60.0
-_GO_ON = "what came is kept; run again to go on"
+_AGAIN = "run again to go on"
+_GO_ON = f"what came is kept; {_AGAIN}"
 _REMEDIES: dict[ErrorKind, str] = {
     "quota": "add to the account",
     "authentication": "check the key and what it may be used for",
@@ -181,7 +182,7 @@ class _RequestLoop:
         finally:
             ended.cancel()
         came = self._progress.replies - before
-        self._notify(f"{came:,} of {waited:,} came and are kept; {_GO_ON}" if waited else f"{kept}; {_GO_ON}")
+        self._notify(f"{came:,} of {waited:,} came and are kept; {_AGAIN}" if waited else f"{kept}; {_AGAIN}")
 
     async def _all_ended(self) -> None:
         """Wait until no request is under way."""

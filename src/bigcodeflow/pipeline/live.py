@@ -149,7 +149,8 @@ class LiveRun:
 
     def _kept(self) -> str:
         states = [stage.state for stage in self._at_work()]
-        done = " and ".join(f"{state.title} with {state.finished:,} of {state.total:,}" for state in states)
+        parts = (f" with {state.finished:,} of {state.total:,}" if state.total else "" for state in states)
+        done = " and ".join(f"{state.title}{part}" for state, part in zip(states, parts, strict=True))
         during = f" during {done}" if done else ""
         return (
             f"stopped{during}: finished stages, answers and verdicts are kept in {self._config.store}; "
@@ -159,7 +160,8 @@ class LiveRun:
     def content(self) -> LiveState:
         """Return the content of the file."""
         config, stages = self._config, self._at_work()
-        first = stages[0].state if stages else StageProgress("")
+        states = [stage.state for stage in stages] or [StageProgress("")]
+        first = next((state for state in states if state.finished), states[0])  # another may wait for it
         outcomes = next((stage.state.status.outcomes for stage in stages if stage.state.status.outcomes), {})
         status = next((stage.state.status for stage in stages if stage.state.status.longest), NO_STATUS)
         return LiveState(
