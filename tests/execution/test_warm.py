@@ -47,7 +47,7 @@ def warm(starter_environment: InstalledEnvironment) -> Iterator[LocalBackend]:
 
 
 def _with(libraries: tuple[str, ...], program: str = RIGHT, test: str = TEST) -> WorkItem:
-    return replace(item(program, test), preload=libraries, zygote=libraries)
+    return replace(item(program, test), preload=libraries, zygote=(libraries,) if libraries else ())
 
 
 def _status(backend: LocalBackend, work: WorkItem) -> str:
@@ -197,7 +197,7 @@ def test_a_zygote_that_was_killed_is_replaced(warm: LocalBackend) -> None:
         finishing = pool.submit(_status, warm, _with(LIBRARIES, sleep + RIGHT))
         breaking_off = pool.submit(warm.execute, _with(LIBRARIES, f"{sleep}os._exit(0)\n"))
         assert until(lambda: stop() == 2)
-        zygote = warm.kept_warm().zygotes[frozenset(LIBRARIES)]
+        zygote = warm.kept_warm().zygotes[(LIBRARIES,)]
         os.kill(zygote.pid, signal.SIGKILL)
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
@@ -211,10 +211,10 @@ def test_a_zygote_that_hangs_is_replaced(warm: LocalBackend, monkeypatch: pytest
     """Who does not answer in time is given up, and the sample is forked from another."""
     monkeypatch.setattr(warm_module, "_START_SECONDS", 3.0)
     assert _status(warm, _with(LIBRARIES)) == "pass"
-    stopped = warm.kept_warm().zygotes[frozenset(LIBRARIES)]
+    stopped = warm.kept_warm().zygotes[(LIBRARIES,)]
     os.kill(stopped.pid, signal.SIGSTOP)
     assert _status(warm, _with(LIBRARIES)) == "pass"
-    assert warm.kept_warm().zygotes[frozenset(LIBRARIES)] is not stopped
+    assert warm.kept_warm().zygotes[(LIBRARIES,)] is not stopped
 
 
 def test_the_kernel_tells_that_a_sample_has_ended(starter_environment: InstalledEnvironment) -> None:
@@ -223,7 +223,7 @@ def test_the_kernel_tells_that_a_sample_has_ended(starter_environment: Installed
         warm = backend.kept_warm()
         with warm.process(()) as process:
             assert not readable(process.ended, 0.2)
-            os.kill(warm.zygotes[frozenset()].pid, signal.SIGSTOP)
+            os.kill(warm.zygotes[()].pid, signal.SIGSTOP)
             process.kill()
             assert readable(process.ended, 120)
 
@@ -283,7 +283,34 @@ def test_a_library_that_starts_threads_is_not_forked(environment_with: Callable[
         threads = "import restless, threading\nprint(threading.active_count())\n"
         outcome = backend.execute(_with(("restless",), threads + RIGHT))
         assert outcome.stdout == "2\n"
-        assert list(backend.kept_warm().zygotes) == [frozenset()]
+        assert list(backend.kept_warm().zygotes) == [()]
+
+
+def test_a_zygote_is_forked_from_the_zygote_with_the_layers_before(
+    environment_with: Callable[..., InstalledEnvironment],
+) -> None:
+    """The process with fewer libraries is made first, and imports of a later layer do not repeat its imports."""
+    environment = environment_with("counted", "import os\nPID = os.getpid()\n")
+    look = "import counted, os\nprint(counted.PID)\n" + RIGHT
+    with closing(LocalBackend(environment, LIMITS, warm=True)) as backend:
+        layers = (("counted",), ("json",), ("csv", "fractions"))
+        deep, shallow = (replace(item(look), zygote=layers[:end]) for end in (3, 1))
+        pids = {backend.execute(work).stdout for work in (deep, shallow)}
+        assert len(pids) == 1
+        assert set(backend.kept_warm().zygotes) == {(), layers[:1], layers[:2], layers}
+
+
+def test_a_sample_is_forked_from_the_last_layer_without_threads(
+    environment_with: Callable[..., InstalledEnvironment],
+) -> None:
+    """Layers after one that starts threads are left to the sample, whichever it asked for first."""
+    starts = "import threading, time\nthreading.Thread(target=time.sleep, args=(3600,), daemon=True).start()\n"
+    layers = (("json",), ("restless",), ("csv",))
+    with closing(LocalBackend(environment_with("restless", starts), LIMITS, warm=True)) as backend:
+        for end in (3, 2, 1):
+            work = replace(item(RIGHT), preload=("json", "restless", "csv"), zygote=layers[:end])
+            assert backend.execute(work).frames[-1]["event"] == "end"
+        assert set(backend.kept_warm().zygotes) == {(), layers[:1]}
 
 
 def test_every_sample_has_a_home_of_its_own(environment_with: Callable[..., InstalledEnvironment]) -> None:

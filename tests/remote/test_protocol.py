@@ -35,7 +35,7 @@ ITEMS = any_of(
     missing_imports=TEXT_SETS,
     setup_names=TEXT_SETS,
     preload=MODULES,
-    zygote=MODULES,
+    zygote=st.lists(MODULES, max_size=3).map(tuple),
 )
 FRAMES = st.fixed_dictionaries(
     {"event": st.just("test"), "name": TEXTS, "outcome": TEXTS, "seconds": SECONDS, "number": st.integers()}
@@ -116,6 +116,8 @@ ITEM = protocol.item_fields(WorkItem("key", "x = 1", "", ("test_a",), 1.0, froze
         ITEM | {"program": 3},
         ITEM | {"preload": [3]},
         ITEM | {"zygote": "os"},
+        ITEM | {"zygote": ["os"]},
+        ITEM | {"zygote": [["os"]] * 41},
         ITEM | {"shell": "true"},
     ],
     ids=json.dumps,

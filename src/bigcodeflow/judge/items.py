@@ -41,6 +41,10 @@ def require_code(wanted: str) -> None:
         )
 
 
+#: Modules of a zygote: a process that has the layers up to one of them is forked for the next.
+Layers = tuple[tuple[str, ...], ...]
+
+
 class Origin(NamedTuple):
     """The sample that an item executes, for display only; the first sample if several share the execution."""
 
@@ -72,8 +76,8 @@ class WorkItem:
     """Expected resident memory, for planning only."""
     preload: tuple[str, ...] = ()
     """Modules that program and test import first, in order; they are imported before the program runs."""
-    zygote: tuple[str, ...] = ()
-    """Modules that a warm worker keeps imported, a sorted subset of all modules that ``preload`` loads."""
+    zygote: Layers = ()
+    """Modules that a warm worker keeps imported; ``preload`` loads all of them."""
     setup_names: frozenset[str] = frozenset()
     """Names that the task's code_prompt binds, for the failure kind only."""
     stop_after: int = 0

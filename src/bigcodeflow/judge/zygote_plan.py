@@ -24,7 +24,7 @@ from bigcodeflow.core.files import write_atomically
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.guest import protocol
 from bigcodeflow.judge.host.base import Backend
-from bigcodeflow.judge.items import WorkItem, untested_item
+from bigcodeflow.judge.items import Layers, WorkItem, untested_item
 
 logger = logging.getLogger(__name__)
 
@@ -198,7 +198,7 @@ class ZygotePlanner:
         self._files = ModuleFiles(environment)
         self._planned, self._plan = 0, ZygotePlan((), ImportSurvey({}, {}))
 
-    def starts_of(self, texts: Sequence[tuple[str, str]]) -> list[tuple[Modules, Modules]]:
+    def starts_of(self, texts: Sequence[tuple[str, str]]) -> list[tuple[Modules, Layers]]:
         """Return for each (program, test) the modules to preload, and the modules of the zygote to fork."""
         preloads = [leading_modules(program, test, self._files) for program, test in texts]
         if len(texts) > _MUCH_MORE * self._planned:
@@ -285,13 +285,16 @@ class ZygotePlan:
         self._cost_seconds = cost_seconds
         demand = Counter(self._closure(preload) for preload in preloads for _ in range(_EXECUTIONS_PER_ITEM))
         self._chosen = self._choose(demand)
-        self._names = {zygote: tuple(sorted(self._importable(zygote))) for zygote in [*self._chosen, 0]}
+        self._layers: dict[int, Layers] = {0: ()}
+        for zygote in sorted(self._chosen, key=int.bit_count):
+            base = max((one for one in self._layers if not one & ~zygote), key=cost_seconds)
+            added = set(self._importable(zygote)) - set(self._importable(base))
+            self._layers[zygote] = (*self._layers[base], tuple(sorted(added)))
 
-    def zygote_of(self, preload: Modules) -> Modules:
-        """Return the sorted modules of the zygote to fork for a preload; empty: the zygote without libraries."""
+    def zygote_of(self, preload: Modules) -> Layers:
+        """Return the modules of the zygote to fork for a preload; empty: the zygote without libraries."""
         closure = self._closure(preload)
-        fitting = (one for one in self._chosen if not one & ~closure)
-        return self._names[max(fitting, key=self._cost_seconds, default=0)]
+        return self._layers[max((one for one in self._layers if not one & ~closure), key=self._cost_seconds)]
 
     def _closure(self, names: Iterable[str]) -> int:
         """Return, as bits, all modules that are loaded after the import of these modules."""

@@ -22,6 +22,7 @@ from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.host import bubblewrap
 from bigcodeflow.judge.host.cgroups import SlotGroupPool
 from bigcodeflow.judge.host.observation import OutputTail, ProcessEnd, SandboxedProcess
+from bigcodeflow.judge.items import Layers
 
 logger = logging.getLogger(__name__)
 
@@ -57,9 +58,9 @@ class ZygoteClient:
             raise
         self.pid = _pid_of(self._descriptor)
 
-    def fork(self, modules: Sequence[str]) -> "ZygoteClient":
-        """Fork another zygote, which starts with this zygote's libraries and imports more."""
-        return ZygoteClient(_open_request(self._control, "fork"), modules)
+    def fork(self) -> socket.socket:
+        """Fork another zygote, which starts with this zygote's libraries; return its request socket."""
+        return _open_request(self._control, "fork")
 
     def start_sample(self, descriptors: Sequence[int]) -> None:
         """Fork a sample with descriptors reply, channel, stdout, stderr, namespaces; its replies come on the first."""
@@ -176,8 +177,8 @@ class WarmSandbox:
         """Start the supervisor and a zygote without libraries; a WarmStartError ends with their output."""
         self._groups = groups
         self._lock = threading.Lock()
-        self._slots: dict[frozenset[str], _ZygoteSlot] = {}  # in the order of their last use
-        self._unforkable: set[frozenset[str]] = set()
+        self._slots: dict[Layers, _ZygoteSlot] = {}  # in the order of their last use
+        self._unforkable: set[Layers] = set()
         self._output = OutputTail(_OUTPUT_BYTES)
         self._control, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with there:
@@ -185,7 +186,7 @@ class WarmSandbox:
         self._control.settimeout(_REPLY_SECONDS)
         try:
             _reply(self._control)
-            with self._zygote(frozenset()):
+            with self._zygote(()):
                 pass
         except WarmStartError as error:
             self.close()
@@ -197,19 +198,19 @@ class WarmSandbox:
         return self._process.poll() is None
 
     @property
-    def zygotes(self) -> dict[frozenset[str], ZygoteClient]:
+    def zygotes(self) -> dict[Layers, ZygoteClient]:
         with self._lock:
-            return {modules: slot.zygote for modules, slot in self._slots.items() if slot.zygote}
+            return {layers: slot.zygote for layers, slot in self._slots.items() if slot.zygote}
 
     @contextmanager
-    def process(self, modules: Sequence[str]) -> Iterator[WarmProcess]:
+    def process(self, layers: Layers) -> Iterator[WarmProcess]:
         """Yield a sample's process, forked from the zygote with exactly these modules; or raise WarmStartError.
 
-        If these modules start threads, the process is forked from the zygote without libraries.
+        If the modules of a layer start threads, the process is forked from the zygote with the layers before.
         """
-        wanted = frozenset(modules)
+        forkable = (layers[:end] for end in range(len(layers)) if layers[: end + 1] in self._unforkable)
         with (
-            self._zygote(frozenset() if wanted in self._unforkable else wanted) as zygote,
+            self._zygote(next(forkable, layers)) as zygote,
             closing(WarmProcess(zygote, self._control, self._groups)) as process,
         ):
             yield process
@@ -226,21 +227,21 @@ class WarmSandbox:
             slot.close()
 
     @contextmanager
-    def _zygote(self, modules: frozenset[str]) -> Iterator[ZygoteClient]:
+    def _zygote(self, layers: Layers) -> Iterator[ZygoteClient]:
         """Yield the zygote of these modules; make it if needed, and close the least recently used surplus zygotes."""
         with self._lock:
-            slot = self._slots[modules] = self._slots.pop(modules) if modules in self._slots else _ZygoteSlot()
+            slot = self._slots[layers] = self._slots.pop(layers) if layers in self._slots else _ZygoteSlot()
             slot.users += 1
         try:
             with slot.lock:
-                zygote = slot.zygote = slot.zygote or self._make(modules)
+                zygote = slot.zygote = slot.zygote or self._make(layers)
             yield zygote
         except WarmStartError as error:  # the next caller gets another zygote
             with self._lock:
                 if isinstance(error, UnforkableError):
-                    self._unforkable.add(modules)  # its samples import for themselves, from a bare start
-                if self._slots.get(modules) is slot:
-                    del self._slots[modules]
+                    self._unforkable.add(layers)  # its samples import these modules for themselves
+                if self._slots.get(layers) is slot:
+                    del self._slots[layers]
             with slot.lock:
                 slot.close()
             raise
@@ -252,14 +253,12 @@ class WarmSandbox:
             for other in surplus:
                 other.close()
 
-    def _make(self, modules: frozenset[str]) -> ZygoteClient:
-        if not modules:
+    def _make(self, layers: Layers) -> ZygoteClient:
+        if not layers:
             return ZygoteClient(_open_request(self._control, "zygote"), ())
-        ready = [(key, zygote) for key, zygote in self.zygotes.items() if key < modules]
-        if not ready:
-            raise WarmStartError("the zygote without libraries is gone")
-        base, zygote = max(ready, key=lambda found: len(found[0]))
-        return zygote.fork(sorted(modules - base))
+        with self._zygote(layers[:-1]) as base:
+            control = base.fork()
+        return ZygoteClient(control, layers[-1])
 
     def _started(
         self, environment: InstalledEnvironment, limits: LimitsConfig, control_fd: int

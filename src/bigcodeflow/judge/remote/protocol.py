@@ -53,6 +53,8 @@ class ProtocolError(BigCodeFlowError):
 
 #: Module name as in an import statement; clients name the modules that a warm start imports.
 _Module = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=300)]
+#: Most layers of a zygote.
+_MOST_LAYERS = 40
 _EXAMPLE_TEST = (
     "import unittest\n\nclass TestCases(unittest.TestCase):\n"
     "    def test_answer(self):\n        self.assertEqual(task_func(), 42)\n"
@@ -86,8 +88,8 @@ class Item(ApiModel):
     never the program's failure; null: those that the test imports."""
     preload: list[_Module] | None = None
     """Modules that the item imports first, as /v1/prepare planned; null: the service plans the batch itself."""
-    zygote: list[_Module] | None = None
-    """Modules of the process that the item is forked from, as /v1/prepare planned."""
+    zygote: list[list[_Module]] | None = Field(default=None, max_length=_MOST_LAYERS)
+    """Modules of the process that the item is forked from, in layers, as /v1/prepare planned."""
     expected_memory_mib: float = Field(default=200.0, ge=0, le=1_048_576, allow_inf_nan=False)
     """Memory that it probably needs, in MiB; for planning only."""
     long_after_seconds: float = Field(default=SHORTEST_LIMIT_SECONDS, gt=0, allow_inf_nan=False)
@@ -234,8 +236,8 @@ class PlannedStart(ApiModel):
 
     preload: list[str]
     """Modules that its texts import first."""
-    zygote: list[str]
-    """Modules that the process has imported from which the item is forked; empty: none."""
+    zygote: list[list[str]]
+    """Modules that the process has imported from which the item is forked, in layers; empty: none."""
 
 
 class Prepared(ApiModel):
@@ -312,7 +314,7 @@ def work_item_of(item: Item, default_seconds: float) -> WorkItem:
     ``expected_tests`` and ``task_modules``, which only verdicts need, have no default here: null means none.
     """
     sent = {field: getattr(item, field) for field in _SENT}
-    sent |= {"preload": tuple(item.preload or ()), "zygote": tuple(item.zygote or ())}
+    sent |= {"preload": tuple(item.preload or ()), "zygote": tuple(map(tuple, item.zygote or ()))}
     return WorkItem(
         verdict_key="",
         expected_tests=tuple(item.expected_tests or ()),
@@ -368,7 +370,7 @@ def with_starts(
     if len(starts) != len(items):
         raise ProtocolError("received plans that do not match the programs that were sent")
     return [
-        replace(item, preload=tuple(start.preload), zygote=tuple(start.zygote))
+        replace(item, preload=tuple(start.preload), zygote=tuple(map(tuple, start.zygote)))
         for item, start in zip(items, starts, strict=True)
     ]
 
