@@ -44,7 +44,7 @@ _SHOWS = frozenset(
 
 
 class _Passage(NamedTuple):
-    statements: list[Statement]
+    statements: Sequence[Statement]
     whole: bool  # the whole passage is a program
 
     def defines(self, entry_point: str) -> bool:

@@ -6,7 +6,7 @@ import re
 import symtable
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from bigcodeflow.core import untrusted_text
@@ -31,6 +31,8 @@ _NAME = re.compile(r"\w+")
 #: Possible start of an end mark, a tag or a fence that is glued to a line, and the number of such places checked.
 _GLUED = re.compile(r"[`<\[~◁\uff5c]")
 _MOST_GLUED = 20
+#: Latest texts whose statements are kept: a solution and its prompt, which several flags read.
+_MOST_KEPT = 2
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,8 @@ class Statement:
         return any(isinstance(node, ast.Call | ast.Await) for node in immediate(self.node))
 
 
-def statements_of(program: str) -> list[Statement] | None:
+@lru_cache(maxsize=_MOST_KEPT)
+def statements_of(program: str) -> Sequence[Statement] | None:
     """Return the top-level statements of a text; None if it is not a program."""
     tree = parse_or_none(program)
     if tree is None:
@@ -132,7 +135,7 @@ def statements_of(program: str) -> list[Statement] | None:
         if text not in known:
             known[text] = Statement(node, text, *_names(text, node))
         found.append(known[text])
-    return found
+    return tuple(found)
 
 
 def _names(text: str, node: ast.stmt) -> tuple[set[str], set[str], set[str]]:
