@@ -1,6 +1,7 @@
 """The `bigcodeflow` command: it loads the commands, and prints user errors as one line without a traceback."""
 
 import ast
+import gc
 import os
 import sys
 from importlib.metadata import entry_points
@@ -180,6 +181,7 @@ def _replace_unprintable() -> None:
 
 def main() -> None:
     """Run the command line. Exit codes: 0 success, 1 a reported problem, 2 a wrong command line, 130 Ctrl-C."""
+    gc.set_threshold(10_000)  # Python's 700 searches libraries and tables, which stay until the end, too often
     _replace_unprintable()
     reach_loopback_directly(os.environ)
     try:
