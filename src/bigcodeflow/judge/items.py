@@ -41,8 +41,8 @@ def require_code(wanted: str) -> None:
         )
 
 
-#: Modules of a zygote: a process that has the layers up to one of them is forked for the next.
 Layers = tuple[tuple[str, ...], ...]
+"""Modules of a zygote: a process that has the layers up to one of them is forked for the next."""
 
 
 class Origin(NamedTuple):

@@ -284,9 +284,8 @@ class ZygotePlan:
 
         self._cost_seconds = cost_seconds
         demand = Counter(self._closure(preload) for preload in preloads for _ in range(_EXECUTIONS_PER_ITEM))
-        self._chosen = self._choose(demand)
         self._layers: dict[int, Layers] = {0: ()}
-        for zygote in sorted(self._chosen, key=int.bit_count):
+        for zygote in sorted(self._choose(demand), key=int.bit_count):
             base = max((one for one in self._layers if not one & ~zygote), key=cost_seconds)
             added = set(self._importable(zygote)) - set(self._importable(base))
             self._layers[zygote] = (*self._layers[base], tuple(sorted(added)))

@@ -31,8 +31,6 @@ _NAME = re.compile(r"\w+")
 #: Possible start of an end mark, a tag or a fence that is glued to a line, and the number of such places checked.
 _GLUED = re.compile(r"[`<\[~◁\uff5c]")
 _MOST_GLUED = 20
-#: Latest texts whose statements are kept: a solution and its prompt, which several flags read.
-_MOST_KEPT = 2
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class Statement:
         return any(isinstance(node, ast.Call | ast.Await) for node in immediate(self.node))
 
 
-@lru_cache(maxsize=_MOST_KEPT)
+@lru_cache(maxsize=2)  # a solution and its prompt, which several flags read
 def statements_of(program: str) -> Sequence[Statement] | None:
     """Return the top-level statements of a text; None if it is not a program."""
     tree = parse_or_none(program)

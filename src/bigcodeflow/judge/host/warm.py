@@ -46,7 +46,7 @@ class ZygoteClient:
 
     def __init__(self, control: socket.socket, modules: Sequence[str]) -> None:
         """Import modules into a zygote that has just been forked."""
-        self._control, self._descriptor = control, -1
+        self.control, self._descriptor = control, -1
         control.settimeout(_IMPORT_SECONDS)
         try:
             _send(control, f"import{json.dumps(list(modules))}")
@@ -58,17 +58,13 @@ class ZygoteClient:
             raise
         self.pid = _pid_of(self._descriptor)
 
-    def fork(self) -> socket.socket:
-        """Fork another zygote, which starts with this zygote's libraries; return its request socket."""
-        return _open_request(self._control, "fork")
-
     def start_sample(self, descriptors: Sequence[int]) -> None:
         """Fork a sample with descriptors reply, channel, stdout, stderr, namespaces; its replies come on the first."""
-        _send(self._control, "sample", descriptors)
+        _send(self.control, "sample", descriptors)
 
     def close(self) -> None:
         """End the process; samples and zygotes that it forked continue."""
-        self._control.close()
+        self.control.close()
         if self._descriptor >= 0:
             _kill(self._descriptor)
             os.close(self._descriptor)
@@ -257,7 +253,7 @@ class WarmSandbox:
         if not layers:
             return ZygoteClient(_open_request(self._control, "zygote"), ())
         with self._zygote(layers[:-1]) as base:
-            control = base.fork()
+            control = _open_request(base.control, "fork")
         return ZygoteClient(control, layers[-1])
 
     def _started(

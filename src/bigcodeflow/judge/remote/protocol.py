@@ -53,8 +53,6 @@ class ProtocolError(BigCodeFlowError):
 
 #: Module name as in an import statement; clients name the modules that a warm start imports.
 _Module = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=300)]
-#: Most layers of a zygote.
-_MOST_LAYERS = 40
 _EXAMPLE_TEST = (
     "import unittest\n\nclass TestCases(unittest.TestCase):\n"
     "    def test_answer(self):\n        self.assertEqual(task_func(), 42)\n"
@@ -88,7 +86,7 @@ class Item(ApiModel):
     never the program's failure; null: those that the test imports."""
     preload: list[_Module] | None = None
     """Modules that the item imports first, as /v1/prepare planned; null: the service plans the batch itself."""
-    zygote: list[list[_Module]] | None = Field(default=None, max_length=_MOST_LAYERS)
+    zygote: list[list[_Module]] | None = Field(default=None, max_length=40)
     """Modules of the process that the item is forked from, in layers, as /v1/prepare planned."""
     expected_memory_mib: float = Field(default=200.0, ge=0, le=1_048_576, allow_inf_nan=False)
     """Memory that it probably needs, in MiB; for planning only."""
