@@ -170,7 +170,7 @@ class Machine:
 
     def _execute(self, sample: Sample, one: TimedAdmission) -> None:
         demand = sample.cpu_seconds / sample.seconds
-        with one.admitted(sample.memory_mib) as turn:
+        with one.admitted(sample.memory_mib, sample.seconds - sample.cpu_seconds) as turn:
             done, used_mib, pause = 0.0, 0.0, _FIRST_CHECK_SECONDS
             self._count(1, demand)
             while done < sample.seconds:

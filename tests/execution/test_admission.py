@@ -29,12 +29,14 @@ def _gate(cores: float, **options: object) -> Admission:
     return Admission(cores, memory=lambda: (FREE_MIB, TOTAL_MIB), **options)
 
 
-def _enter(admission: Admission, over: threading.Event, memory_mib: float = 1.0) -> threading.Event:
+def _enter(
+    admission: Admission, over: threading.Event, memory_mib: float = 1.0, idle_seconds: float = 0.0
+) -> threading.Event:
     """Ask for admission in a thread that stays inside; the event is set once it is in."""
     inside = threading.Event()
 
     def run() -> None:
-        with admission.admitted(memory_mib):
+        with admission.admitted(memory_mib, idle_seconds):
             inside.set()
             over.wait(WAIT_SECONDS)
 
@@ -189,3 +191,16 @@ def test_a_long_sample_leaves_its_slot_once() -> None:
         turn.used(0.0, 1.0, is_long=False)
         turn.used(0.0, 1.0, is_long=False)
     assert left == [1]
+
+
+def test_samples_that_wait_for_a_clock_leave_their_slots_and_start_first(over: threading.Event) -> None:
+    """They take no core while they wait: the run is as long as the one that waits the longest."""
+    left: list[int] = []
+    admission = _gate(cores=1, on_long=lambda: left.append(1))
+    with admission.admitted(1) as turn:
+        turn.used(1.0, 1.0, is_long=False)
+        waits = [_enter(admission, over, idle_seconds=seconds) for seconds in (0.0, 30.0, 60.0)]
+        assert not any(one.wait(LOOK_SECONDS) for one in waits)
+        assert left == [1, 1]
+    assert waits[2].wait(WAIT_SECONDS)
+    assert not any(one.wait(LOOK_SECONDS) for one in waits[:2])

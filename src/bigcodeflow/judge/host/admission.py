@@ -51,7 +51,8 @@ class Admission:
 
         Args:
             cores: cores that samples share.
-            on_long: called once in the thread of each sample that takes longer than two seconds or must pause.
+            on_long: called once in the thread of each sample that takes, or is expected to wait, longer than two seconds,
+                or must pause.
             memory: function that returns free and total memory, in MiB; None: those of this machine.
             share: part of the free memory that this process may reserve, if others start samples on the machine too.
         """
@@ -64,9 +65,15 @@ class Admission:
         self._lock = threading.Lock()
 
     @contextmanager
-    def admitted(self, expected_memory_mib: float) -> Iterator[Turn]:
-        """Wait until there is room for a sample, and hold the room during the block."""
-        turn = _AdmittedTurn(self, expected_memory_mib)
+    def admitted(self, expected_memory_mib: float, idle_seconds: float = 0.0) -> Iterator[Turn]:
+        """Wait until there is room for a sample, and hold the room during the block.
+
+        Samples that are expected to wait for a clock (``idle_seconds``) start first, those that wait the longest before
+        all, and leave their slots at once: what they wait for takes no core.
+        """
+        turn = _AdmittedTurn(self, expected_memory_mib, idle_seconds if idle_seconds > _SECONDS_IN_SLOT else 0.0)
+        if turn.idle_seconds:
+            self._leave_slot(turn)
         with self._lock:
             self._waiting[turn] = None
             self._dispatch()
@@ -88,10 +95,14 @@ class Admission:
             self._dispatch()
             surplus = self._long_running() > self._long_cores
             must_pause = is_long and surplus and bool(self._waiting) and not self._has_core()
-        if self._on_long and not turn.left_slot and (must_pause or time.monotonic() - turn.began > _SECONDS_IN_SLOT):
+        if must_pause or time.monotonic() - turn.began > _SECONDS_IN_SLOT:
+            self._leave_slot(turn)
+        return must_pause
+
+    def _leave_slot(self, turn: "_AdmittedTurn") -> None:
+        if self._on_long and not turn.left_slot:
             turn.left_slot = True
             self._on_long()
-        return must_pause
 
     def pause(self, turn: "_AdmittedTurn") -> None:
         """Release the turn's core, and return when a core is free for it again."""
@@ -121,11 +132,11 @@ class Admission:
             self._idle_since = None
 
     def _start_waiting(self) -> None:
-        """Start waiting samples for which there is memory, in their order, until no core is free."""
+        """Start waiting samples for which there is memory, until no core is free; see `admitted` for their order."""
         free_mib, total_mib = self._memory()  # once for all: reading it takes longer than everything else here
         owed_mib = sum(other.owed_mib for other in self._running)
         room_mib = self._share * (free_mib - _RESERVE * total_mib) - owed_mib
-        for turn in list(self._waiting):
+        for turn in sorted(self._waiting, key=lambda one: -one.idle_seconds):
             # If nothing else runs, waiting would not help, whatever the sample needs.
             if turn.expected_mib < room_mib or not (self._running or self._paused):
                 self._start(self._waiting, turn)
@@ -151,8 +162,8 @@ class Admission:
 
 
 class _AdmittedTurn(Turn):
-    def __init__(self, admission: Admission, expected_mib: float) -> None:
-        self._admission, self.began = admission, time.monotonic()
+    def __init__(self, admission: Admission, expected_mib: float, idle_seconds: float) -> None:
+        self._admission, self.began, self.idle_seconds = admission, time.monotonic(), idle_seconds
         self.expected_mib = self.owed_mib = expected_mib
         self.cores, self.is_long, self.left_slot = 1.0, False, False
         self.go = threading.Event()

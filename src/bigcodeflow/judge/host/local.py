@@ -108,7 +108,8 @@ class LocalBackend(UnderWay):
 
     def execute(self, item: WorkItem) -> Outcome:
         admission = self._admission
-        room = admission.admitted(item.expected_memory_mib) if admission else nullcontext(Turn())
+        idle_seconds = item.expected_seconds - item.expected_cpu_seconds
+        room = admission.admitted(item.expected_memory_mib, idle_seconds) if admission else nullcontext(Turn())
         with room as turn, self.noted(item):
             return self._executed(item, turn)
 
