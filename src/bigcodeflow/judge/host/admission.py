@@ -51,7 +51,7 @@ class Admission:
 
         Args:
             cores: cores that samples share.
-            on_long: called once in the thread of each sample that takes, or is expected to wait, longer than two seconds,
+            on_long: called once in the thread of each sample that takes, or is expected to wait, more than two seconds,
                 or must pause.
             memory: function that returns free and total memory, in MiB; None: those of this machine.
             share: part of the free memory that this process may reserve, if others start samples on the machine too.
