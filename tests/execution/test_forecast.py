@@ -82,6 +82,17 @@ def test_there_is_no_forecast_while_the_amount_of_work_is_unknown() -> None:
     assert forecast.eta_seconds({}) == pytest.approx(10 * 12.1 / 1.1)
 
 
+def test_what_long_items_have_done_counts_before_they_end() -> None:
+    """A quarter of two items in twenty seconds: two of CPU a second."""
+    clock = _Clock()
+    forecast = Forecast(clock)
+    items = [_item(number, 80.0, 79.9) for number in range(10)]
+    forecast.add({one.verdict_key: one for one in items})
+    assert forecast.eta_seconds({"0": 0.0, "1": 0.0}) is None
+    clock.now += 20
+    assert forecast.eta_seconds({"0": 20.0, "1": 20.0}) == pytest.approx((800 - 40) / 2)
+
+
 def test_endless_loops_end_at_their_limits() -> None:
     """When nothing else waits, the forecast is the longest time that a limit leaves."""
     forecast = Forecast(_Clock())

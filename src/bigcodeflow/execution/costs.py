@@ -130,11 +130,13 @@ class Forecast:
 
     def eta_seconds(self, running: Mapping[str, float]) -> float | None:
         """Return the seconds until all is done, or None if unknown; ``running``: seconds since starts, by key."""
+        items = [(self.open[key], seconds) for key, seconds in running.items() if key in self.open]
+        # Of running items counts the share of their expected time: a first minute of long items is no standstill.
+        done = sum(work_seconds(item) * min(1.0, seconds / (item.expected_seconds or 1.0)) for item, seconds in items)
         left = self._open_seconds + (self.later_seconds or 0.0)
-        by_work = self._pace.eta_seconds(self._done_seconds, self._done_seconds + left)
+        by_work = self._pace.eta_seconds(self._done_seconds + done, self._done_seconds + left)
         if self.later_seconds is None:
             return None
-        items = [(self.open[key], seconds) for key, seconds in running.items() if key in self.open]
         longest = max((self._until_end(item, seconds) for item, seconds in items), default=0.0)
         # If no items wait, those that take longer than expected are mostly endless loops, which end at their limits.
         if items and len(items) == len(self.open):
