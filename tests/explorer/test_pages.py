@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 import duckdb
 import pytest
 
+from bigcodeflow.explorer.catalog import Catalog
+from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.results.runs import RunLabels
 from bigcodeflow.store import open_store
 from tests.explorer.conftest import exploring, record_night, records, rows, text_of
@@ -310,12 +312,27 @@ def test_a_run_that_ends_is_shown_at_once_and_one_whose_tables_are_gone_says_so(
     assert "run it again" in text_of(explore.get(f"/runs/{record}"))
 
 
-def test_a_catalog_of_an_earlier_version_says_what_to_do(explore):
-    """It lacks a table that pages read; one command builds it again."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE runs DROP COLUMN selection",
+        "CREATE OR REPLACE TABLE stored.version AS SELECT 1; DROP TABLE stored.verdicts",
+    ],
+)
+def test_a_catalog_of_an_earlier_version_is_built_again(recorded, change):
+    """It lacks a table or a column that pages read."""
+    record_night(recorded, "first", {1})
+    rebuild_catalog(recorded.root)
+    with duckdb.connect(recorded.root / "results.duckdb") as catalog:
+        catalog.execute(change)
+    assert [run.run for run in Catalog(recorded.root).version().runs] == ["first"]
+
+
+def test_a_damaged_catalog_says_what_to_do(explore):
+    """One command builds it again."""
     explore.recorded.record_one()
     explore.rebuild()
-    with duckdb.connect(explore.recorded.root / "results.duckdb") as catalog:
-        catalog.execute("DROP TABLE stored.verdicts")
+    (explore.recorded.root / "results.duckdb").write_bytes(b"no database")
     assert "build it again with `bigcodeflow catalog" in text_of(explore.get("/", 409))
 
 

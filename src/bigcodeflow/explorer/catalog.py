@@ -14,7 +14,7 @@ from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.parquet import duckdb_path
 from bigcodeflow.core.plugins import benchmark_name, shown_benchmark
 from bigcodeflow.pipeline.live_files import LiveState, ended_runs
-from bigcodeflow.results.catalog.building import CATALOG_NAME
+from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
 from bigcodeflow.results.catalog.description import quoted
 from bigcodeflow.results.formatting import CONTRADICTED_TESTS, TASK_VARIANTS, board_title, named_model, title_of
 from bigcodeflow.results.models import Row, readable, rows_from, sql_of
@@ -335,24 +335,33 @@ class Catalog:
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def _opened(self, stamp: tuple[int, ...]) -> CatalogVersion:
-        """Open the file's version in a separate database; requests may still read the former version."""
+        """Open the file's version; a catalog that another version of this package wrote is built again first."""
         import duckdb
 
         if not stamp:
             return CatalogVersion(stamp, None)
         try:
-            database = duckdb.connect(config={"memory_limit": _MEMORY_LIMIT})
-            with readable(self.path) as place:
-                database.execute(f"ATTACH {quoted(str(place))} AS {_ALIAS} (READ_ONLY)")
-            database.execute(f"FROM {_ALIAS}.stored.verdicts LIMIT 0")  # which catalogs of earlier versions lack
-            rows = CatalogVersion(stamp, database).rows("runs")
-        except duckdb.Error as error:
+            try:
+                return self._read(stamp)
+            except (duckdb.BinderException, duckdb.CatalogException):  # a table or a column is missing
+                rebuild_catalog(self.store.location)
+                return self._read(self._stamp())
+        except (duckdb.Error, OSError) as error:
             reason = " ".join(str(error).split())
             raise ArtifactError(
                 f"{self.path} cannot be read ({reason}): build it again with `bigcodeflow catalog --store "
                 f"{self.store.location}`"
             ) from error
-        runs = [ListedRun(**row) for row in rows]
+
+    def _read(self, stamp: tuple[int, ...]) -> CatalogVersion:
+        """Read the runs in a separate database; requests may still read the former version."""
+        import duckdb
+
+        database = duckdb.connect(config={"memory_limit": _MEMORY_LIMIT})
+        with readable(self.path) as place:
+            database.execute(f"ATTACH {quoted(str(place))} AS {_ALIAS} (READ_ONLY)")
+        database.execute(f"FROM {_ALIAS}.stored.verdicts LIMIT 0")  # which catalogs of earlier versions lack
+        runs = [ListedRun(**row) for row in CatalogVersion(stamp, database).rows("runs")]
         shown, archived = ([run for run in runs if run.archived is is_archived] for is_archived in (False, True))
         return CatalogVersion(stamp, database, shown, archived)
 
