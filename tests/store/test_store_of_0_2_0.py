@@ -29,6 +29,7 @@ def test_its_runs_are_read_and_compared(folder: Path, monkeypatch: pytest.Monkey
     compared = _said("compare", "strong", "weak", "--store", "store")
     assert "on 3 common tasks" in compared
     assert "+100.0" in compared
+    assert "2 of 2 runs" in _said("runs", "--store", "store")  # that version made no catalog
 
 
 @pytest.mark.sandbox

@@ -18,7 +18,7 @@ from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
 from bigcodeflow.results.catalog.description import quoted
 from bigcodeflow.results.formatting import CONTRADICTED_TESTS, TASK_VARIANTS, board_title, named_model, title_of
 from bigcodeflow.results.models import Row, readable, rows_from, sql_of
-from bigcodeflow.results.runs import CONTROLS, RecordedRun, recorded_run
+from bigcodeflow.results.runs import CONTROLS, RecordedRun, recorded_run, recorded_runs
 from bigcodeflow.store import open_store
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class Catalog:
     def __init__(self, location: Path | str) -> None:
         self.store = open_store(location)
         self._lock = threading.Lock()
-        self._version = CatalogVersion((), None)
+        self._version = CatalogVersion((0,), None)  # of no file: the first request opens it
 
     @property
     def path(self) -> Path:
@@ -335,14 +335,16 @@ class Catalog:
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def _opened(self, stamp: tuple[int, ...]) -> CatalogVersion:
-        """Open the file's version; a catalog that another version of this package wrote is built again first."""
+        """Open the file's version; a catalog that is gone, or of another version of this package, is built first."""
         import duckdb
 
-        if not stamp:
+        if not stamp and not recorded_runs(self.store.location):
             return CatalogVersion(stamp, None)
         try:
+            if not stamp:
+                rebuild_catalog(self.store.location)
             try:
-                return self._read(stamp)
+                return self._read(self._stamp())
             except (duckdb.BinderException, duckdb.CatalogException):  # a table or a column is missing
                 rebuild_catalog(self.store.location)
                 return self._read(self._stamp())
