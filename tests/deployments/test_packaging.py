@@ -69,20 +69,8 @@ def test_every_import_is_a_declared_dependency() -> None:
     apart = (SANDBOX, ROOT / "src" / "bigcodeflow" / "generation" / "engines")  # other interpreters execute these
     files = [path for folder in ("src", "extensions", "flows", "tasks") for path in (ROOT / folder).rglob("*.py")]
     modules = {name.partition(".")[0] for path in files if path.parent not in apart for name in _imported(path)}
-    foreign = (
-        modules
-        - sys.stdlib_module_names
-        - {
-            "",
-            "bigcodeflow",
-            "bigcodeflow_benchmarks",
-            "bigcodeflow_clouds",
-            "bigcodeflow_harnesses",
-            "bigcodeflow_exports",
-            "flows",
-            "tasks",
-        }
-    )
+    extensions = {path.name for path in (ROOT / "extensions").iterdir()}
+    foreign = modules - sys.stdlib_module_names - extensions - {"", "bigcodeflow", "flows", "tasks"}
     distributions = packages_distributions()
     # A trainer's library has an environment of its own; its module has its name.
     names = {module: {canonicalize_name(name) for name in distributions.get(module, [module])} for module in foreign}
