@@ -125,7 +125,7 @@ class _PausingTurn(Turn):
 def test_the_clock_of_a_paused_sample_is_stopped(starter_environment: InstalledEnvironment) -> None:
     """A program that needs half a second of its two passes, however long others were in front of it."""
     turn = _PausingTurn(2.2)
-    gate = SimpleNamespace(admitted=lambda _memory_mib: nullcontext(turn))
+    gate = SimpleNamespace(admitted=lambda *_: nullcontext(turn))
     program = """import time
 def task_func():
     began = time.monotonic()
