@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from bigcodeflow.cli.console import notice, print_line
 from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import Variant
 from bigcodeflow.core.errors import PublishingError
+from bigcodeflow.core.plugins import loaded_plugins
 from bigcodeflow.leaderboard.measured_entries import Allowance
 from bigcodeflow.results.runs import find_run
 from bigcodeflow_exports.clients import TrackedRun, log_to_mlflow, log_to_wandb
@@ -150,5 +150,5 @@ def opened(store: str, run: str, variant: Variant | None) -> Iterator[ExportedRu
 
 
 # Formats that other distributions add.
-for _format in sorted(entry_points(group="bigcodeflow.exporters")):
-    app.command(_format.name)(_format.load())
+for _name, _command in loaded_plugins("bigcodeflow.exporters").items():
+    app.command(_name)(_command)

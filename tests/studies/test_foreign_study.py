@@ -34,3 +34,25 @@ def test_a_study_of_another_distribution_has_a_command_and_a_view(tmp_path: Path
     assert "Dataset to measure." in shown
     assert "Starter/0" in command("length", "--source", "starter", "--store", "store")
     assert "one row an artifact and task" in command("catalog", "length", "--store", "store")
+
+
+def test_commands_and_exports_that_cannot_be_loaded_are_named(tmp_path: Path) -> None:
+    """All others stay."""
+    metadata = tmp_path / "broken-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(
+        "[bigcodeflow.commands]\nlost = absent:run\n[bigcodeflow.exporters]\nlost = absent:write\n"
+    )
+
+    def said(*words: str) -> str:
+        done = process_in(tmp_path)(*words, check=False, PYTHONPATH=str(tmp_path))
+        assert "Traceback" not in done.stderr
+        return f"{done.returncode} {done.stdout} {done.stderr}"
+
+    assert "audit" in said("--help")
+    assert said("lost").startswith("1 ")
+    assert "absent:run" in said("lost")
+    shown = said("export", "--help")
+    assert "plug-in lost (absent:write) is left out" in shown
+    assert "every-eval-ever" in shown
