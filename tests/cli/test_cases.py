@@ -47,8 +47,8 @@ EXPECTED = {
 
 @pytest.mark.parametrize(
     "name",
-    # Its commands are ended after a minute, which a busy machine needs for the start of a Prefect server.
-    [pytest.param(name, marks=pytest.mark.long if name.startswith("02") else ()) for name in EXPECTED],
+    # Their commands are ended after a minute or two, which a busy machine needs to start a Prefect server or a run.
+    [pytest.param(name, marks=pytest.mark.long if name.startswith(("02", "25")) else ()) for name in EXPECTED],
 )
 def test_a_case_gives_what_is_right(name: str, tmp_path: Path, starter_environment: object) -> None:
     """Exit codes, scores, names and settings, read from what the script prints."""
