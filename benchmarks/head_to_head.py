@@ -1,27 +1,24 @@
 """Measure executions per second and core for several ways to execute the same programs.
 
     python benchmarks/head_to_head.py --data ../shared --out FOLDER                    # 80 tasks of BigCodeBench
-    python benchmarks/head_to_head.py --tasks starter --ways fresh,docker,ours --doubles --out FOLDER
+    python benchmarks/head_to_head.py --tasks starter --ways fresh,ours --out FOLDER
 
 Programs are ground truths that pass: of the starter set, or of tasks of BigCodeBench whose tests take less than a
 second, spread evenly. The ways take turns:
 
     fresh     a new interpreter for each, `python -m unittest` on program and test, without sandbox and without limits
-    docker    the same by `docker exec` in one running container of the environment's image
     original  bigcodebench's own evaluate and untrusted_check; in the environment bigcodebench only
     ours      this project's local backend, warm: sandbox, limits and harness
 
-One-time starts are not counted: the container, the original's imports, our zygotes. As many programs run at a time as
-there are cores; for ours eight times as many are in flight, as its settings say, and as many as cores compute. A way
-that is not installed is left out and named. With --doubles the tests start and fill the engine, as root. Prints a
-Markdown table; every figure goes to FOLDER/figures.json.
+One-time starts are not counted: the original's imports, our zygotes. As many programs run at a time as there are cores;
+for ours eight times as many are in flight, as its settings say, and as many as cores compute. A way that is not
+installed is left out and named. Prints a Markdown table; every figure goes to FOLDER/figures.json.
 """
 
 import argparse
 import csv
 import json
 import os
-import queue
 import shutil
 import statistics
 import subprocess
@@ -35,7 +32,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
-from backends import doubles
 from measuring import table
 from original import load_tasks, run_original
 
@@ -44,20 +40,17 @@ from bigcodeflow.config import DatasetConfig, RunConfig, load_settings
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, EnvironmentUnusableError
 from bigcodeflow.core.schemas import TASKS, table_of
 from bigcodeflow.execution.planning import plan_ground_truths
-from bigcodeflow.judge.backend_registry import execution_environment, make_backend
+from bigcodeflow.judge.backend_registry import make_backend
 from bigcodeflow.judge.environments import InstalledEnvironment, find_environment
 from bigcodeflow.judge.host.bubblewrap import variables
 from bigcodeflow.judge.items import WorkItem
 from bigcodeflow.judge.verdicts import verdict
 
-_WAYS = ("fresh", "docker", "original", "ours")
+_WAYS = ("fresh", "original", "ours")
 _UNITTEST = ("-m", "unittest", "-q", "sample")
 _SAMPLE_SECONDS = 120
 #: For BigCodeBench tasks with longer tests, the measurement would show mostly the tests' work.
 _SUITE_SECONDS = 1.0
-#: Shell script for the container; its arguments are the program's number and the environment's folder.
-_ENTERED = """mkdir -p "/tmp/work/$1" && cd "/tmp/work/$1" || exit
-PYTHONPATH="/samples/$1" NLTK_DATA="$2/data" exec "$2/venv/bin/python" -m unittest -q sample </dev/null"""
 
 
 class Round(NamedTuple):
@@ -107,14 +100,9 @@ def measured(arguments: argparse.Namespace) -> tuple[dict[str, list[Round]], dic
     with ExitStack() as stack:
         settings = [*arguments.set, f"execution.environment={arguments.environment}"]
         left_out: dict[str, str] = {}
-        if arguments.doubles and "docker" in arguments.ways:
-            try:
-                settings += stack.enter_context(doubles(["docker"], arguments.environment))
-            except BigCodeFlowError as error:
-                left_out["docker"] = str(error)
         programs = _programs(arguments, tuple(settings), Path(stack.enter_context(tempfile.TemporaryDirectory())))
         ready: dict[str, Way] = {}
-        for name in (one for one in arguments.ways if one not in left_out):
+        for name in arguments.ways:
             try:
                 ready[name] = stack.enter_context(_READY[name](programs))
             except BigCodeFlowError as error:
@@ -185,51 +173,6 @@ def _fresh(programs: Programs) -> Iterator[Way]:
 
 
 @contextmanager
-def _docker(programs: Programs) -> Iterator[Way]:
-    from bigcodeflow.judge.remote.docker import DockerEngine
-
-    config = programs.config.execution.model_copy(update={"backend": "docker"})
-    image = execution_environment(config)
-    with ExitStack() as stack:
-        engines = [
-            stack.enter_context(closing(DockerEngine.connect(config.docker.url))) for _ in range(programs.cores + 1)
-        ]
-        client = engines[-1].client
-        container = client.create_container_from_config(_container(image.reference, programs.folder))["Id"]
-        stack.callback(engines[-1].remove, container)
-        client.start(container)
-        found = f"cd /opt/environments/{config.environment}-* && cp -r home /tmp/home && pwd"
-        root = _executed(client, container, ["sh", "-c", found])[1].decode().strip()
-        free: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        for engine in engines[:-1]:
-            free.put(engine.client)
-
-        def passes(number: int) -> bool:
-            mine = free.get()
-            try:
-                return _executed(mine, container, ["sh", "-c", _ENTERED, "sh", str(number), root])[0] == 0
-            finally:
-                free.put(mine)
-
-        def used() -> float:
-            return float(client.stats(container, stream=False)["cpu_stats"]["cpu_usage"]["total_usage"]) / 1e9
-
-        yield lambda: _pooled(passes, programs, programs.cores, used)
-
-
-def _container(image: str, folder: Path) -> dict[str, Any]:
-    host = {"NetworkMode": "none", "Binds": [f"{folder}:/samples:ro"], "CapDrop": ["ALL"], "Init": True}
-    host["Tmpfs"] = {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=1024m"}
-    return {"Image": image, "Cmd": ["sleep", "infinity"], "User": "1000:1000", "HostConfig": host}
-
-
-def _executed(client: Any, container: str, command: Sequence[str]) -> tuple[int, bytes]:
-    made = client.exec_create(container, list(command))["Id"]
-    output = client.exec_start(made)
-    return client.exec_inspect(made)["ExitCode"], output
-
-
-@contextmanager
 def _original(programs: Programs) -> Iterator[Way]:
     if programs.environment.name != "bigcodebench":
         raise EnvironmentUnusableError("the original runs in the environment bigcodebench only: --environment names it")
@@ -264,18 +207,15 @@ def _ours(programs: Programs) -> Iterator[Way]:
         yield one
 
 
-_READY = {"fresh": _fresh, "docker": _docker, "original": _original, "ours": _ours}
+_READY = {"fresh": _fresh, "original": _original, "ours": _ours}
 
 
-def _pooled(
-    passes: Callable[[int], bool], programs: Programs, in_flight: int, used: Callable[[], float] = lambda: 0.0
-) -> Round:
-    """Execute every program; ``used`` returns CPU seconds of processes that are not descendants of this one."""
-    cpu, began = _cpu_seconds() + used(), time.perf_counter()
+def _pooled(passes: Callable[[int], bool], programs: Programs, in_flight: int) -> Round:
+    cpu, began = _cpu_seconds(), time.perf_counter()
     with ThreadPoolExecutor(in_flight) as pool:
         passed = sum(pool.map(passes, range(len(programs.items))))
     wall_seconds = time.perf_counter() - began
-    return Round(wall_seconds, _cpu_seconds() + used() - cpu, passed)
+    return Round(wall_seconds, _cpu_seconds() - cpu, passed)
 
 
 def _cpu_seconds() -> float:
@@ -317,8 +257,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--executions", type=int, help="programs a round; 80, or the starter set's 45")
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the median counts")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="executions that compute")
-    parser.add_argument("--set", action="append", default=[], help="a setting, such as execution.docker.url=ADDRESS")
-    parser.add_argument("--doubles", action="store_true", help="a container engine of the tests' own, as root")
+    parser.add_argument("--set", action="append", default=[], help="a setting of ours")
     parser.add_argument("--out", type=Path, help="folder for figures.json and report.md")
     arguments = parser.parse_args()
     arguments.environment = arguments.environment or arguments.tasks

@@ -2,6 +2,7 @@
 
     python benchmarks/startup.py                    # medians of five
     python benchmarks/startup.py --only up --repeats 3
+    python benchmarks/startup.py --only many        # CPU beyond the tests, of 1,140 and of 11,400 samples; once each
 
 Each command is a separate process. Wall seconds grow with other load on the machine, CPU seconds hardly; they include
 those of all processes that the command has started, and for `up` those of its service.
@@ -22,6 +23,7 @@ from typing import NamedTuple
 
 import measuring
 import psutil
+import pyarrow.parquet as pq
 
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.prefect_service.folder import ServiceFolder
@@ -41,7 +43,7 @@ class Cost(NamedTuple):
 def main() -> None:
     """Measure what the options ask for, and print one row for each."""
     measures = {"help": measure_help, "cached": measure_cached, "small": measure_small}
-    measures |= {"prefect": measure_prefect, "up": measure_up}
+    measures |= {"many": measure_many, "prefect": measure_prefect, "up": measure_up}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="of which the median counts")
     parser.add_argument("--only", choices=measures, help="measure this alone")
@@ -116,6 +118,23 @@ def measure_small(folder: Path, repeats: int) -> None:
         return call(*_SMALL, *place, folder=folder)
 
     measure("evaluate, 10 starter tasks", repeats, command)
+
+
+def measure_many(folder: Path, _repeats: int) -> None:
+    """Measure distinct samples of the starter set, without checks of passes: CPU time beyond that of their tests."""
+    starter = [json.loads(line) for line in shipped("data/starter/tasks.jsonl").read_text().splitlines()]
+    for count in (_SAMPLES, 10 * _SAMPLES):
+        with (folder / "samples.jsonl").open("w") as file:
+            for number in range(count):
+                task = starter[number % len(starter)]
+                program = f"{task['complete_prompt']}{task['canonical_solution']}\n# {number}\n"
+                file.write(json.dumps({"task_id": task["task_id"], "solution": program}) + "\n")
+        run = ("evaluate", "--samples", "samples.jsonl", "--dataset", "starter", "--set", "execution.integrity=off")
+        cost = call(*run, "--store", f"store{count}", "--out", "out", folder=folder)
+        verdicts = pq.read_table(folder / "out" / "verdicts.parquet", columns=["test_cpu_seconds"])
+        beyond_seconds = cost.cpu_seconds - sum(filter(None, verdicts["test_cpu_seconds"].to_pylist()))
+        report(f"evaluate, {count:,} samples", [cost])
+        print(f"    CPU beyond the test: {1000 * beyond_seconds / count:.1f} ms a sample", flush=True)
 
 
 def measure_prefect(folder: Path, repeats: int) -> None:
