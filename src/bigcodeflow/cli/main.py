@@ -34,7 +34,6 @@ _COMMANDS = {
     "inspect": "inspect:inspect",
     "compare": "compare:compare",
     "plan": "compare:plan",
-    "recommend": "recommend:recommend",
     "report": "store:report",
     "explore": "store:explore",
     "catalog": "store:catalog",

@@ -26,7 +26,7 @@ from bigcodeflow.core.listening import is_loopback, is_own_name, is_same_site, n
 from bigcodeflow.explorer import actions, changes, comparison_pages, run_pages, sample_pages, study_pages
 from bigcodeflow.explorer.actions import Action
 from bigcodeflow.explorer.catalog import Catalog
-from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now
+from bigcodeflow.explorer.pages import AddressError, NotThereError, Page, Visit, now, own_pages
 from bigcodeflow.explorer.rendering import POLICY, assets, compile_templates, rendered, vega
 from bigcodeflow.pipeline.live_files import live_runs
 
@@ -90,7 +90,6 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
         "/changes": changes.changes_page,
         "/trends": changes.trends,
         "/compare": comparison_pages.compare_page,
-        "/recommend": study_pages.recommend_page,
         "/samples": sample_pages.samples,
         "/sample": sample_pages.sample,
         "/studies": study_pages.all_studies,
@@ -98,6 +97,7 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
         "/runs/{record}/delete": actions.delete_page,
         "/runs/{record}/retry": actions.retry_page,
         "/studies/{study}/{key}": study_pages.one_study,
+        **{address: page.make for address, page in own_pages().items()},
     }
     # Starlette calls these functions in threads, so that no page has to wait for another.
     routes = [Route(path, partial(_answer, catalog, make)) for path, make in pages.items()]

@@ -1,13 +1,16 @@
 """Basics of all pages: the request with its parameters, pagination, and errors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from starlette.datastructures import QueryParams
 
 from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow.core.plugins import loaded_plugins
 from bigcodeflow.explorer.catalog import Catalog, CatalogVersion, ListedRun
 
 #: Number of rows of a list on a page.
@@ -29,6 +32,23 @@ class Page(NamedTuple):
 
     template: str
     context: dict[str, Any]
+
+
+class OwnPage(NamedTuple):
+    """A plug-in's page; it has the address of its entry point's name in the group ``bigcodeflow.pages``."""
+
+    title: str
+    """In the navigation."""
+    make: "Callable[[Visit], Page]"
+    """Make the page of a request; raise BigCodeFlowError to show a message instead."""
+    templates: Path
+    """Folder with the page's template, whose name no template of the explorer has."""
+
+
+@cache
+def own_pages() -> Mapping[str, OwnPage]:
+    """Return the pages of installed plug-ins by address; a warning names each that cannot be loaded."""
+    return {f"/{name}": page for name, page in loaded_plugins("bigcodeflow.pages").items()}
 
 
 @dataclass(frozen=True, slots=True)

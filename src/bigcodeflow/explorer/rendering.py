@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, Response
 
 import bigcodeflow
 from bigcodeflow.explorer.catalog import utc
+from bigcodeflow.explorer.pages import own_pages
 from bigcodeflow.report.overview import duration
 from bigcodeflow.report.writer import asset, charting_library, template_environment
 from bigcodeflow.results.formatting import percent, percent_range
@@ -43,7 +44,8 @@ class Asset(NamedTuple):
 @cache
 def _environment() -> "Environment":
     """Return the Jinja environment of the pages, with the filters and globals of all templates."""
-    environment = template_environment(_HERE / "templates", place=_place)
+    own = own_pages()
+    environment = template_environment(_HERE / "templates", *(page.templates for page in own.values()), place=_place)
     environment.filters |= {
         "percent": _known(percent),
         "ends": percent_range,
@@ -55,6 +57,7 @@ def _environment() -> "Environment":
         "money": _known("{:,.2f}".format),
     }
     environment.globals |= {"link": link, "versions": asset_versions(), "version": bigcodeflow.__version__}
+    environment.globals["own_pages"] = {address: page.title for address, page in own.items()}
     return environment
 
 

@@ -7,8 +7,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bigcodeflow.cli.recommend import recommend
 from bigcodeflow.core.errors import BigCodeFlowError
+from bigcodeflow_studies.recommend.commands import recommend
 from tests.explorer.conftest import exploring
 from tests.report.conftest import RecordedStore
 from tests.studies.recommend.conftest import record

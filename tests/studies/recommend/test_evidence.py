@@ -8,8 +8,8 @@ import pytest
 
 from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
-from bigcodeflow.studies.recommend.evidence import common_tasks, evidence_of_store, strongest
-from bigcodeflow.studies.recommend.ranking import Outcomes
+from bigcodeflow_studies.recommend.evidence import common_tasks, evidence_of_store, strongest
+from bigcodeflow_studies.recommend.ranking import Outcomes
 from tests.studies.recommend.conftest import record
 
 

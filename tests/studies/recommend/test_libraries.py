@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.studies.recommend.stack import imported_modules, modules_of, names_in, stack_of
+from bigcodeflow_studies.recommend.stack import imported_modules, modules_of, names_in, stack_of
 
 KNOWN = frozenset(json.loads(shipped("data/bigcodebench/library_domains.json").read_text()))
 MODULES = st.sampled_from(["numpy", "os", "sklearn.linear_model", "PIL", "xml.dom", "cv2", "_private", "名"])

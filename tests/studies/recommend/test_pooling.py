@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.studies.recommend.ranking import Evidence, ModelRun, Outcomes, recommendation
-from bigcodeflow.studies.recommend.stack import Stack
+from bigcodeflow_studies.recommend.ranking import Evidence, ModelRun, Outcomes, recommendation
+from bigcodeflow_studies.recommend.stack import Stack
 
 LIBRARIES = [f"lib{number}" for number in range(10)]
 PLACES = np.random.default_rng(9).standard_normal(2000)

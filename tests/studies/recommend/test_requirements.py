@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.studies.recommend.requirements import read_requirements
+from bigcodeflow_studies.recommend.requirements import read_requirements
 
 NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,12}[A-Za-z0-9])?", fullmatch=True)
 EXTRAS = st.sampled_from(["", "[socks]", "[a, b-c]"])

@@ -10,9 +10,9 @@ from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import user_path
 from bigcodeflow.results.formatting import json_text
-from bigcodeflow.studies.recommend.evidence import evidence_of_store
-from bigcodeflow.studies.recommend.ranking import as_json, recommendation, tables
-from bigcodeflow.studies.recommend.stack import names_in, stack_of
+from bigcodeflow_studies.recommend.evidence import evidence_of_store
+from bigcodeflow_studies.recommend.ranking import as_json, recommendation, tables
+from bigcodeflow_studies.recommend.stack import names_in, stack_of
 
 
 def recommend(

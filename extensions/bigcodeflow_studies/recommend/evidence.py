@@ -1,7 +1,7 @@
 """Evidence of a store on its models: one run for each model, on tasks on which all of them were judged."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ import numpy as np
 from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
 from bigcodeflow.results.catalog.building import CATALOG_NAME, rebuild_catalog
 from bigcodeflow.results.formatting import named_model
-from bigcodeflow.results.models import Row, readable, rows_of
+from bigcodeflow.results.models import Row, readable, rows_from, rows_of
 from bigcodeflow.results.runs import CONTROLS
 from bigcodeflow.store import Store, open_store
-from bigcodeflow.studies.recommend.ranking import Array, Evidence, ModelRun, Outcomes
-from bigcodeflow.studies.recommend.stack import shortened
 from bigcodeflow.studies.records import grouped
+from bigcodeflow_studies.recommend.ranking import Array, Evidence, ModelRun, Outcomes
+from bigcodeflow_studies.recommend.stack import shortened
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -90,7 +90,7 @@ def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str
     """
     if split not in ("", "complete", "instruct") or subset not in ("", "full", "hard"):
         raise ConfigError(f"split {split!r}, subset {subset!r}: name complete or instruct, and full or hard")
-    split, chosen, notes = _chosen_runs(rows_of(connection, "recommend/runs"), split)
+    split, chosen, notes = _chosen_runs(_rows(connection, "runs"), split)
     outcomes = _outcomes(connection, chosen, only_hard=subset == "hard")
     ranked, tasks = common_tasks(outcomes)
     n_judged = np.isfinite(outcomes.shares).sum(axis=1)
@@ -114,7 +114,7 @@ def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str
     return Evidence(runs, kept, split, tuple(notes))
 
 
-def _chosen_runs(rows: Sequence[Row], split: str) -> tuple[str, list[Row], list[str]]:
+def _chosen_runs(rows: Iterable[Row], split: str) -> tuple[str, list[Row], list[str]]:
     """Return the split, one run for each model, ordered by model name, and notes on the runs that do not count."""
     found = [row | {"model": str(named_model(row["model"]))} for row in rows if row["source"] not in CONTROLS]
     notes: list[str] = []
@@ -139,6 +139,11 @@ def _chosen_runs(rows: Sequence[Row], split: str) -> tuple[str, list[Row], list[
     return split, chosen, notes
 
 
+def _rows(connection: "DuckDBPyConnection", model: str, parameters: Mapping[str, str] | None = None) -> Iterator[Row]:
+    query = Path(__file__).with_name(f"{model}.sql").read_text(encoding="utf-8")
+    return rows_from(connection.execute(query, parameters))
+
+
 def _note(text: str, names: Sequence[str]) -> list[str]:
     return [f"{text}: {shortened(names)}."] if names else []
 
@@ -159,7 +164,7 @@ def _outcomes(connection: "DuckDBPyConnection", chosen: Sequence[Row], *, only_h
     shares = np.full((len(rows), len(places)), np.nan)
     names = ("record", "artifact", "truths", "variant", "sanitizer")
     asked = json.dumps([{name: row[name] for name in names} for row in chosen])
-    for row in rows_of(connection, "recommend/shares", {"chosen": asked}):
+    for row in _rows(connection, "shares", {"chosen": asked}):
         if row["task_id"] in places:
             shares[rows[row["record"]], places[row["task_id"]]] = row["share"]
     libraries = [frozenset(row["libs"] or ()) for row in facts.values()]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.judge import zygote_plan
 from bigcodeflow.judge.integrity.syntax import tree_of
-from bigcodeflow.studies.recommend.requirements import decoded, read_requirements, values_at
+from bigcodeflow_studies.recommend.requirements import decoded, read_requirements, values_at
 
 #: Modules of distributions, by normalized name, if they have other names. All other distributions are imported by their
 #: own name, with underscores for hyphens.

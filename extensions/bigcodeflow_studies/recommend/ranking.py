@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.table import Cell, Column, Headings, Table
 from bigcodeflow.results.formatting import numbers, percent, percent_range, plain
-from bigcodeflow.studies.recommend.stack import Stack, shortened
+from bigcodeflow_studies.recommend.stack import Stack, shortened
 
 Array = NDArray[np.float64]
 
