@@ -20,11 +20,12 @@ setup: $(VENV)/.installed ## create .venv and the starter sandbox environment
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@deployments/system-packages.sh
 	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); sys.exit(None if ok else "bigcodeflow needs Python 3.11, 3.12 or 3.13: make setup PYTHON=python3.12")'
-	$(PYTHON) -m venv --clear $(VENV)
+	@echo 'installing the packages of requirements.lock and bigcodeflow into $(VENV) …'
+	@$(PYTHON) -m venv --clear $(VENV)
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.lock
-	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r $(VENV)/uv.lock
-	$(BIN)/uv pip install --python $(BIN)/python --require-hashes --no-deps -r requirements.lock
-	$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install --quiet --quiet --require-hashes --no-deps -r $(VENV)/uv.lock
+	@$(BIN)/uv pip install --python $(BIN)/python --quiet --require-hashes --no-deps -r requirements.lock
+	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 run: setup ## evaluate the starter answers; a second run ends in seconds

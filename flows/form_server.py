@@ -109,7 +109,11 @@ async def _checked(form: re.Match[str], body: bytes) -> tuple[list[str], bytes]:
         entries = asked if isinstance(asked, list) else [asked]
         runs = [dict(entry.get("parameters") or {}) for entry in entries]
         id_ = UUID(form["id"] or form["edited"])
+        # `up` registers deployments again after an update, also where a key is missing: a run says so when it starts.
+        registers = any("entrypoint" in entry for entry in entries)
     except (AttributeError, TypeError, ValueError):
+        return [], body
+    if registers:
         return [], body
     database = provide_database_interface()
     async with database.session_context() as session:

@@ -3,7 +3,9 @@
 import re
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
+from rlcompleter import Completer
 
 import polars as pl
 import pytest
@@ -125,6 +127,8 @@ def test_arguments_are_named_and_paths_are_taken(tmp_path: Path) -> None:
         ({"options": ["dataset.ids=0"]}, "options: is a list"),
         ({"overrides": {"dataset.ids": "0"}}, "overrides: is a dict"),
         ({"overrides": "dataset.ids"}, "overrides: 'dataset.ids' is not of the form"),
+        ({"overrides": 3}, "overrides: is a int"),
+        ({"options": {3: 3}}, "overrides, options: is a int"),
     ]:
         with pytest.raises(bcf.BigCodeFlowError, match=f"^{message}"):
             bcf.load_config("starter", **given)
@@ -142,7 +146,20 @@ def test_what_a_prompt_shows_is_short() -> None:
     assert [name for name in dir(config.dataset) if name.startswith("li")] == ["libraries", "limit"]
 
 
+@pytest.mark.sandbox
+def test_completion_at_a_prompt_reads_no_table(config: bcf.RunConfig, starter_environment: object) -> None:
+    """All tables are offered, also those that retention removed; a table is read once."""
+    results = bcf.run(config, progress=False)
+    complete = Completer({"results": results}).complete
+    offered = list(takewhile(bool, (complete("results.", place) for place in range(20))))
+    assert {"results.verdicts", "results.metrics"} <= set(offered)
+    assert set(vars(results)) == {"recorded"}
+    assert results.verdicts is results.verdicts
+
+
 def test_a_run_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(bcf.BigCodeFlowError, match="store: is a int"):
+        bcf.read_results(store=3)  # type: ignore[arg-type]
     with pytest.raises(bcf.BigCodeFlowError, match="no recorded run is called 'latest'"):
         bcf.read_results(store=tmp_path)
 

@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +52,13 @@ def load_config(
     """
     _require(preset, str | Path | None, "preset", "give the name or path of a preset")
     _require(options, Mapping | None, "options", "give settings by path, such as {'dataset.ids': '0-4'}")
+    remedy = "give texts such as 'dataset.ids=0-4'"
     if isinstance(overrides, Mapping):
-        raise ConfigError(f"overrides: is a dict: give texts such as 'dataset.ids=0-4', or options={overrides!r}")
+        raise ConfigError(f"overrides: is a dict: {remedy}, or options={overrides!r}")
+    _require(overrides, Iterable, "overrides", remedy)
     lines = (overrides,) if isinstance(overrides, str) else tuple(overrides)
+    for text in (*lines, *(options or ())):
+        _require(text, str, "overrides, options", remedy)
     try:
         return settings.load_config(preset, lines, options or {}, origin="options")
     except ConfigError as error:
@@ -144,11 +147,18 @@ def read_results(name: str = "latest", store: str | Path = "results/store") -> "
         ArtifactError: no run, or several different ones, have that name.
     """
     _require(name, str, "name", "give the name, model, title or record of a run, or 'latest'")
+    _require(store, str | Path, "store", "give the folder or the URL of a store")
     return RunResults(find_run(store, name))
 
 
-def _table(artifact: str) -> cached_property[pl.DataFrame]:
-    return cached_property(lambda results: read_frame(results.recorded.path(artifact)))
+def _table(artifact: str) -> property:
+    # Tab completion at a prompt reads a cached_property, but no property.
+    def read(results: "RunResults") -> Any:
+        if (name := f"_{artifact}") not in vars(results):
+            vars(results)[name] = read_frame(results.recorded.path(artifact))
+        return vars(results)[name]
+
+    return property(read)
 
 
 @dataclass(frozen=True, repr=False)
@@ -177,7 +187,8 @@ class RunResults:
     def scores(self) -> pl.DataFrame:
         """pass@k over all tasks: variant, k, value, ci_low, ci_high, n_tasks and n_samples."""
         names = ("variant", "k", "value", "ci_low", "ci_high", "n_tasks", "n_samples")
-        return self.metrics.filter(metric="pass@k", slice_kind="all").select(names)
+        found: pl.DataFrame = self.metrics.filter(metric="pass@k", slice_kind="all").select(names)
+        return found
 
     def __repr__(self) -> str:
         rows = overall(self.recorded.metrics(), "pass@k")
@@ -221,7 +232,7 @@ def _with_samples(config: RunConfig, samples: Samples | None) -> Iterator[RunCon
         raise SamplesError(f"samples: is a {type(samples).__name__}: {_ROWS}")
     rows = samples.iter_rows(named=True) if isinstance(samples, pl.DataFrame) else samples
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "samples.jsonl"
+        path = Path(folder) / "rows.jsonl"  # lists of runs name a run by its file
         path.write_text("".join(_line(number, row) for number, row in enumerate(rows, start=1)), encoding="utf-8")
         try:
             yield config.model_copy(update={"samples": SamplesConfig(source=str(path))})

@@ -160,6 +160,12 @@ def test_options_of_the_original_are_answered_with_ours(bigcodeflow: Command) ->
     assert len(lines) == 4
     assert [line.rpartition("here: ")[2] for line in lines[1:]] == ["--workers", "--k", "--ids"]
     assert "No such option" in bigcodeflow("evaluate", "--sampls", "a.jsonl", check=False).stderr
+    begun = bigcodeflow("run", "starter", "--n", "5", "--max=3", check=False)
+    assert begun.returncode == 2
+    assert begun.stderr.splitlines() == [
+        "error: --n is no option: write --n-samples",
+        "error: --max is no option: write --max-cost-usd, --max-tokens",
+    ]
 
 
 def test_the_package_is_a_command(bigcodeflow: Command) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -10,10 +11,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from bigcodeflow.cli.estimates import confirm_requests
+from bigcodeflow.config import load_config
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import SAMPLES
 from bigcodeflow.generation.providers import known_providers
+from bigcodeflow.pipeline.forms import asked_run
 from tests.conftest import Command
-from tests.generation.providers.double import Completion, Fail, Received, model_server
+from tests.generation.providers.double import Completion, Fail, Received, Send, model_server
 from tests.generation.split_answers import solved_by_docstring
 
 STARTER = ("--dataset", "starter", "--ids", "0-2")
@@ -74,6 +79,36 @@ def test_very_many_requests_are_asked_about_at_a_terminal(tmp_path: Path) -> Non
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 1
     assert b"Send 4,500,000 requests?" in said
     assert b"Aborted" in said
+
+
+@pytest.mark.parametrize("start", [("run", "starter"), ("sweep", "huge.yaml"), ("generate", "--dataset", "starter")])
+def test_without_a_terminal_very_many_requests_need_a_yes(
+    start: tuple[str, ...], bigcodeflow: Command, tmp_path: Path
+) -> None:
+    """The estimate is printed, and the error names the option; with it, nothing is asked."""
+    (tmp_path / "huge.yaml").write_text("models: [{model: 'openai:m'}]\ncommon: {generation.n_samples: 100000}\n")
+    model = () if start[0] == "sweep" else ("--model", "openai:m", "--n-samples", "100000")
+    done = bigcodeflow(*start, *model, "--ids", "0", check=False)
+    assert done.returncode == 1
+    assert "100,000" in done.stdout
+    assert "100,000 requests, and no terminal to confirm them at: pass --yes" in done.stderr
+    config = load_config("starter", options={"generation.model": "openai:m", "generation.n_samples": 100_000})
+    confirm_requests([config], yes=True)
+
+
+def test_a_server_lists_its_models_where_none_is_named(bigcodeflow: Command) -> None:
+    """Also where the provider or the name is missing; recorded answers are never judged in their place."""
+    with model_server(lambda _: Send({"data": [{"id": "small"}, {"id": "large"}]})) as server:
+        address = ("--base-url", server.url("openai"))
+        for words in (("generate", *STARTER), ("run", "starter"), ("run", "starter", "--model", "openai:")):
+            done = bigcodeflow(*words, *address, check=False)
+            assert done.returncode == 1
+            assert "PROVIDER:NAME" in done.stderr
+            assert re.search("The server has (small, large|large, small)", done.stderr)
+        with pytest.raises(ConfigError, match=r"model: is empty: .*The server has"):
+            asked_run(model="", base_url=server.url("openai"))
+        with pytest.raises(ConfigError, match=r"model: is 'small': .*The server has"):
+            asked_run(model="small", base_url=server.url("openai"))
 
 
 @pytest.mark.slow

@@ -29,9 +29,15 @@ class Forms:
         self._client = client
 
     def submit(
-        self, flow: Flow[..., Any], parameters: dict[str, Any], *, cron: str = "", **headers: str
+        self,
+        flow: Flow[..., Any],
+        parameters: dict[str, Any],
+        *,
+        cron: str = "",
+        edits: dict[str, Any] | None = None,
+        **headers: str,
     ) -> httpx.Response:
-        """Start a run, or with ``cron`` save a schedule, and return what the server answers."""
+        """Start a run, or with ``cron`` save a schedule, or change the deployment; return what the server answers."""
         deployment = self._client.create_deployment(
             flow_id=self._client.create_flow(flow),
             name=flow.name,
@@ -47,11 +53,12 @@ class Forms:
         async def post() -> httpx.Response:
             transport = httpx.ASGITransport(FormChecks(create_app(ephemeral=True)), raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-                address = f"/api/deployments/{deployment}/{'schedules' if cron else 'create_flow_run'}"
-                form = {"parameters": parameters}
+                page = "" if edits is not None else "/schedules" if cron else "/create_flow_run"
+                method, form = "POST" if page else "PATCH", {"parameters": parameters} | (edits or {})
                 body = [form | {"schedule": {"cron": cron}}] if cron else form
                 for _ in range(_ATTEMPTS):
-                    answer = await client.post(address, json=body, headers=headers)
+                    address = f"/api/deployments/{deployment}{page}"
+                    answer = await client.request(method, address, json=body, headers=headers)
                     if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                         break
                 return answer
@@ -105,6 +112,13 @@ def test_what_can_be_known_is_refused(
     answer = forms.submit(flow, parameters)
     assert answer.status_code == 409
     assert complaint in answer.text
+
+
+def test_up_registers_again_what_could_not_run_now(forms: Forms) -> None:
+    """As `prefect deploy` does, with the entrypoint; who edits the parameters in the UI sends none."""
+    parameters = {"samples": "/no/such.jsonl", "preset": "starter"}
+    assert forms.submit(judge_samples, parameters, edits={}).status_code == 409
+    assert forms.submit(judge_samples, parameters, edits={"entrypoint": "flows.forms.judge_samples"}).is_success
 
 
 @pytest.mark.sandbox

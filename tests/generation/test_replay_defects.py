@@ -72,6 +72,12 @@ def test_all_defects_are_reported_at_once(make_tasks, write_lines) -> None:
     assert _TWO in third
 
 
+def test_a_file_of_another_dataset_is_told_its_ids(make_tasks, write_lines) -> None:
+    """Not every task as well, which all lack a sample."""
+    [line] = _error(write_lines({"task_id": "X/1", "solution": "s"}), make_tasks(_ZERO, _ONE)).splitlines()
+    assert line.endswith(f"this one has ids such as {_ZERO!r}")
+
+
 def test_a_selection_without_any_sample_is_an_error(make_tasks, write_lines) -> None:
     message = _error(write_lines(_GOOD), make_tasks(_ONE), selection=True)
     assert "holds no sample of the selected tasks" in message
@@ -100,7 +106,7 @@ def test_a_file_in_utf_16_is_one_defect(make_tasks, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("BigCodeBench_0.py", "such as BigCodeBench_12/0.py"), ("a.jsonl", "name the file in it")]
+    ("name", "hint"), [("BigCodeBench_0.py", "such as BigCodeBench_0/0.py"), ("a.jsonl", "name the file in it")]
 )
 def test_a_folder_without_a_folder_for_each_task_is_explained(make_tasks, tmp_path: Path, name: str, hint: str) -> None:
     (tmp_path / "answers").mkdir()

@@ -47,7 +47,7 @@ def test_every_mistake_of_a_form_is_named_at_once() -> None:
     ("make", "fields", "message"),
     [
         (asked_run, {"model": "  "}, "model: is empty"),
-        (models_sweep, {"models": ["", " "]}, "models: is empty"),
+        (models_sweep, {"models": ["", " "]}, "model: is empty"),
         (judged_run, {}, "give one of them"),
         (judged_run, {"samples": "stub", "run": "latest"}, "give one of them"),
         # Two places for one value would leave open which one counts.

@@ -1,6 +1,7 @@
 """The service with a real server and worker, as it is used on a good day."""
 
 import httpx2
+import psutil
 import pytest
 
 from tests.prefect_service.services import Service, finished, wait_for
@@ -17,6 +18,8 @@ def test_one_command_starts_everything_and_another_stops_it(service: Service) ->
     assert all(f"Prefect UI: {address}" in text for text in said)
     assert sorted("everything was running already" in text for text in said) == [False, True]
     assert "0 of 1 schedules" in said[0]
+    # Prefect's own links lead to the UI that opens by default.
+    assert psutil.Process(service.record.worker.pid).environ()["PREFECT_UI_URL"] == f"{address}/v2"
 
     before = service.record
     assert service.up().count("everything was running already") == 1

@@ -93,14 +93,14 @@ def read_evidence(connection: "DuckDBPyConnection", split: str = "", subset: str
     split, chosen, notes = _chosen_runs(_rows(connection, "runs"), split)
     outcomes = _outcomes(connection, chosen, only_hard=subset == "hard")
     ranked, tasks = common_tasks(outcomes)
-    n_judged = np.isfinite(outcomes.shares).sum(axis=1)
-    others = [f"{row['model']} ({n_judged[place]:,})" for place, row in enumerate(chosen) if place not in ranked]
-    notes += _note(f"Not ranked, as they were not judged on the {len(tasks):,} tasks of the others", others)
+    counts = np.isfinite(outcomes.shares).sum(axis=1)
+    judged = [f"{row['model']} ({n:,})" for row, n in zip(chosen, counts, strict=True)]
+    others = f"Not ranked, as they were not judged on the {len(tasks):,} tasks of the others"
+    notes += _note(others, [text for place, text in enumerate(judged) if place not in ranked])
     if len(ranked) < _FEWEST_MODELS:
-        wanted = " · ".join(filter(None, (subset, split)))
         raise ArtifactError(
-            f"recommend: needs runs of two models or more on common tasks, and there are {len(ranked)}"
-            f"{f' of {wanted}' if wanted else ''}: run or import other models, or name another split or subset"
+            f"recommend: needs runs of two models or more on common tasks; of {subset or 'full'} · {split} there is "
+            f"{shortened(judged) or 'none'}: run or import others, or name another split or subset"
         )
     ranked, weakest = strongest(outcomes.shares[:, tasks], ranked, _MOST_MODELS)
     names = [chosen[place]["model"] for place in weakest]

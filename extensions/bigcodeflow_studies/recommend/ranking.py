@@ -185,8 +185,8 @@ def _ranked(runs: Sequence[ModelRun], rates: Array, observed: Array) -> list[Ran
     """Rank models by mean rate, the best first; ``rates`` is (draws, models), ``observed`` is (models, tasks)."""
     means = rates.mean(axis=0)
     ends = np.quantile(rates, _ENDS, axis=0)
-    # Equal draws are ordered by place.
-    ranks = np.argsort(np.argsort(-rates, axis=1, kind="stable"), axis=1, kind="stable") + 1
+    # Equal draws are ordered at random: ordered by place, the first of equal models would surely be the best.
+    ranks = np.argsort(np.lexsort((np.random.default_rng(_SEED).random(rates.shape), -rates), axis=1), axis=1) + 1
     rank_ends = np.quantile(ranks, _ENDS, axis=0, method="inverted_cdf")
     best = (ranks == 1).mean(axis=0)
     found = []

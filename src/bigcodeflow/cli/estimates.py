@@ -11,13 +11,13 @@ import typer
 from bigcodeflow import datasets, generation
 from bigcodeflow.cli.console import notice, notices, out
 from bigcodeflow.config import DatasetConfig, RunConfig
-from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.errors import ConfigError, DatasetError
 from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation.costs import RequestEstimate, estimate_requests
 from bigcodeflow.generation.model_settings import missing_key, resolve_settings
 from bigcodeflow.store import open_store
 
-#: Number of requests above which a terminal is asked before the first one; the whole benchmark has 1,140 tasks.
+#: Number of requests above which the user is asked before the first one; the whole benchmark has 1,140 tasks.
 _MANY_REQUESTS = 20_000
 _MOST_TASKS = 1_140
 
@@ -40,15 +40,16 @@ def print_estimates(found: Iterable[tuple[RunConfig, RequestEstimate]]) -> None:
         notice(f"note: {line}")
 
 
-def confirm_requests(runs: Sequence[RunConfig]) -> None:
-    """At a terminal, show the estimate and ask before very many requests; end the command if the answer is no."""
+def confirm_requests(runs: Sequence[RunConfig], *, yes: bool) -> None:
+    """Show the estimate and ask before very many requests, unless ``yes``; end the command if nobody agrees."""
     most = sum(run.generation.n_samples * _MOST_TASKS for run in runs if run.samples.source == "model")
-    if most <= _MANY_REQUESTS or not (sys.stdin.isatty() and notices.is_terminal):
+    found = list(estimates(runs)) if most > _MANY_REQUESTS and not yes else []
+    if (requests := sum(estimate.requests for _, estimate in found)) <= _MANY_REQUESTS:
         return
-    found = list(estimates(runs))
-    if (requests := sum(estimate.requests for _, estimate in found)) > _MANY_REQUESTS:
-        print_estimates(found)
-        typer.confirm(f"Send {requests:,} requests?", abort=True, err=True)
+    print_estimates(found)
+    if not (sys.stdin.isatty() and notices.is_terminal):
+        raise ConfigError(f"{requests:,} requests, and no terminal to confirm them at: pass --yes to send them")
+    typer.confirm(f"Send {requests:,} requests?", abort=True, err=True)
 
 
 def check_samples(run: RunConfig) -> None:

@@ -66,10 +66,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "bigcodeflow recommend --imports src --split instruct",
         "bigcodeflow recommend --libraries numpy,scikit-learn --json",
     ),
-    "evolution": (
-        "bigcodeflow evolution",
-        "bigcodeflow evolution --run my-model --ids 0-99",
-    ),
+    "evolution": ("bigcodeflow evolution", "bigcodeflow evolution --run my-model --ids 0-99"),
     "explain": ("bigcodeflow explain my-run other-run@raw --environment bigcodebench",),
     "report": ("bigcodeflow report latest --open", "bigcodeflow report my-model other-model --out both.html"),
     "export inspect": ("bigcodeflow export inspect latest --out logs",),
@@ -156,9 +153,11 @@ _OF_THE_ORIGINAL: Mapping[str, str] = {
 
 
 def foreign_options(words: Sequence[str], known: Collection[str]) -> list[str]:
-    """Return a line for each option that is not ``known`` and is the original evaluator's, or ours with underscores."""
+    """Return a line for each unknown option that is the original's, or that begins like one of ours."""
     flags = (word.partition("=")[0] for word in words if word.startswith("--"))
     names = {flag: flag.removeprefix("--").replace("-", "_") for flag in flags if flag not in known}
     ours = {flag: f"--{name.replace('_', '-')}" for flag, name in names.items()}
     found = {flag: ours[flag] if ours[flag] in known else _OF_THE_ORIGINAL.get(name) for flag, name in names.items()}
-    return [f"{flag} is the original BigCodeBench's; here: {answer}" for flag, answer in found.items() if answer]
+    begun = {flag: ", ".join(sorted(one for one in known if one.startswith(f"{flag}-"))) for flag in names}
+    lines = [f"{flag} is the original BigCodeBench's; here: {answer}" for flag, answer in found.items() if answer]
+    return lines + [f"{flag} is no option: write {begun[flag]}" for flag in names if begun[flag] and not found[flag]]

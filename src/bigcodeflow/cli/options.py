@@ -31,6 +31,7 @@ RecordedVariant = Annotated[Variant, typer.Option(help="Take solutions with code
 RecordedSanitizer = Annotated[
     Sanitizer | None, typer.Option(help="Take the solutions of this sanitizer.", show_default="each run's own")
 ]
+Yes = Annotated[bool, typer.Option("--yes", help="Send more than 20,000 requests to a model without asking.")]
 TableFormat = Literal["table", "json", "csv", "markdown"]
 
 DATASET = SettingOption("dataset.source", "dataset", default="bigcode/bigcodebench", shown="bigcode/bigcodebench")

@@ -26,7 +26,7 @@ from bigcodeflow.core.table import Column, Table
 from bigcodeflow.generation import expand_grid
 from bigcodeflow.pipeline import sweep_results
 from bigcodeflow.pipeline.outputs import model_name, run_title
-from bigcodeflow.pipeline.preflight import problems_of
+from bigcodeflow.pipeline.preflight import problems_of, require_model
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver
 from bigcodeflow.pipeline.runs import planned_run
@@ -55,8 +55,7 @@ _COMMON = (
     *map(SettingOption, ("execution.workers", "execution.reruns", "aggregation.k", "name", "out", "store")),
 )
 DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Say what would be done, with requests, tokens and cost of models, and stop."),
+    bool, typer.Option("--dry-run", help="Say what would be done, with requests, tokens and cost of models, and stop.")
 ]
 
 
@@ -76,6 +75,7 @@ def run(
         bool, typer.Option("--no-prefect", help="Run the same stages in this process, without a Prefect server.")
     ] = False,
     dry_run: DryRun = False,
+    yes: options.Yes = False,
 ) -> None:
     """Run every stage on a preset: load, ask the model, sanitize, execute, aggregate.
 
@@ -85,7 +85,12 @@ def run(
     """
     if "generation.model" in given and given.setdefault("samples.source", "model") != "model":
         raise ConfigError("--model and --samples: give one of them, a model to ask or answers that exist")
-    runs = expand_grid(load_config(preset, tuple(settings or ()), given))
+    base_url = given.get("generation.base_url", "")
+    require_model(given.get("generation.model", "openai:NAME"), base_url)
+    config = load_config(preset, tuple(settings or ()), given)
+    if base_url and config.samples.source == "starter":  # else the recorded answers would be judged
+        require_model(config.generation.model, base_url)
+    runs = expand_grid(config)
     if dry_run:
         _show_plans(runs)
         return
@@ -93,7 +98,7 @@ def run(
         whole = DatasetConfig(source=one.dataset.source, split=one.dataset.split) == one.dataset
         if whole and one.samples.source == "model" and one.dataset.source.startswith("bigcode/bigcodebench"):
             notice(f"{one.name}: all 1,140 tasks of the benchmark; --subset hard takes 148")
-    confirm_requests(runs)
+    confirm_requests(runs, yes=yes)
 
     def perform(one: RunConfig) -> None:
         if len(runs) > 1:
@@ -211,7 +216,7 @@ def _prepare_prefect() -> str:
     """Set the environment variables that Prefect reads at import; return the UI's URL of a running server, or ''."""
     if not os.environ.get("PREFECT_API_URL") and (service := _service()) and (settings := service.running_server()):
         notice(f"on the Prefect server of this folder: {settings.ui_url}")
-        os.environ["PREFECT_API_URL"] = settings.api_url
+        os.environ |= {"PREFECT_API_URL": settings.api_url, "PREFECT_UI_URL": f"{settings.ui_url}/v2"}
     for name, value in _PREFECT_SETTINGS.items():
         os.environ.setdefault(name, value)
     if sys.stderr.isatty():  # bars replace the log, which the server keeps
@@ -294,6 +299,7 @@ def sweep(
     ] = "starter",
     settings: options.Overrides = None,
     dry_run: DryRun = False,
+    yes: options.Yes = False,
 ) -> None:
     """Run every model on every benchmark, under every split, subset and setting.
 
@@ -315,7 +321,7 @@ def sweep(
     if dry_run:
         print_estimates(estimates([one.config for one in members]))
         return
-    confirm_requests([one.config for one in members])
+    confirm_requests([one.config for one in members], yes=yes)
     done, folder, failure = _perform_sweep(config, plans, resolver)
     print_table(_sweep_table(sweep_results.brief_rows(done), f"Sweep {config.name}"))
     notice(f"results    {folder}")
@@ -328,8 +334,7 @@ def _perform_sweep(
     config: SweepConfig, plans: Sequence[sweep_results.Plan], resolver: Resolver
 ) -> tuple[Sequence[sweep_results.MemberResult], str, sweep_results.SweepFailedError | None]:
     if not _prepare_prefect():
-        if all(plan.artifacts is not None for plan in plans):
-            # Starting a temporary server would take longer than all the rest.
+        if all(plan.artifacts is not None for plan in plans):  # a temporary server would take longer than the rest
             notices.print("every stage of every run is in the store: nothing to run")
             folder = sweep_results.folder_of(config, datetime.now(UTC))
             reused = [reused_result(plan.placed(folder), plan.artifacts, resolver) for plan in plans if plan.artifacts]

@@ -22,6 +22,7 @@ from bigcodeflow.core.table import Table
 from bigcodeflow.generation.model_settings import expand_grid, request_body, resolve_settings
 from bigcodeflow.pipeline import runs
 from bigcodeflow.pipeline.outputs import write_sample_files
+from bigcodeflow.pipeline.preflight import require_model
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.sanitizing.samples import sanitize_samples
 
@@ -29,7 +30,7 @@ _MISSING_SHOWN = 20
 
 
 @settings_options(
-    *(option._replace(required=option.path == "generation.model") for option in options.MODEL),
+    *options.MODEL,
     options.DATASET,
     *options.TASKS,
     "name",
@@ -40,6 +41,7 @@ def generate(
     given: dict[str, Any],
     settings: options.Overrides = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count requests, tokens and cost; ask no model.")] = False,
+    yes: options.Yes = False,
     show_prompt: Annotated[
         str, typer.Option(help="Print exactly what would be sent for this task number or id, and end.", metavar="ID")
     ] = "",
@@ -49,6 +51,7 @@ def generate(
     Writes the original's file name and format (task_id, solution, raw_solution), and the samples table as Parquet.
     Answers are kept as they come: started again, it asks only for those that are missing. See docs/generation.md.
     """
+    require_model(given.get("generation.model", ""), given.get("generation.base_url", ""))
     given["samples.source"] = "model"
     if show_prompt:
         given["dataset.ids"] = show_prompt
@@ -63,7 +66,7 @@ def generate(
     elif dry_run:
         print_estimates(estimates(expand_grid(config)))
     else:
-        confirm_requests(expand_grid(config))
+        confirm_requests(expand_grid(config), yes=yes)
         perform_each(expand_grid(config), _generate, GenerationError, name=lambda setting: f"{setting.name}: ")
 
 

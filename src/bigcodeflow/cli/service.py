@@ -57,15 +57,15 @@ def up(
     given |= {} if env_file is None else {"env_file": env_file}  # an empty one forgets it
     started = start_service(folder, Path.cwd(), given, notice, execution_runs=runs, schedules=schedules)
     notice(f"started: {', '.join(started.new)}" if started.new else "everything was running already")
-    active = f"{sum(started.schedules)} of {len(started.schedules)} schedules"
     print_line(f"Prefect UI: {started.settings.ui_url}")
     if started.has_explorer:
         print_line(f"Explorer: {started.settings.explorer_url}")
     notice(
-        f"{started.deployments} deployments; {active} are on (switch with --schedules); "
-        f"at most {started.execution_runs or 'any number of'} runs execute samples at once (--runs)"
+        f"{started.deployments} deployments; {sum(started.schedules)} of {len(started.schedules)} schedules are on (switch "
+        f"with --schedules); at most {started.execution_runs or 'any number of'} runs execute samples at once (--runs)"
     )
-    notice(f"for prefect's own commands: export PREFECT_API_URL={started.settings.api_url}")
+    variables = f"PREFECT_API_URL={started.settings.api_url} PREFECT_UI_URL={started.settings.ui_url}/v2"
+    notice(f"for prefect's own commands: export {variables}")
     notice(f"logs: {folder.logs}; stop with `bigcodeflow down{_option(state)}`")
 
 

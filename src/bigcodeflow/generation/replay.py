@@ -213,7 +213,7 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
     if not read.samples and not read.defects:
         there = next((file.name for file in sorted(path.iterdir()) if file.suffix in (".py", ".jsonl", ".gz")), "")
         if there.endswith(".py"):
-            remedy = "put each program into a folder of its task, such as BigCodeBench_12/0.py"
+            remedy = f"put each program into a folder of its task, such as {min(task_ids, default='TASK')}/0.py"
             raise SamplesError(f"{name}: holds {there} itself, so that its task is not known: {remedy}")
         if there:
             raise SamplesError(f"{name}: is a folder without programs: name the file in it, {path / there}")
@@ -264,7 +264,8 @@ def load_samples(
     defects = [*read.defects, *_foreign(name, read.samples, known)]
     defects += _repeated(name, read.samples)
     wanted = [sample for sample in read.samples if sample.task_id in prompts]
-    if not selection and not read.defects:  # a broken line may hold the sample that a task seems to lack
+    # A broken line may hold the sample that a task seems to lack; of a file for another dataset, all are missing.
+    if wanted and not selection and not read.defects:
         answered = {sample.task_id for sample in wanted}
         remedy = "generate it, or select the answered tasks with dataset.ids"
         missing = (task_id for task_id in prompts if task_id not in answered)
@@ -323,6 +324,7 @@ def _foreign(name: str, samples: Sequence[SampleLine], known: frozenset[str]) ->
     for task_id in known:
         by_number.setdefault(_NOT_NUMBER.sub("", task_id), []).append(task_id)
     names = {_NOT_LETTERS.sub("", task_id).casefold() for task_id in known} | {""}
+    remedy = f"remove it, or choose the dataset that it answers; this one has ids such as {min(known, default='')!r}"
     for one in samples:
         if one.task_id in known:
             continue
@@ -330,7 +332,7 @@ def _foreign(name: str, samples: Sequence[SampleLine], known: frozenset[str]) ->
         if len(alike) == 1 and _NOT_LETTERS.sub("", one.task_id).casefold() in names:
             problem = f"which the dataset calls {alike[0]!r}: write task ids as the dataset does"
         else:
-            problem = "which is not in the dataset: remove it, or choose the dataset that it answers"
+            problem = f"which is not in the dataset: {remedy}"
         yield f"{name}, {one.location}: answers task {one.task_id!r}, {problem}"
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 from bigcodeflow.config import RunConfig, Split, Subset, load_settings, read_preset
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.settings import flattened, merged, validated
+from bigcodeflow.pipeline.preflight import require_model
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, load_sweep, members_of
 
@@ -65,8 +66,8 @@ def asked_run(
     Raises:
         ConfigError: one line for each mistake.
     """
-    if not model.strip():
-        raise ConfigError("model: is empty; name one as PROVIDER:NAME, such as openai:gpt-4o")
+    if base_url.strip() or not model.strip():
+        require_model(model.strip(), base_url.strip())
     model, given = model.strip(), _other_settings(settings, _FIELDS_OF_A_MODEL)
     fields = {
         "generation.model": model,
@@ -161,7 +162,7 @@ def models_sweep(
     """
     named = [entry.strip() for entry in models if entry.strip()]
     if not named:
-        raise ConfigError("models: is empty; name one a row as PROVIDER:NAME, such as openai:gpt-4o")
+        require_model("", base_url.strip())
     entries = [{"model": entry} if ":" in entry else {"answers": entry} for entry in dict.fromkeys(named)]
     values, folders = _folders_apart(_other_settings(settings, _FIELDS_OF_MODELS))
     common = {"generation.n_samples": n_samples, "generation.base_url": base_url.strip()} | _chosen_tasks(ids, limit)

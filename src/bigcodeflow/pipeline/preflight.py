@@ -1,8 +1,9 @@
 """Problems that keep a run from starting, as far as they can be detected before it starts."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,9 @@ from bigcodeflow.datasets.hub import HubSource
 from bigcodeflow.pipeline.outputs import in_own_folder
 from bigcodeflow.pipeline.resolution import of_answered_tasks
 from bigcodeflow.pipeline.stages import recorded_samples
+
+#: Time in which a server lists its models for an error message.
+_OFFER_SECONDS = 5.0
 
 
 def problems_of(runs: Iterable[RunConfig], is_set_elsewhere: Callable[[str], bool] = lambda _: False) -> list[str]:
@@ -49,6 +53,22 @@ def _check_model(run: RunConfig, is_set_elsewhere: Callable[[str], bool]) -> Non
     provider, _ = generation.provider_and_model(settings)
     variables = key_variables(provider, variable=settings.api_key_variable, base_url=settings.base_url)
     resolve_settings(settings, run.dataset.split, sends=not any(map(is_set_elsewhere, variables)))
+
+
+def require_model(model: str, base_url: str) -> None:
+    """Raise ConfigError unless the model is PROVIDER:NAME; the message lists what a server of OpenAI's protocol has."""
+    provider, _, name = model.partition(":")
+    if not (provider and name):
+        offer = asyncio.run(_offered_models(base_url)) if base_url else ""
+        remedy = "name it as PROVIDER:NAME, such as openai:gpt-4o; openai:NAME for your own server"
+        raise ConfigError(". ".join(filter(None, (f"model: is {repr(model) if model else 'empty'}: {remedy}", offer))))
+
+
+async def _offered_models(base_url: str) -> str:
+    from bigcodeflow.generation.providers import Endpoint, open_provider
+
+    async with aclosing(open_provider("openai", Endpoint("", base_url, timeout_seconds=_OFFER_SECONDS))) as provider:
+        return await provider.offered_models()
 
 
 def _check_tasks(run: RunConfig) -> None:

@@ -41,7 +41,7 @@ _ASK_SECONDS = 5.0
 _EXPLORER_HOST = "127.0.0.1"
 _LOG_BYTES = 10_000_000
 #: Environment variables that would direct the service to another server or profile.
-_FOREIGN = ("PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_PROFILES_PATH", "PREFECT_UI_URL", "PREFECT_TEST_MODE")
+_FOREIGN = ("PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_PROFILES_PATH", "PREFECT_TEST_MODE")
 
 
 class StartedService(NamedTuple):
@@ -259,6 +259,8 @@ class Start:
             STATE_VARIABLE: str(self.folder.root),
             "PREFECT_HOME": str(home),
             "PREFECT_API_URL": record.settings.api_url,
+            # Prefect's own links would open its first UI, and the forms are made for the second, the default.
+            "PREFECT_UI_URL": f"{record.settings.ui_url}/v2",
             "PREFECT_SERVER_DATABASE_CONNECTION_URL": (
                 record.settings.database or f"sqlite+aiosqlite:///{self.folder.database}"
             ),

@@ -84,7 +84,7 @@ def test_mistakes_are_one_line(command, tmp_path):
         (("--libraries", "fastapi"), "no recorded task uses any library that it names"),
         (("--requirements", tmp_path / "gone.txt"), "cannot be read"),
         (("--requirements", "x" * 300), "is not a valid path"),
-        (("--libraries", "numpy", "--split", "instruct"), "and there are 0 of full · instruct"),
+        (("--libraries", "numpy", "--split", "instruct"), "of full · instruct there is none"),
     ):
         with pytest.raises(BigCodeFlowError) as raised:
             command(*arguments)

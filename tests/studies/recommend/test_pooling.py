@@ -129,6 +129,14 @@ def test_probabilities_and_ranks_belong_together(drawn):
     assert found == recommender(drawn.outcomes)(["lib1", "lib0"])
 
 
+def test_equal_models_are_equally_likely_the_best():
+    """Else the first of them would surely be the best."""
+    outcomes = Outcomes(range(12), np.zeros((2, 12)), [frozenset({"lib"})] * 12)
+    found = recommender(outcomes)(["lib"])
+    assert [one.probability_best for one in found.models] == pytest.approx([0.5, 0.5], abs=0.1)
+    assert "b may be as good" in found.sentence
+
+
 @pytest.mark.parametrize("shares", [np.ones((2, 12)), np.zeros((3, 12)), np.eye(2, 12), np.full((2, 1), 0.5)])
 def test_extreme_outcomes_have_a_ranking(shares):
     """Where all pass, all fail, or nearly nothing is known, rates stay within 0 and 1, and intervals are wide."""
