@@ -20,7 +20,7 @@ def recommend(
         list[Path] | None,
         typer.Option(
             help="File with the project's dependencies: requirements.txt or a lock of that form, pyproject.toml, "
-            "uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock; repeatable."
+            "uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock; repeatable.",
         ),
     ] = None,
     imports: Annotated[

@@ -53,7 +53,8 @@ def build(
         ),
     ] = None,
     find_links: Annotated[
-        list[str] | None, typer.Option(help="Folder or URL with wheels, such as a folder of `env export`; repeatable.")
+        list[str] | None,
+        typer.Option(help="Folder or URL with wheels, such as a folder of `env export`; repeatable."),
     ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Start from nothing.")] = False,
     base_image: Annotated[

@@ -115,11 +115,17 @@ _JUDGING_NEUTRAL = tuple(path for path in NEUTRAL if path.startswith("execution.
 #: Reads by stage. The stage generation has two variants: answers of a model, and recorded answers. 'repair' asks again
 #: for samples that failed in the round before.
 READS: Mapping[str, Reads] = {
-    "dataset": Reads(identity=("dataset.subset", *_CHOSEN_TASKS), content=("dataset",), neutral=("dataset.offline",)),
+    "dataset": Reads(
+        identity=("dataset.subset", *_CHOSEN_TASKS),
+        content=("dataset",),
+        neutral=("dataset.offline",),
+    ),
     "generation by a model": Reads(identity=_ASKED, neutral=_ASKED_NEUTRAL),
     "repair": Reads(identity=(*_ASKED, "generation.feedback"), neutral=_ASKED_NEUTRAL),
     "generation from records": Reads(
-        identity=_CHOSEN_TASKS, content=("dataset", "samples"), neutral=("dataset.offline",)
+        identity=_CHOSEN_TASKS,
+        content=("dataset", "samples"),
+        neutral=("dataset.offline",),
     ),
     "sanitizing": Reads(identity=("sanitizing",), content=("samples",)),
     "ground truth": Reads(identity=_JUDGING_IDENTITY, content=("environment",), neutral=_JUDGING_NEUTRAL),

@@ -55,7 +55,11 @@ class SettingsModel(BaseModel):
     """A section of settings; a field's docstring is its help on the command line and in the UI's form."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True, field_title_generator=_label
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+        validate_default=True,
+        field_title_generator=_label,
     )
 
     @field_validator("*", mode="before")

@@ -82,7 +82,12 @@ class Table:
 
     @classmethod
     def of(
-        cls, headings: Headings, rows: Iterable[Sequence[Any]], *, title: str = "", notes: Sequence[str] = ()
+        cls,
+        headings: Headings,
+        rows: Iterable[Sequence[Any]],
+        *,
+        title: str = "",
+        notes: Sequence[str] = (),
     ) -> Self:
         """Make a table; a heading that is a text makes a column that is aligned left."""
         columns = [one if isinstance(one, Column) else Column(one) for one in headings]

@@ -78,7 +78,10 @@ def assets() -> Mapping[str, Asset]:
     own = _HERE / "assets"
     script = "\n".join([*map(asset, _SHARED_SCRIPTS), (own / "explorer.js").read_text(encoding="utf-8")])
     style = asset("report.css") + (own / "explorer.css").read_text(encoding="utf-8")
-    return {"explorer.js": Asset(script.encode(), "text/javascript"), "explorer.css": Asset(style.encode(), "text/css")}
+    return {
+        "explorer.js": Asset(script.encode(), "text/javascript"),
+        "explorer.css": Asset(style.encode(), "text/css"),
+    }
 
 
 @cache

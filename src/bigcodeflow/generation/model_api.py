@@ -152,7 +152,12 @@ class RequestError(Exception):
     """Error of a request without an answer. Its text contains no secret, because it is stored and shown."""
 
     def __init__(
-        self, kind: ErrorKind, message: str, *, retry_after_seconds: float | None = None, reached: bool | None = None
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        retry_after_seconds: float | None = None,
+        reached: bool | None = None,
     ) -> None:
         """Store ``reached``: True if an API answered, even with an error; None derives it from ``kind``."""
         super().__init__(message)

@@ -240,7 +240,10 @@ class Matched(NamedTuple):
 
 
 def match(
-    results: ResultsFile, tasks: Sequence[Row], claims: Sequence[Claim], known_task_ids: Collection[str]
+    results: ResultsFile,
+    tasks: Sequence[Row],
+    claims: Sequence[Claim],
+    known_task_ids: Collection[str],
 ) -> Matched:
     """Assign the samples of a file to the tasks; raise a SamplesError with all defects, also those of reading the file.
 

@@ -251,7 +251,12 @@ def _aggregate(work: Work) -> Computed:
     return table, {name: count for name, count in counts.items() if count or name == "infra_errors"}
 
 
-def _judge(work: Work, chunks: "Iterable[list[Planned] | None]", policy: "RerunPolicy", **options: Any) -> Computed:
+def _judge(
+    work: Work,
+    chunks: "Iterable[list[Planned] | None]",
+    policy: "RerunPolicy",
+    **options: Any,
+) -> Computed:
     from bigcodeflow.execution import evaluation
     from bigcodeflow.execution.verdict_index import VerdictIndex
 

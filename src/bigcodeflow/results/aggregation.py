@@ -12,7 +12,14 @@ from bigcodeflow.core.errors import ExecutionError
 from bigcodeflow.core.schemas import METRICS
 from bigcodeflow.results import models
 from bigcodeflow.results.models import Row
-from bigcodeflow.results.statistics import Estimate, bayes_at_n, estimate, g_pass_at_k, mg_pass_at_k, pass_hat_k
+from bigcodeflow.results.statistics import (
+    Estimate,
+    bayes_at_n,
+    estimate,
+    g_pass_at_k,
+    mg_pass_at_k,
+    pass_hat_k,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

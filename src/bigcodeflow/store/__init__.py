@@ -7,7 +7,15 @@ from bigcodeflow.store.log_sync import LogFiles
 from bigcodeflow.store.remote_store import RemoteStore
 from bigcodeflow.store.store import ArtifactRef, Store, StoredFolder, artifact_key
 
-__all__ = ["ArtifactRef", "LogFiles", "RemoteStore", "Store", "StoredFolder", "artifact_key", "open_store"]
+__all__ = [
+    "ArtifactRef",
+    "LogFiles",
+    "RemoteStore",
+    "Store",
+    "StoredFolder",
+    "artifact_key",
+    "open_store",
+]
 
 
 def open_store(location: Path | str) -> Store:
