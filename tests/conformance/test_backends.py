@@ -12,8 +12,8 @@ from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.host.admission import Admission
 from bigcodeflow.judge.host.local import LocalBackend
 from bigcodeflow.judge.items import WorkItem
-from bigcodeflow.judge.remote.backend import RemoteBackend
 from bigcodeflow.judge.service.request_parsing import ServingSettings
+from bigcodeflow_hosts.hosts import RemoteBackend
 from tests.remote.e2b_cloud import cloud, e2b_config
 from tests.remote.host_process import ProcessTransport
 from tests.serving.services import KEY, Served, served

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bigcodeflow.judge.environments import RemoteEnvironment
-from bigcodeflow.judge.remote.e2b import E2BBackend
+from bigcodeflow_hosts.e2b import E2BBackend
 from tests.doubles.e2b import E2BDouble
 from tests.remote.e2b_cloud import STARTER, cloud, e2b_config, quick_launcher
 

@@ -20,7 +20,7 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.judge.backend_registry import execution_environment
 from bigcodeflow.judge.environments import load_definition
 from bigcodeflow.judge.environments.images import build_image
-from bigcodeflow.judge.remote import docker as ours
+from bigcodeflow_hosts import docker as ours
 from tests.serving.services import until
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-from bigcodeflow.judge.remote.transports import HostLostError
+from bigcodeflow.judge.remote.backend import HostLostError
 
 
 class ProcessTransport:

@@ -13,9 +13,9 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailable
 from bigcodeflow.judge.backend_registry import execution_environment, make_backend
 from bigcodeflow.judge.host.base import Backend, Outcome
 from bigcodeflow.judge.items import WorkItem
-from bigcodeflow.judge.remote import docker as ours
-from bigcodeflow.judge.remote.transports import HostLostError
+from bigcodeflow.judge.remote.backend import HostLostError
 from bigcodeflow.judge.verdicts import verdict
+from bigcodeflow_hosts import docker as ours
 from tests.attacks.conftest import work
 from tests.attacks.reading import Exhibit
 from tests.remote.docker_engine import DockerEngine, engine
@@ -36,7 +36,7 @@ time.sleep(600)
 _CREATOR = """
 import sys
 from bigcodeflow.config import ExecutionConfig
-from bigcodeflow.judge.remote import docker as ours
+from bigcodeflow_hosts import docker as ours
 config = ExecutionConfig(backend="docker", docker={"url": sys.argv[1]})
 engine = ours.DockerEngine.connect(sys.argv[1])
 settings = ours.container_settings(engine, config, image=sys.argv[2], environment="starter", cores=1)

@@ -15,9 +15,9 @@ from bigcodeflow.judge.backend_registry import execution_environment
 from bigcodeflow.judge.environments import load_definition
 from bigcodeflow.judge.environments.images import build_image, environment_of, image_tag
 from bigcodeflow.judge.guest.protocol import HARNESS_VERSION
-from bigcodeflow.judge.remote import docker as ours
-from bigcodeflow.judge.remote import transports
-from bigcodeflow.judge.remote.transports import HostRefusedError
+from bigcodeflow.judge.remote.backend import HostRefusedError
+from bigcodeflow_hosts import docker as ours
+from bigcodeflow_hosts.hosts import is_orphan, machine_id, process_id
 
 _MACHINE = {"NCPU": 8, "MemTotal": 16 << 30, "Runtimes": {"runc": {}, "crun": {}}}
 
@@ -99,13 +99,13 @@ def test_an_image_of_something_else_is_refused(label: str) -> None:
 def test_a_container_is_an_orphan_when_its_process_is_gone() -> None:
     """Not while it runs, not when another process has its number, not where its machine is another one."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner:
-        machine, process = transports.machine_id(), transports.process_id(owner.pid)
-        assert not transports.is_orphan(machine, process)
+        machine, process = machine_id(), process_id(owner.pid)
+        assert not is_orphan(machine, process)
         pid, start = process.split("-")
-        assert transports.is_orphan(machine, f"{pid}-{int(start) - 1}")
-    assert transports.is_orphan(machine, process)
-    assert not transports.is_orphan(f"another-boot-{machine}", process)
-    assert not transports.is_orphan(machine, "somebody else's label")
+        assert is_orphan(machine, f"{pid}-{int(start) - 1}")
+    assert is_orphan(machine, process)
+    assert not is_orphan(f"another-boot-{machine}", process)
+    assert not is_orphan(machine, "somebody else's label")
 
 
 def test_without_a_client_no_image_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

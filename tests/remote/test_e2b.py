@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from bigcodeflow.config import E2BConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.judge.environments import RemoteEnvironment
-from bigcodeflow.judge.environments.images import TemplateRecord
-from bigcodeflow.judge.remote.e2b import E2BBackend, E2BTransport, estimate, own_metadata, remove_orphans
-from bigcodeflow.judge.remote.transports import HostLostError, whole_lines
+from bigcodeflow.judge.remote.backend import HostLostError
+from bigcodeflow.judge.remote.protocol import whole_lines
+from bigcodeflow_hosts.e2b import E2BBackend, E2BTransport, TemplateRecord, estimate, own_metadata, remove_orphans
 from tests.doubles.e2b import E2BDouble, Fault
 from tests.remote.e2b_cloud import STARTER, answers, executed, work_items
 from tests.serving.services import until

@@ -6,7 +6,7 @@ import pytest
 
 from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.judge.backend_registry import execution_environment, make_backend
-from bigcodeflow.judge.remote.e2b import E2BBackend
+from bigcodeflow_hosts.e2b import E2BBackend
 from tests.doubles.e2b import E2BDouble
 from tests.remote.e2b_cloud import STARTER, answers, e2b_config, executed, quick_launcher
 

@@ -13,14 +13,12 @@ from bigcodeflow.core.errors import EnvironmentUnusableError
 from bigcodeflow.judge.environments import RemoteEnvironment, images, load_definition
 from bigcodeflow.judge.environments.images import (
     DOCKERFILE,
-    TemplateRecord,
     build_context,
     build_template,
     dockerfile_of,
-    read_record,
     template_name,
-    write_record,
 )
+from bigcodeflow_hosts.e2b import TemplateRecord, read_record, write_record
 
 
 @dataclass

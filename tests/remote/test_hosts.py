@@ -16,11 +16,11 @@ from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.host.base import NOT_STARTED, Outcome
 from bigcodeflow.judge.items import WorkItem
-from bigcodeflow.judge.remote import backend as backend_module
-from bigcodeflow.judge.remote import protocol, transports
-from bigcodeflow.judge.remote.backend import FailoverBackend, RemoteBackend
-from bigcodeflow.judge.remote.transports import HostLostError, OpenTransport, Transport
+from bigcodeflow.judge.remote import protocol
+from bigcodeflow.judge.remote.backend import FailoverBackend, HostLostError
 from bigcodeflow.judge.verdicts import verdict
+from bigcodeflow_hosts import hosts as hosts_module
+from bigcodeflow_hosts.hosts import OpenTransport, RemoteBackend, Transport
 from tests.execution.conftest import LIMITS, RIGHT, item
 from tests.remote.host_process import ProcessTransport
 
@@ -32,7 +32,7 @@ SLOW = "import time\ndef task_func():\n    time.sleep(1.0)\n    return 42\n"
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """An item whose host is lost begins again at once."""
-    monkeypatch.setattr(backend_module, "_WAIT", wait_none())
+    monkeypatch.setattr(hosts_module, "_WAIT", wait_none())
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def test_a_host_of_another_version_is_refused(
     starter_environment: InstalledEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With one line that names both versions, and at once."""
-    monkeypatch.setattr(transports, "code_version", lambda: "0.0.1, harness 0")
+    monkeypatch.setattr(hosts_module, "code_version", lambda: "0.0.1, harness 0")
     with remote(ProcessTransport) as backend, pytest.raises(SandboxUnavailableError, match=r"0\.0\.1, harness 0"):
         backend.check()
 
@@ -149,7 +149,7 @@ def test_a_host_that_is_silent_about_an_item_is_given_up(
     no_pauses: None, monkeypatch: pytest.MonkeyPatch, open_items: list[int] | None, reason: str
 ) -> None:
     """No sign of life for too long ends the waiting, as a host that lives and does not name the item."""
-    monkeypatch.setattr(transports, "_SILENCE_SECONDS", 0.3)
+    monkeypatch.setattr(hosts_module, "_SILENCE_SECONDS", 0.3)
     with remote(lambda: ScriptedTransport(READY, open_items=open_items)) as backend:
         outcome = backend.execute(item(RIGHT))
     assert reason in outcome.exit
@@ -158,7 +158,7 @@ def test_a_host_that_is_silent_about_an_item_is_given_up(
 @pytest.mark.slow
 def test_an_item_that_a_host_still_has_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it waits for its core there."""
-    monkeypatch.setattr(transports, "_SILENCE_SECONDS", 2.0)
+    monkeypatch.setattr(hosts_module, "_SILENCE_SECONDS", 2.0)
     with remote(lambda: ScriptedTransport(READY, open_items=[0])) as backend, ThreadPoolExecutor(1) as pool:
         running = pool.submit(backend.execute, item(RIGHT))
         assert not wait([running], timeout=2.3).done

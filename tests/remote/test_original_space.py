@@ -14,13 +14,12 @@ from bigcodeflow.config import DatasetConfig, ServiceConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError
 from bigcodeflow.datasets import load_tasks, resolve
 from bigcodeflow.judge.environments import InstalledEnvironment
-from bigcodeflow.judge.remote import original_space
-from bigcodeflow.judge.remote.original_space import SpaceQuestion, results_of_space
+from bigcodeflow_hosts import original_space
+from bigcodeflow_hosts.original_space import PARAMETERS, results_of_space
 from tests.doubles.listeners import RecordingListener
 from tests.serving.space_process import SpaceProcess
 
 SERVICE = ServiceConfig(url="http://127.0.0.1:9", timeout_seconds=120)
-QUESTION = SpaceQuestion(calibrated=False)
 SCORES = {"pass@1": 1.0, "gt_pass_rate": 1.0, "failed_tasks": []}
 
 
@@ -28,7 +27,7 @@ class Space:
     """Gradio's client of the original's space, which judges every sample as a pass after the given errors."""
 
     def __init__(self) -> None:
-        self.settings = ["samples", *SpaceQuestion.__dataclass_fields__]
+        self.settings = ["samples", *PARAMETERS]
         self.errors: list[Exception] = []
         self.answer: Any = None
         self.calls = 0
@@ -96,7 +95,7 @@ def test_what_the_space_says_becomes_a_run(space: Space, tasks: list[dict], tmp_
     private.write_text("mine")
     out.mkdir()
     (out / f"{samples.stem}_eval_results.json").symlink_to(private)
-    results = results_of_space(SERVICE, samples, out, SpaceQuestion(calibrated=False, no_gt=no_gt))
+    results = results_of_space(SERVICE, samples, out, calibrated=False, no_gt=no_gt)
     assert private.read_text() == "mine"
     scores = _scores(results)
     assert (scores["model"], scores["split"], scores["subset"]) == ("a-model", "complete", "full")
@@ -140,7 +139,7 @@ def test_what_gives_no_whole_result_is_refused(
     """Nothing is written that could be taken for a score, and nothing is asked again in vain."""
     vars(space).update(change)
     with pytest.raises(error, match=message):
-        results_of_space(SERVICE, _written(tmp_path, tasks), tmp_path / "out", QUESTION)
+        results_of_space(SERVICE, _written(tmp_path, tasks), tmp_path / "out", calibrated=False)
     assert not (tmp_path / "out").exists()
     assert space.calls == calls
 
@@ -149,8 +148,6 @@ def test_what_cannot_be_imported_is_not_asked(tmp_path: Path) -> None:
     """Before anything is sent anywhere."""
     with pytest.raises(SamplesError, match="no such sample file"):
         results_of_space(SERVICE, tmp_path / "none.jsonl", tmp_path)
-    with pytest.raises(ConfigError, match="check_gt_only"):
-        results_of_space(SERVICE, tmp_path / "none.jsonl", tmp_path, SpaceQuestion(check_gt_only=True))
 
 
 @pytest.mark.slow
@@ -163,9 +160,8 @@ def test_our_space_answers_as_the_originals(
     try:
         wrong = tasks[1]["code_prompt"] + "\n    return 'nothing of that kind'\n"
         samples = _written(tmp_path, tasks[:3], {1: wrong})
-        question = SpaceQuestion(selective_evaluate="0-2", pass_k="1")
         service = ServiceConfig(url=space.url, timeout_seconds=200)
-        results = results_of_space(service, samples, tmp_path / "out", question)
+        results = results_of_space(service, samples, tmp_path / "out", selective_evaluate="0-2", pass_k="1")
     finally:
         space.stop()
     content = json.loads(results.read_text())["eval"]

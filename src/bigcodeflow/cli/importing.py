@@ -12,9 +12,9 @@ from bigcodeflow.cli.console import notice, out, perform_each
 from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import ServiceConfig
 from bigcodeflow.core.errors import ConfigError, DatasetError, SamplesError
+from bigcodeflow.core.plugins import load_plugin, plugin_entries
 from bigcodeflow.core.settings import SettingOption
 from bigcodeflow.datasets.tasks import BIGCODEBENCH_IDS, parse_ids
-from bigcodeflow.judge.remote.original_space import SpaceQuestion, results_of_space
 from bigcodeflow.pipeline.outputs import own_folder
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.pipeline.resolution import Resolver
@@ -97,15 +97,13 @@ def _results_from_space(address: str, samples: str, dataset: dict[str, str], *, 
         raise ConfigError("--from-space judges a sample file: name it with --samples")
     if split not in {"complete", "instruct"}:
         raise ConfigError("--from-space has to know which prompts were answered: add --split complete or instruct")
-    question = SpaceQuestion(
-        split="instruct" if split == "instruct" else "complete",
-        subset="hard" if subset == "hard" else "full",
-        selective_evaluate=task_numbers(dataset["ids"]),
-    )
+    evaluator = plugin_entries("bigcodeflow.evaluators")["space"].value
+    results_of_space = load_plugin(evaluator, "--from-space", extra="gradio-client")
+    question = {"split": split, "subset": subset or "full", "selective_evaluate": task_numbers(dataset["ids"])}
     title = f"{Path(samples).name.partition('.jsonl')[0]}-{subset or 'full'}-{split}"
     results_folder = Path(folder or own_folder("results/runs", title, datetime.now(UTC)))
     notice(f"{address} evaluates {samples}: some minutes")
-    return results_of_space(ServiceConfig(url=address), Path(samples), results_folder, question)
+    return Path(results_of_space(ServiceConfig(url=address), Path(samples), results_folder, **question))
 
 
 def task_numbers(ids: str) -> str:

@@ -4,11 +4,9 @@ import ast
 import gc
 import os
 import sys
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Annotated, Any, cast
 
 import typer
@@ -16,9 +14,9 @@ from typer.core import TyperCommand, TyperGroup
 
 import bigcodeflow
 from bigcodeflow.cli.examples import foreign_options, with_examples
-from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
+from bigcodeflow.core.errors import BigCodeFlowError
 from bigcodeflow.core.listening import reach_loopback_directly
-from bigcodeflow.core.plugins import foreign_studies, study_entries
+from bigcodeflow.core.plugins import foreign_studies, load_plugin, plugin_entries, study_entries
 
 #: Function or group of each command, as a path below bigcodeflow.cli. Plug-ins add commands: entry points of the group
 #: ``bigcodeflow.commands``, each a function, a group or a study.
@@ -64,15 +62,6 @@ def _summary(name: str, path: str) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
-def _resolved(path: str) -> Any:
-    try:
-        return resolve_name(path)
-    except (ImportError, AttributeError) as error:
-        if path.startswith("bigcodeflow"):
-            raise
-        raise ConfigError(f"this command is a plug-in, {path}, that cannot be loaded: {error}") from None
-
-
 class _Command(TyperCommand):
     """Command whose module is imported when the command is called, not when it is listed."""
 
@@ -83,7 +72,7 @@ class _Command(TyperCommand):
 
     def load(self) -> Any:
         """Import the command's module and return the real command, with its options."""
-        name, loaded = str(self.name), _resolved(self.path)
+        name, loaded = str(self.name), load_plugin(self.path, "this command")
         if isinstance(loaded, type):
             from bigcodeflow.cli.studies import study_command
 
@@ -128,8 +117,8 @@ class _Group(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def _add_plugins(self) -> None:
-        for entry in sorted(entry_points(group="bigcodeflow.commands")):
-            self.commands.setdefault(entry.name, _Command(entry.name, entry.value))
+        for name, entry in plugin_entries("bigcodeflow.commands").items():
+            self.commands.setdefault(name, _Command(name, entry.value))
 
     def _add_foreign_studies(self) -> None:
         """Add the commands of studies that other installed packages provide."""

@@ -1,9 +1,10 @@
 """Where and how solutions are executed, and what each may use."""
 
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from bigcodeflow.core.plugins import plugin_entries
 from bigcodeflow.core.settings import Address, SettingsModel
 
 Variant = Literal["calibrated", "raw"]
@@ -11,7 +12,12 @@ Quarantine = Literal["off", "flag", "exclude"]
 Start = Literal["warm", "cold"]
 TimePolicy = Literal["fixed", "scaled"]
 Integrity = Literal["passes", "off"]
-BackendName = Literal["local", "docker", "e2b", "gradio", "http"]
+#: Group of the entry points of backends, which plug-ins add; their names are those that settings and options take.
+BACKENDS = "bigcodeflow.backends"
+if TYPE_CHECKING:
+    BackendName = str
+else:
+    BackendName = Literal["local", *plugin_entries(BACKENDS)]
 
 
 class LimitsConfig(SettingsModel):
@@ -110,7 +116,7 @@ class ExecutionConfig(SettingsModel):
     backend: BackendName = "local"
     """'local' runs bubblewrap sandboxes on the Dask workers, 'docker' within containers there, 'e2b' in E2B's cloud,
     'gradio' and 'http' at a service."""
-    fallback: Literal["", "local", "docker", "e2b", "gradio", "http"] = ""
+    fallback: Literal["", BackendName] = ""  # type: ignore[valid-type]
     """Backend that executes what the first one cannot, because it is down or throttled; its libraries have to be the
     same. Empty leaves such samples unjudged, to be judged by the next run."""
     docker: DockerConfig = DockerConfig()

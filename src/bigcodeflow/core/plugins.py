@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import PurePath
+from pkgutil import resolve_name
 from typing import Any
+
+from bigcodeflow.core.errors import ConfigError
 
 GROUP = "bigcodeflow.studies"
 #: A study's name is a folder of the store, a view of the catalog, a command and a flow.
@@ -29,22 +32,40 @@ logger = logging.getLogger(__name__)
 @cache
 def study_entries() -> Mapping[str, EntryPoint]:
     """Return the entry points of installed studies by name, sorted; of equal names, this package's study counts."""
-    found = sorted(entry_points(group=GROUP), key=_is_own)
-    by_name = {one.name: one for one in found if _NAME.fullmatch(one.name) and one.name not in _TAKEN}
-    return dict(sorted(by_name.items()))
+    found = plugin_entries(GROUP).items()
+    return {name: entry for name, entry in found if _NAME.fullmatch(name) and name not in _TAKEN}
 
 
 @cache
 def loaded_study(name: str) -> Any:
     """Load a study by its name; log a warning and return None if one of another distribution cannot be loaded."""
-    entry = study_entries()[name]
-    study = _loaded(entry)
+    study = _loaded(study_entries()[name])
     return study() if study else None
+
+
+def plugin_entries(group: str) -> Mapping[str, EntryPoint]:
+    """Return the entry points of a group by name, sorted; of equal names, this package's counts."""
+    by_name = {one.name: one for one in sorted(entry_points(group=group), key=_is_own)}
+    return dict(sorted(by_name.items()))
+
+
+def load_plugin(path: str, subject: str, extra: str = "") -> Any:
+    """Load MODULE:NAME; raise ConfigError if another distribution's cannot be loaded, or if it needs our ``extra``."""
+    try:
+        return resolve_name(path)
+    except Exception as error:
+        if not path.startswith(_OWN):
+            raise ConfigError(f"{subject} is a plug-in, {path}, that cannot be loaded: {error}") from None
+        if not extra or not isinstance(error, ImportError):
+            raise
+        raise ConfigError(
+            f"{subject} needs a package that is not installed ({error.name}): pip install 'bigcodeflow[{extra}]'"
+        ) from None
 
 
 def loaded_plugins(group: str) -> dict[str, Any]:
     """Return the loaded plug-ins of a group by name, sorted; a warning names each that cannot be loaded."""
-    found = {entry.name: _loaded(entry) for entry in sorted(entry_points(group=group))}
+    found = {name: _loaded(entry) for name, entry in plugin_entries(group).items()}
     return {name: plugin for name, plugin in found.items() if plugin is not None}
 
 
@@ -52,7 +73,7 @@ def loaded_plugins(group: str) -> dict[str, Any]:
 def benchmark_of(source: str) -> Any:
     """Return the benchmark plug-in that a ``dataset.source`` such as NAME, NAME=FILE or NAME@VERSION names, or None."""
     name = re.split("[=@#]", source, maxsplit=1)[0]
-    entry = next(iter(entry_points(group="bigcodeflow.datasets", name=name)), None)
+    entry = plugin_entries("bigcodeflow.datasets").get(name)
     return entry and _loaded(entry)
 
 

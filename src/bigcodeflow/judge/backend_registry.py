@@ -1,21 +1,24 @@
-"""Registry of the backends that a configuration can name, and of the environment that each executes in."""
+"""Registry of the backends that a configuration can name, and of the environment that each executes in.
+
+A backend is an entry point of the group ``bigcodeflow.backends``, each a `BackendSpec`; plug-ins add others.
+"""
 
 import hashlib
 import json
 import logging
 from collections.abc import Callable
 from dataclasses import asdict
-from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from bigcodeflow.config import ExecutionConfig
+from bigcodeflow.config.execution import BACKENDS, ExecutionConfig
 from bigcodeflow.config.reads import CONTENT
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, SandboxUnavailableError
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.machine import usable_cores
 from bigcodeflow.core.paths import cache_folder
+from bigcodeflow.core.plugins import load_plugin, plugin_entries
 from bigcodeflow.judge.environments import Environment, InstalledEnvironment, RemoteEnvironment, find_environment
 
 if TYPE_CHECKING:
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Backend → module in judge/remote, if their names differ: a space has the same HTTP API as `bigcodeflow serve`.
-_MODULES = {"gradio": "http"}
 #: Settings by which a backend finds its environment.
 _NAMING = tuple(path.removeprefix("execution.") for path in CONTENT["environment"])
 
@@ -115,16 +116,9 @@ def _second(config: ExecutionConfig) -> ExecutionConfig:
 
 def _spec(config: ExecutionConfig) -> BackendSpec:
     name = config.backend
-    if name == "local":
-        return BackendSpec(lambda config: find_environment(config.environment), _local_backend)
-    try:
-        module = import_module(f"bigcodeflow.judge.remote.{_MODULES.get(name, name)}")
-    except ImportError as error:
-        raise ConfigError(
-            f"execution.backend {name} needs a package that is not installed ({error.name}): "
-            f"pip install 'bigcodeflow[{name}]'"
-        ) from None
-    return cast("BackendSpec", module.SPEC)
+    if (entry := plugin_entries(BACKENDS).get(name)) is None:  # the settings were checked on another machine
+        raise ConfigError(f"execution.backend {name} is a plug-in that is not installed here: install it")
+    return cast("BackendSpec", load_plugin(entry.value, f"execution.backend {name}", extra=name))
 
 
 def _local_backend(
@@ -143,3 +137,6 @@ def _local_backend(
     all_cores = (config.on_this_machine and config.workers) or usable_cores()
     admission = Admission(cores, on_long, share=min(1.0, cores / all_cores))
     return LocalBackend(installed, config.limits, isolated=isolated, warm=warm, admission=admission)
+
+
+LOCAL = BackendSpec(lambda config: find_environment(config.environment), _local_backend)

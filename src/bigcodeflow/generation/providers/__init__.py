@@ -13,14 +13,13 @@ import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import entry_points
 from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.plugins import loaded_plugins
+from bigcodeflow.core.plugins import loaded_plugins, plugin_entries
 from bigcodeflow.generation.model_api import PromptForm, Reply, Request, RequestError
 
 if TYPE_CHECKING:
@@ -205,12 +204,11 @@ def open_provider(name: str, endpoint: Endpoint) -> Provider:
 
 def has_batches(name: str) -> bool:
     """Tell if a batch API of the provider is known."""
-    return bool(entry_points(group=_BATCHES, name=name))
+    return name in plugin_entries(_BATCHES)
 
 
 def open_batches(name: str, endpoint: Endpoint) -> "BatchApi":
-    [entry, *_] = entry_points(group=_BATCHES, name=name)
-    api: BatchApi = entry.load()(endpoint)
+    api: BatchApi = plugin_entries(_BATCHES)[name].load()(endpoint)
     return api
 
 

@@ -11,17 +11,13 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import TypeAdapter
-
 import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError, EnvironmentUnusableError
-from bigcodeflow.core.files import write_atomically
-from bigcodeflow.core.paths import cache_folder, shipped
+from bigcodeflow.core.paths import shipped
 from bigcodeflow.judge import environments
 from bigcodeflow.judge.environments import EnvironmentDefinition, RemoteEnvironment
 from bigcodeflow.judge.environments.build import OnLine
@@ -213,17 +209,6 @@ def _output(client: Sequence[str], *arguments: str) -> bytes:
     return done.stdout
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateRecord:
-    """Properties of one build of a template, as its host reports them; a build never changes."""
-
-    build_id: str
-    environment: RemoteEnvironment
-    cores: int
-    """Cores of each sandbox; `memory_mib` is per sandbox too."""
-    memory_mib: int
-
-
 def template_name(environment: str) -> str:
     """Return the name of an environment's template in this version, such as bigcodeflow-starter-0-1-0."""
     return re.sub(r"[^a-z0-9-]", "-", f"bigcodeflow-{environment}-{bigcodeflow.__version__}".lower())
@@ -299,19 +284,3 @@ def dockerfile_of(text: str, definition: EnvironmentDefinition, base_image: str 
     for pattern, replacement in changes:
         text = re.sub(pattern, lambda _, new=replacement: new, text, flags=re.MULTILINE)  # type: ignore[misc]
     return text
-
-
-def read_record(build_id: str) -> TemplateRecord | None:
-    """Read the record of a build from this machine's cache; None if there is none, or of another version."""
-    try:
-        return TypeAdapter(TemplateRecord).validate_json(_record_path(build_id).read_bytes())
-    except (OSError, ValueError):
-        return None  # not stored yet, or by another version: the host can be asked again
-
-
-def write_record(record: TemplateRecord) -> None:
-    write_atomically(_record_path(record.build_id), TypeAdapter(TemplateRecord).dump_json(record, indent=2))
-
-
-def _record_path(build_id: str) -> Path:
-    return cache_folder() / "e2b" / f"{re.sub(r'[^0-9A-Za-z-]', '', build_id)}.json"

@@ -1,1 +1,1 @@
-"""Execution outside this process: the protocol, the host program, and a module for each kind of backend."""
+"""Execution outside this process: the protocol, the host program, and the backends http and gradio."""

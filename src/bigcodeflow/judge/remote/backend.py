@@ -1,4 +1,4 @@
-"""The loop that repeats work at a host or service; the backend of a limited pool of hosts; a backend with a fallback.
+"""The loop that repeats work at a host or service; the base of remote backends; the backend with a fallback.
 
 HostLostError        another attempt may succeed, later or at another host: the loop repeats the call
 HostRefusedError     no attempt will succeed: the loop does not repeat the call
@@ -6,11 +6,9 @@ HostRefusedError     no attempt will succeed: the loop does not repeat the call
 
 import logging
 import random
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import tenacity
@@ -21,15 +19,10 @@ from bigcodeflow.core.errors import BigCodeFlowError, ExecutionError, SandboxUna
 from bigcodeflow.judge.environments import Environment
 from bigcodeflow.judge.host.base import NOT_STARTED, Backend, Capabilities, Outcome, UnderWay
 from bigcodeflow.judge.items import WorkItem
-from bigcodeflow.judge.remote import protocol
-from bigcodeflow.judge.remote.transports import Connection, HostLostError, HostRefusedError, OpenTransport
 
 logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
-#: An item whose host was lost starts again in another host, three times in all.
-_STOP, _WAIT = tenacity.stop_after_attempt(3), tenacity.wait_incrementing(start=1.0, increment=1.0)
-_ENDED_AT_ONCE = 32
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 10.0
 #: The longest Retry-After that is followed; the service may be free sooner than it says.
 _LONGEST_AFTER_SECONDS = 120.0
@@ -37,6 +30,19 @@ _LONGEST_AFTER_SECONDS = 120.0
 _DOWN_SECONDS = 15.0
 #: An outage is over if no call has failed for this long.
 _FORGOTTEN_SECONDS = 180.0
+
+
+class HostLostError(ExecutionError):
+    """A host or service cannot be reached, has no room, or was lost; another attempt may succeed."""
+
+    def __init__(self, message: str, after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.after_seconds = after_seconds
+        """The service's Retry-After, if it sent one."""
+
+
+class HostRefusedError(ExecutionError):
+    """A host or service that will not do this work, however often it is asked."""
 
 
 def error_of(state: RetryCallState) -> HostLostError:
@@ -165,99 +171,6 @@ class PlannedBackend(UnderWay):
 
     def _executed(self, item: WorkItem) -> Outcome:
         raise NotImplementedError
-
-
-class RemoteBackend(PlannedBackend):
-    """Runs items in a limited number of hosts, which are started when they are needed, and replaced if lost."""
-
-    def __init__(
-        self,
-        config: ExecutionConfig,
-        open_transport: OpenTransport,
-        *,
-        hosts: int,
-        remove_orphans: Callable[[], object] = lambda: None,
-        on_long: Callable[[], None] | None = None,
-    ) -> None:
-        """Start nothing yet.
-
-        ``open_transport`` starts a host, ``remove_orphans`` ends hosts that killed runs of this machine left behind;
-        after a temporary failure, both raise HostLostError with advice. ``on_long`` is called in the thread of an item
-        that computes or sleeps for long.
-        """
-        super().__init__(config)
-        self._open_transport, self._remove_orphans, self._on_long = open_transport, remove_orphans, on_long
-        self._hosts = [_HostSlot() for _ in range(hosts)]
-        self._choosing = threading.Lock()
-        self._outage = Outage(away_seconds=0.0)  # a host that could not be started is not tried again at once
-        self._closed = False
-
-    def close(self) -> None:
-        """End all hosts, many at a time, because a service may take long to end a host."""
-        self._closed = True
-        with ThreadPoolExecutor(min(_ENDED_AT_ONCE, len(self._hosts)), "end") as pool:
-            list(pool.map(_HostSlot.drop, self._hosts))
-
-    def _promised(self) -> Capabilities:
-        """Remove hosts that killed runs left, start one host with an empty sandbox, and return its capabilities."""
-        try:
-            self._remove_orphans()
-            return self._connected(self._hosts[0]).info.capabilities
-        except (HostLostError, HostRefusedError) as error:
-            raise SandboxUnavailableError(f"backend {self.name}: {error}") from error
-
-    def _planned(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        return protocol.with_starts(items, self._connected(self._hosts[0]).prepare)
-
-    def _executed(self, item: WorkItem) -> Outcome:
-        return repeated(self._execute_once, item, stop=_STOP, wait=_WAIT)
-
-    def _execute_once(self, item: WorkItem) -> Outcome:
-        with self._choosing:
-            # A service that starts fewer hosts than requested still runs those that it has started.
-            down = self._outage.given_up
-            hosts = [one for one in self._hosts if not down or (one.connection and one.connection.alive)]
-            if self._closed or not hosts:  # the item would only wait for a host that cannot start
-                raise HostRefusedError("the run is ending" if self._closed else self._outage.reason)
-            host = min(hosts, key=lambda one: (one.promised, one.connection is None))
-            host.promised += 1
-        try:
-            return self._connected(host).execute(item, self._on_long)
-        finally:
-            with self._choosing:
-                host.promised -= 1
-
-    def _connected(self, host: "_HostSlot") -> Connection:
-        with host.opening:
-            if self._closed:
-                raise HostRefusedError("the run is ending")
-            if host.connection and host.connection.alive:
-                return host.connection
-            host.drop()
-            if self._outage.given_up:
-                raise HostLostError(self._outage.reason)  # another thread has just tried
-            try:
-                host.connection = Connection(self._open_transport(), self._config.limits, self._config.start)
-            except (HostLostError, HostRefusedError) as error:
-                self._outage.failed(error)
-                raise
-            return host.connection
-
-
-@dataclass(eq=False)
-class _HostSlot:
-    """A host that is started when it is first needed."""
-
-    connection: Connection | None = None
-    opening: threading.RLock = field(default_factory=threading.RLock)
-    promised: int = 0
-
-    def drop(self) -> None:
-        """End the host, if it exists; wait first if it is being started."""
-        with self.opening:
-            if self.connection:
-                self.connection.close()
-            self.connection = None
 
 
 class FailoverBackend:

@@ -17,9 +17,8 @@ from bigcodeflow.judge.environments import Environment, RemoteEnvironment
 from bigcodeflow.judge.host.base import NOT_STARTED, Capabilities, Outcome
 from bigcodeflow.judge.items import WorkItem, code_version
 from bigcodeflow.judge.remote import http_client, protocol
-from bigcodeflow.judge.remote.backend import Outage, Patience, PlannedBackend, repeated
+from bigcodeflow.judge.remote.backend import HostRefusedError, Outage, Patience, PlannedBackend, repeated
 from bigcodeflow.judge.remote.http_client import DeadlinePassedError, ServiceClient, ServiceUnreachableError
-from bigcodeflow.judge.remote.transports import HostRefusedError
 
 #: Seconds that a service may be unreachable, such as for a restart, before its items are given up.
 _AWAY_SECONDS = 60.0

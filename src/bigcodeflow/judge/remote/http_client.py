@@ -27,7 +27,7 @@ from bigcodeflow.core.listening import is_loopback
 from bigcodeflow.judge.host.base import Outcome
 from bigcodeflow.judge.items import code_version
 from bigcodeflow.judge.remote import protocol
-from bigcodeflow.judge.remote.transports import HostLostError, HostRefusedError, whole_lines
+from bigcodeflow.judge.remote.backend import HostLostError, HostRefusedError
 
 _CONNECT_SECONDS = 10.0
 #: Longest silence of a service, which sends a sign of life every 5 s once it has begun to answer.
@@ -157,7 +157,7 @@ class ServiceClient:
         outcome: Outcome | None = None
         try:
             with self._response("POST", "/v1/batches", content, patience_seconds) as response:
-                for line in filter(None, whole_lines(self._chunks(response, deadline))):  # empty: a sign of life
+                for line in filter(None, protocol.whole_lines(self._chunks(response, deadline))):  # empty: keep-alive
                     outcome = _outcome_of(line)
         except BrokenResponseError:
             if outcome is None:

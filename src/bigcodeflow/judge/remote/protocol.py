@@ -14,7 +14,7 @@ that verdicts mean the same everywhere.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Annotated, Any, Literal
 
@@ -284,6 +284,17 @@ class Info(HostInfo):
 def line(message: Mapping[str, Any]) -> bytes:
     """Encode a message as one line; keep lone surrogates, which a model's text may hold, unchanged."""
     return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream that arrives in pieces of any size; leave out an incomplete last line."""
+    parts: list[bytes] = []
+    for chunk in chunks:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield b"".join((*parts, end))
+            parts = []
+        parts.append(rest)
 
 
 def message_of(text: bytes) -> dict[str, Any]:

@@ -14,9 +14,8 @@ from typing import Any, Literal
 
 from bigcodeflow.config import ExecutionConfig, ServiceConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError
-from bigcodeflow.judge.remote.backend import Patience, repeated
+from bigcodeflow.judge.remote.backend import HostLostError, HostRefusedError, Patience, repeated
 from bigcodeflow.judge.remote.http_client import NotJudgedError, ServiceClient
-from bigcodeflow.judge.remote.transports import HostLostError, HostRefusedError
 
 logger = logging.getLogger(__name__)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import re
 import shlex
 import socket
 import threading
@@ -11,23 +12,27 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import cast
 
 import e2b
 import httpx
 from connectrpc.errors import ConnectError
+from pydantic import TypeAdapter
 from tenacity import stop_after_attempt, wait_random_exponential
 
 from bigcodeflow.config import E2BConfig, ExecutionConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError, ExecutionError, SandboxUnavailableError
+from bigcodeflow.core.files import write_atomically
+from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.judge.backend_registry import BackendSpec, OnLong
 from bigcodeflow.judge.environments import RemoteEnvironment
-from bigcodeflow.judge.environments.images import TemplateRecord, read_record, template_name, write_record
-from bigcodeflow.judge.remote import transports
-from bigcodeflow.judge.remote.backend import RemoteBackend, repeated
-from bigcodeflow.judge.remote.transports import HostLostError, HostRefusedError, machine_id, process_id
+from bigcodeflow.judge.environments.images import template_name
+from bigcodeflow.judge.remote.backend import HostLostError, HostRefusedError, repeated
+from bigcodeflow.judge.remote.protocol import whole_lines
+from bigcodeflow_hosts.hosts import Connection, RemoteBackend, is_orphan, machine_id, process_id
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +69,17 @@ _repeat_rate_limited = partial(
     wait=wait_random_exponential(multiplier=0.5, max=4.0),
     stop=stop_after_attempt(8),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateRecord:
+    """Properties of one build of a template, as its host reports them; a build never changes."""
+
+    build_id: str
+    environment: RemoteEnvironment
+    cores: int
+    """Cores of each sandbox; `memory_mib` is per sandbox too."""
+    memory_mib: int
 
 
 class TemplateAbsentError(HostRefusedError):
@@ -152,7 +168,7 @@ class E2BTransport:
     def lines(self) -> Iterator[bytes]:
         """Yield the host's lines until it ends; then raise HostLostError with the reason."""
         try:
-            yield from transports.whole_lines(self._output())
+            yield from whole_lines(self._output())
         except SDK_ERRORS as error:
             raise HostLostError(f"E2B ended the connection to the sandbox ({_one_line(error)})") from error
         stderr = f" ({self._stderr.strip()})" if self._stderr.strip() else ""
@@ -194,17 +210,16 @@ class E2BTransport:
 def _open_transport(
     config: ExecutionConfig, environment: RemoteEnvironment, metadata: Mapping[str, str], ended: Callable[[float], None]
 ) -> E2BTransport:
-    timeout_seconds = config.e2b.timeout_seconds
     with _sdk_errors(template=environment.reference):
         sandbox = e2b.Sandbox.create(
             template=environment.reference,
-            timeout=timeout_seconds,
+            timeout=config.e2b.timeout_seconds,
             metadata=dict(metadata),
             allow_internet_access=False,
             idempotency_key=uuid.uuid4().hex,  # an answer that is lost on its way makes no second sandbox
             request_timeout=_CREATE_SECONDS,
         )
-    return E2BTransport(sandbox, environment.name, timeout_seconds=timeout_seconds, ended=ended)
+    return E2BTransport(sandbox, environment.name, timeout_seconds=config.e2b.timeout_seconds, ended=ended)
 
 
 class E2BBackend(RemoteBackend):
@@ -283,12 +298,28 @@ def _describe_build(config: ExecutionConfig, reference: str) -> TemplateRecord:
     try:
         with _sdk_errors():
             size = transport.sandbox.get_info()
-        found = transports.Connection(transport, config.limits, config.start).info.environment
+        found = Connection(transport, config.limits, config.start).info.environment
     finally:
         transport.close()
     record = TemplateRecord(_build_id(reference), found, cores=size.cpu_count, memory_mib=size.memory_mb)
     write_record(record)
     return record
+
+
+def read_record(build_id: str) -> TemplateRecord | None:
+    """Read the record of a build from this machine's cache; None if there is none, or of another version."""
+    try:
+        return TypeAdapter(TemplateRecord).validate_json(_record_path(build_id).read_bytes())
+    except (OSError, ValueError):
+        return None  # not stored yet, or by another version: the host can be asked again
+
+
+def write_record(record: TemplateRecord) -> None:
+    write_atomically(_record_path(record.build_id), TypeAdapter(TemplateRecord).dump_json(record, indent=2))
+
+
+def _record_path(build_id: str) -> Path:
+    return cache_folder() / "e2b" / f"{re.sub(r'[^0-9A-Za-z-]', '', build_id)}.json"
 
 
 def estimate(config: E2BConfig, seconds: float, record: TemplateRecord | None = None) -> float:
@@ -311,7 +342,7 @@ def remove_orphans() -> int:
         while pages.has_next:  # running or paused; all are listed before any is killed, as kills shift the pages
             found += pages.next_items()
         for sandbox in found:
-            if transports.is_orphan(machine, sandbox.metadata.get(_OWNER, "")):
+            if is_orphan(machine, sandbox.metadata.get(_OWNER, "")):
                 removed += e2b.Sandbox.kill(sandbox.sandbox_id)
     except SDK_ERRORS as error:
         refusal = _meaning_of(error, "")

@@ -9,20 +9,19 @@ import os
 import time
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
-from dataclasses import asdict, dataclass
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 from tenacity import wait_fixed
 
-from bigcodeflow.config import ServiceConfig, Split, Subset
+from bigcodeflow.config import ServiceConfig
 from bigcodeflow.core.errors import ConfigError, ExecutionError, SamplesError, error_message
 from bigcodeflow.core.files import write_atomically
-from bigcodeflow.judge.remote.backend import Patience, repeated
-from bigcodeflow.judge.remote.transports import HostLostError, HostRefusedError
+from bigcodeflow.judge.remote.backend import HostLostError, HostRefusedError, Patience, repeated
 
 # gradio_client reads this when it is imported: it then sends no usage data to its makers.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -40,6 +39,23 @@ _SECONDS_BETWEEN_ATTEMPTS = 4.0
 #: A space that sends nothing for this long counts as dead.
 _SILENCE_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
+#: Parameters of the original evaluator's endpoint, with its defaults; limits are in seconds and MiB.
+PARAMETERS: Mapping[str, Any] = MappingProxyType(
+    {
+        "split": "complete",
+        "subset": "full",
+        "pass_k": "1,5,10",
+        "parallel": -1,  # programs at the same time; -1 leaves the number to the space
+        "min_time_limit": 1.0,
+        "max_as_limit": 30 * 1024,
+        "max_data_limit": 30 * 1024,
+        "max_stack_limit": 10,
+        "calibrated": True,
+        "check_gt_only": False,  # True executes no sample
+        "no_gt": False,  # True executes no ground truths
+        "selective_evaluate": "",  # numbers of tasks, such as 0,1,12; empty takes all
+    }
+)
 #: Errors of the client if a space cannot be reached, does not answer, or sends an invalid answer.
 _ERRORS = (httpx.HTTPError, httpx.InvalidURL, HfHubHTTPError, OSError, ValueError, QueueError, TooManyRequestsError)
 #: One SSL context for all requests: else the client reads all CA certificates each time, for 25 ms.
@@ -61,44 +77,18 @@ class _Results(BaseModel):
     eval: dict[str, Annotated[list[_SampleResult], Field(min_length=1)]] = Field(min_length=1)
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceQuestion:
-    """Parameters of the original evaluator's endpoint, with its names and defaults."""
+def results_of_space(service: ServiceConfig, samples: Path, folder: Path, **parameters: Any) -> Path:
+    """Let a space judge a sample file, write the original's two result files, and return the eval results' path.
 
-    split: Split = "complete"
-    subset: Subset = "full"
-    pass_k: str = "1,5,10"  # noqa: S105 - no password
-    parallel: int = -1
-    """Programs at the same time; -1 leaves the number to the space."""
-    min_time_limit: float = 1.0
-    """Minimum time limit, in seconds."""
-    max_as_limit: int = 30 * 1024
-    """Address space, in MiB."""
-    max_data_limit: int = 30 * 1024
-    """Data segment, in MiB."""
-    max_stack_limit: int = 10
-    """Stack, in MiB."""
-    calibrated: bool = True
-    check_gt_only: bool = False
-    no_gt: bool = False
-    """True if ground truths are not executed."""
-    selective_evaluate: str = ""
-    """Numbers of tasks, such as 0,1,12; empty takes all."""
-
-
-def results_of_space(
-    service: ServiceConfig, samples: Path, folder: Path, question: SpaceQuestion | None = None
-) -> Path:
-    """Let a space judge a sample file, write the original's two result files, and return the eval results' path."""
-    question = question or SpaceQuestion()
-    if question.check_gt_only:
-        raise ConfigError("check_gt_only executes no sample, so there is nothing to import: leave it out")
+    ``parameters`` replace those of PARAMETERS.
+    """
+    asked = {**PARAMETERS, **parameters}
     if not samples.is_file():
         raise SamplesError(f"{samples}: there is no such sample file: give a JSONL or JSONL.gz file")
     deadline = time.monotonic() + service.timeout_seconds
     try:  # a lost space a few times, a busy space until the deadline
         results, scores = repeated(
-            lambda: _ask(service, samples, question, deadline),
+            lambda: _ask(service, samples, asked, deadline),
             stop=Patience(deadline, _MAX_LOSSES, lambda error: not isinstance(error, SpaceBusyError)),
             wait=wait_fixed(_SECONDS_BETWEEN_ATTEMPTS),
             level=logging.WARNING,
@@ -115,15 +105,16 @@ def results_of_space(
         ) from None
     stem = samples.name.removesuffix(".gz").removesuffix(".jsonl")
     # Fields that the original adds to the scores when it writes them.
-    written = {"model": stem.partition("--bigcodebench")[0], "split": question.split, "subset": question.subset}
-    written |= {"calibrated": question.calibrated} | (dict(scores) if isinstance(scores, Mapping) else {})
-    if question.no_gt:  # the space then says that all of them failed, or none
+    written = {"model": stem.partition("--bigcodebench")[0]}
+    written |= {name: asked[name] for name in ("split", "subset", "calibrated")}
+    written |= scores if isinstance(scores, Mapping) else {}
+    if asked["no_gt"]:  # the space then says that all of them failed, or none
         written = {name: value for name, value in written.items() if name not in {"gt_pass_rate", "failed_tasks"}}
     write_atomically(folder / f"{stem}_pass_at_k.json", json.dumps(written, indent=2).encode())
     return write_atomically(folder / f"{stem}_eval_results.json", json.dumps(results).encode())
 
 
-def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadline: float) -> tuple[Any, Any]:
+def _ask(service: ServiceConfig, samples: Path, asked: Mapping[str, Any], deadline: float) -> tuple[Any, Any]:
     """Return the answer to one call of the endpoint; raise HostLostError if another attempt may succeed."""
     label = f"space {service.url}"
     key = os.environ.get(service.key_variable, "")
@@ -141,7 +132,7 @@ def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadlin
             analytics_enabled=False,
             httpx_kwargs={"timeout": httpx.Timeout(_SILENCE_SECONDS, connect=_CONNECT_SECONDS)},
         )
-        known = _known_settings(client, question, label)
+        known = _known_settings(client, asked, label)
         call = client.submit(api_name=_ENDPOINT, samples=handle_file(str(samples)), **known)
         answer = call.result(timeout=deadline - time.monotonic())
     except TimeoutError:
@@ -158,16 +149,15 @@ def _ask(service: ServiceConfig, samples: Path, question: SpaceQuestion, deadlin
     return answer[0], answer[1]
 
 
-def _known_settings(client: Client, question: SpaceQuestion, label: str) -> dict[str, object]:
+def _known_settings(client: Client, asked: Mapping[str, Any], label: str) -> dict[str, object]:
     """Return the settings that the space accepts; raise ConfigError if another one differs from its default."""
     described = client.view_api(return_format="dict", print_info=False)
     endpoint = described["named_endpoints"].get(_ENDPOINT) if isinstance(described, dict) else None
     if endpoint is None:
         raise HostRefusedError(f"{label} has no endpoint {_ENDPOINT}: {_CHECK_URL}")
     taken = {parameter["parameter_name"] for parameter in endpoint["parameters"]}
-    asked = asdict(question)
     # Older spaces know fewer settings; they would ignore an unknown setting without an error.
-    lost = [name for name, value in asked.items() if name not in taken and value != getattr(SpaceQuestion(), name)]
+    lost = [name for name, value in asked.items() if name not in taken and value != PARAMETERS[name]]
     if lost or "samples" not in taken:
         raise ConfigError(f"{label} does not accept {', '.join(lost) or 'samples'}: choose another space")
     return {name: value for name, value in asked.items() if name in taken}

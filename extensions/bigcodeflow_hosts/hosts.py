@@ -1,40 +1,33 @@
-"""A connection to one host over a byte transport; and owners of hosts, to detect hosts that killed runs left behind."""
+"""Hosts: the connection to one, the backend of a limited number of them, and owners, to find what killed runs left."""
 
 import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
+import tenacity
 from pydantic import ValidationError
 
-from bigcodeflow.config import LimitsConfig, Start
-from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.config import ExecutionConfig, LimitsConfig, Start
+from bigcodeflow.core.errors import ExecutionError, SandboxUnavailableError
 from bigcodeflow.core.machine import boot_id, pid_namespace, start_of
-from bigcodeflow.judge.host.base import Outcome
+from bigcodeflow.judge.host.base import Capabilities, Outcome
 from bigcodeflow.judge.items import WorkItem, code_version
 from bigcodeflow.judge.remote import protocol
+from bigcodeflow.judge.remote.backend import HostLostError, HostRefusedError, Outage, PlannedBackend, repeated
 
 #: A host that sends nothing for this long counts as dead, and an item that it does not name for this long as lost.
 _SILENCE_SECONDS = 60.0
 _READY_SECONDS = 180.0
 _PREPARE_SECONDS = 1800.0
-
-
-class HostLostError(ExecutionError):
-    """A host or service cannot be reached, has no room, or was lost; another attempt may succeed."""
-
-    def __init__(self, message: str, after_seconds: float | None = None) -> None:
-        super().__init__(message)
-        self.after_seconds = after_seconds
-        """The service's Retry-After, if it sent one."""
-
-
-class HostRefusedError(ExecutionError):
-    """A host or service that will not do this work, however often it is asked."""
+#: An item whose host was lost starts again in another host, three times in all.
+_STOP, _WAIT = tenacity.stop_after_attempt(3), tenacity.wait_incrementing(start=1.0, increment=1.0)
+_ENDED_AT_ONCE = 32
 
 
 class Transport(Protocol):
@@ -182,15 +175,97 @@ class _Request:
     """Time when it was sent, or when the host last named it as an open item."""
 
 
-def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream that arrives in pieces of any size; leave out an incomplete last line."""
-    parts: list[bytes] = []
-    for chunk in chunks:
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            yield b"".join((*parts, end))
-            parts = []
-        parts.append(rest)
+class RemoteBackend(PlannedBackend):
+    """Runs items in a limited number of hosts, which are started when they are needed, and replaced if lost."""
+
+    def __init__(
+        self,
+        config: ExecutionConfig,
+        open_transport: OpenTransport,
+        *,
+        hosts: int,
+        remove_orphans: Callable[[], object] = lambda: None,
+        on_long: Callable[[], None] | None = None,
+    ) -> None:
+        """Start nothing yet.
+
+        ``open_transport`` starts a host, ``remove_orphans`` ends hosts that killed runs of this machine left behind;
+        after a temporary failure, both raise HostLostError with advice. ``on_long`` is called in the thread of an item
+        that computes or sleeps for long.
+        """
+        super().__init__(config)
+        self._open_transport, self._remove_orphans, self._on_long = open_transport, remove_orphans, on_long
+        self._hosts = [_HostSlot() for _ in range(hosts)]
+        self._choosing = threading.Lock()
+        self._outage = Outage(away_seconds=0.0)  # a host that could not be started is not tried again at once
+        self._closed = False
+
+    def close(self) -> None:
+        """End all hosts, many at a time, because a service may take long to end a host."""
+        self._closed = True
+        with ThreadPoolExecutor(min(_ENDED_AT_ONCE, len(self._hosts)), "end") as pool:
+            list(pool.map(_HostSlot.drop, self._hosts))
+
+    def _promised(self) -> Capabilities:
+        """Remove hosts that killed runs left, start one host with an empty sandbox, and return its capabilities."""
+        try:
+            self._remove_orphans()
+            return self._connected(self._hosts[0]).info.capabilities
+        except (HostLostError, HostRefusedError) as error:
+            raise SandboxUnavailableError(f"backend {self.name}: {error}") from error
+
+    def _planned(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
+        return protocol.with_starts(items, self._connected(self._hosts[0]).prepare)
+
+    def _executed(self, item: WorkItem) -> Outcome:
+        return repeated(self._execute_once, item, stop=_STOP, wait=_WAIT)
+
+    def _execute_once(self, item: WorkItem) -> Outcome:
+        with self._choosing:
+            # A service that starts fewer hosts than requested still runs those that it has started.
+            down = self._outage.given_up
+            hosts = [one for one in self._hosts if not down or (one.connection and one.connection.alive)]
+            if self._closed or not hosts:  # the item would only wait for a host that cannot start
+                raise HostRefusedError("the run is ending" if self._closed else self._outage.reason)
+            host = min(hosts, key=lambda one: (one.promised, one.connection is None))
+            host.promised += 1
+        try:
+            return self._connected(host).execute(item, self._on_long)
+        finally:
+            with self._choosing:
+                host.promised -= 1
+
+    def _connected(self, host: "_HostSlot") -> Connection:
+        with host.opening:
+            if self._closed:
+                raise HostRefusedError("the run is ending")
+            if host.connection and host.connection.alive:
+                return host.connection
+            host.drop()
+            if self._outage.given_up:
+                raise HostLostError(self._outage.reason)  # another thread has just tried
+            try:
+                host.connection = Connection(self._open_transport(), self._config.limits, self._config.start)
+            except (HostLostError, HostRefusedError) as error:
+                self._outage.failed(error)
+                raise
+            return host.connection
+
+
+@dataclass(eq=False)
+class _HostSlot:
+    """A host that is started when it is first needed."""
+
+    connection: Connection | None = None
+    opening: threading.RLock = field(default_factory=threading.RLock)
+    promised: int = 0
+
+    def drop(self) -> None:
+        """End the host, if it exists; wait first if it is being started."""
+        with self.opening:
+            if self.connection:
+                self.connection.close()
+            self.connection = None
 
 
 def machine_id() -> str:

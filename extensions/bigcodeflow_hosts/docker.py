@@ -21,9 +21,9 @@ from bigcodeflow.judge.backend_registry import BackendSpec, OnLong
 from bigcodeflow.judge.environments import Environment, RemoteEnvironment
 from bigcodeflow.judge.environments.images import environment_of, image_tag
 from bigcodeflow.judge.host.base import Backend
-from bigcodeflow.judge.remote import transports
-from bigcodeflow.judge.remote.backend import RemoteBackend
-from bigcodeflow.judge.remote.transports import HostLostError, HostRefusedError
+from bigcodeflow.judge.remote.backend import HostLostError, HostRefusedError
+from bigcodeflow.judge.remote.protocol import whole_lines
+from bigcodeflow_hosts.hosts import RemoteBackend, is_orphan, machine_id, process_id
 
 #: API version of Docker 20.10 and Podman 4; older versions cannot unmask the paths of /proc that a sandbox needs.
 _OLDEST_API = "1.40"
@@ -97,7 +97,7 @@ class DockerEngine:
             found = self.client.containers(all=True, filters={"label": _LABEL})
         for container in found:
             machine, _, process = container["Labels"][_LABEL].partition("/")
-            if transports.is_orphan(machine, process):
+            if is_orphan(machine, process):
                 self.remove(container["Id"])
 
     def remove(self, container: str) -> None:
@@ -171,7 +171,7 @@ def container_settings(
         "Image": image,
         "Cmd": [*host, "--cores", str(int(share_cores)), "--slots-per-core", str(config.slots_per_worker)],
         "User": "1000:1000",
-        "Labels": {_LABEL: f"{transports.machine_id()}/{transports.process_id()}"},
+        "Labels": {_LABEL: f"{machine_id()}/{process_id()}"},
         "AttachStdin": True,
         "AttachStdout": True,
         "AttachStderr": True,
@@ -244,7 +244,7 @@ class ContainerTransport:
 
     def lines(self) -> Iterator[bytes]:
         """Yield the host's lines until the container ends; then raise HostLostError with the reason."""
-        yield from transports.whole_lines(self._output())
+        yield from whole_lines(self._output())
         reason = "it ended"
         if not self._closed:
             code = self._engine.exit_code(self._id)
