@@ -61,8 +61,8 @@ def up(
     if started.has_explorer:
         print_line(f"Explorer: {started.settings.explorer_url}")
     notice(
-        f"{started.deployments} deployments; {sum(started.schedules)} of {len(started.schedules)} schedules are on (switch "
-        f"with --schedules); at most {started.execution_runs or 'any number of'} runs execute samples at once (--runs)"
+        f"{started.deployments} deployments; {sum(started.schedules)} of {len(started.schedules)} schedules are on "
+        f"(--schedules); at most {started.execution_runs or 'any number of'} runs execute samples at once (--runs)"
     )
     variables = f"PREFECT_API_URL={started.settings.api_url} PREFECT_UI_URL={started.settings.ui_url}/v2"
     notice(f"for prefect's own commands: export {variables}")

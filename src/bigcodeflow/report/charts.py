@@ -165,11 +165,11 @@ def trend(points: Sequence[ScorePoint], *, title: str, runs: Sequence[str], doma
     """
     moments = [point["x"] for point in points]
     days = (max(moments) - min(moments)) / _DAY_MILLISECONDS
-    ticks: Spec = {"format": "%b %d %H:%M" if days > 1 else "%H:%M", "tickCount": 6}
+    ticks: Spec = {"format": "%b %d %H:%M" if days > 1 else "%H:%M", "tickCount": 6, "tickMinStep": 60_000}
     if days >= _FEWEST_DAYS:
         ticks = {"format": "%b %d", "tickCount": {"interval": "day", "step": max(1, round(days / _MOST_DAYS))}}
     day = None if days > 1 else f"{datetime.fromtimestamp(min(moments) / 1000, UTC):%Y-%m-%d}, UTC"
-    axis = {"grid": False, "labelOverlap": True, **ticks}
+    axis = {"grid": False, "labelOverlap": True, "labelSeparation": 8, **ticks}
     spec = _lines(
         points, title, {"type": "temporal", "title": day, "scale": {"type": "utc"}, "axis": axis}, runs, _SCORE_TOOLTIP
     )
