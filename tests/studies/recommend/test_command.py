@@ -117,7 +117,9 @@ def test_the_explorer_ranks_them_too(store):
         nothing = text_of(explored.get("/recommend", libraries="<b>x"))
         assert "no recorded task uses any" in nothing
         assert "--libraries" not in nothing
-        assert "there are 0 of instruct" in text_of(explored.get("/recommend", libraries="numpy", split="instruct"))
+        assert "of full · instruct there is none" in text_of(
+            explored.get("/recommend", libraries="numpy", split="instruct")
+        )
         assert "neither complete nor instruct" in text_of(explored.get("/recommend", 422, split="both"))
         assert "neither full nor hard" in text_of(explored.get("/recommend", 422, subset="easy"))
         record_link = re.search(r'href="/runs/([^"]+)">good', explored.get("/recommend", libraries="numpy"))[1]
