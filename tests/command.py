@@ -36,6 +36,14 @@ def command_in(folder: Path) -> Command:
     return call
 
 
+def add_distribution(folder: Path, name: str, entry_points: str) -> None:
+    """Make the folder, which has to be on the path, hold an installed distribution with these entry points."""
+    metadata = folder / f"{name}-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(entry_points)
+
+
 def process_in(folder: Path) -> Command:
     """A command that runs as a process of its own, as a user's shell starts it."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.command import process_in
+from tests.command import add_distribution, process_in
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs/benchmarks_of_your_own.md").read_text()
@@ -19,11 +19,8 @@ ROW = json.loads(re.search(r"rows such as `(\{.*?\})`:", PAGE.replace("\n", " ")
 def test_the_example_of_the_page_is_a_benchmark(tmp_path: Path) -> None:
     """It has under 60 lines; its reference passes and is checked, and one part alone passes for an answer to it."""
     assert PROGRAM.count("\n") + ENTRY_POINT.count("\n") < 60
-    metadata = tmp_path / "mine-1.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
     declared = ENTRY_POINT.splitlines()[-1].replace('"', "")
-    (metadata / "entry_points.txt").write_text(f"[bigcodeflow.datasets]\n{declared}\n")
+    add_distribution(tmp_path, "mine", f"[bigcodeflow.datasets]\n{declared}\n")
     (tmp_path / "mine.py").write_text(PROGRAM)
     rows = [ROW, {**ROW, "id": 1}]
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))

@@ -6,6 +6,7 @@ import pytest
 
 from bigcodeflow.explorer import rendering
 from bigcodeflow.explorer.pages import own_pages
+from tests.command import add_distribution
 from tests.explorer.conftest import exploring
 
 PROGRAM = """
@@ -25,10 +26,8 @@ PAGE = OwnPage("Counts", counted, Path(__file__).parent)
 @pytest.fixture
 def my_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A distribution with a page, and a second whose module is absent."""
-    metadata = tmp_path / "mine-1.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text("[bigcodeflow.pages]\ncounts = my_pages:PAGE\nlost = absent:PAGE\n")
+    declared = "counts = my_pages:PAGE\nlive = my_pages:PAGE\nlost = absent:PAGE\n"
+    add_distribution(tmp_path, "mine", f"[bigcodeflow.pages]\n{declared}")
     (tmp_path / "my_pages.py").write_text(PROGRAM)
     (tmp_path / "mine.html").write_text(
         '{% extends "base.html" %}{% block content %}<h1>{{ n_runs }} runs {{ word }}</h1>{% endblock %}'
@@ -43,10 +42,11 @@ def my_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_page_of_another_distribution_is_served(recorded, my_pages: None, caplog) -> None:
-    """It is in the navigation of all pages, texts are escaped, errors are shown, and a broken page is left out."""
+    """It is in the navigation of all pages, texts are escaped, errors are shown; a broken page is left out."""
     with exploring(recorded) as explored:
         assert '<a href="/counts">Counts</a>' in explored.get("/studies")
         assert "<h1>0 runs &lt;b&gt;</h1>" in explored.get("/counts", word="<b>")
         assert "this one is not counted" in explored.get("/counts", 409, word="bad")
         assert "There is no such page" in explored.get("/lost", 404)
+        assert "<h1>0 runs" not in explored.get("/live")
     assert "plug-in lost (absent:PAGE) is left out" in caplog.text

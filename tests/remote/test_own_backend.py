@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bigcodeflow.judge.environments import InstalledEnvironment
-from tests.command import process_in
+from tests.command import add_distribution, process_in
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs/backends.md").read_text()
@@ -25,10 +25,7 @@ def test_a_backend_of_another_distribution_executes(starter_environment: Install
     """Its verdicts bear its name; each place that takes a backend's name takes it and lists it, and refuses others."""
     declared = ENTRY_POINT.splitlines()[-1].replace('"', "")
     for name, line in {"exclusive": declared, "broken": "broken = absent:SPEC"}.items():
-        metadata = tmp_path / f"{name}-1.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-        (metadata / "entry_points.txt").write_text(f"[bigcodeflow.backends]\n{line}\n")
+        add_distribution(tmp_path, name, f"[bigcodeflow.backends]\n{line}\n")
     (tmp_path / "exclusive.py").write_text(PROGRAM)
     (tmp_path / "answers.jsonl").write_text(json.dumps(ANSWER))
     evaluate = partial(process_in(tmp_path), "evaluate", *_CHOSEN, PYTHONPATH=str(tmp_path))

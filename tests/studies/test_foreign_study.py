@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.command import process_in
+from tests.command import add_distribution, process_in
 from tests.conftest import ROOT
 
 PROGRAM, ENTRY_POINT = (
@@ -17,10 +17,7 @@ def test_a_study_of_another_distribution_has_a_command_and_a_view(tmp_path: Path
     declared = ENTRY_POINT.splitlines()[-1].replace('"', "")
     broken = declared.replace("length", "broken").replace("my_studies", "absent")
     for name, line in {"my_studies": declared, "broken": broken}.items():
-        metadata = tmp_path / f"{name}-1.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-        (metadata / "entry_points.txt").write_text(f"[bigcodeflow.studies]\n{line}\n")
+        add_distribution(tmp_path, name, f"[bigcodeflow.studies]\n{line}\n")
     (tmp_path / "my_studies.py").write_text(PROGRAM)
 
     def command(*words: str) -> str:
@@ -38,12 +35,8 @@ def test_a_study_of_another_distribution_has_a_command_and_a_view(tmp_path: Path
 
 def test_commands_and_exports_that_cannot_be_loaded_are_named(tmp_path: Path) -> None:
     """All others stay."""
-    metadata = tmp_path / "broken-1.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text(
-        "[bigcodeflow.commands]\nlost = absent:run\n[bigcodeflow.exporters]\nlost = absent:write\n"
-    )
+    lost = "[bigcodeflow.commands]\nlost = absent:run\n[bigcodeflow.exporters]\nlost = absent:write\n"
+    add_distribution(tmp_path, "broken", lost)
 
     def said(*words: str) -> str:
         done = process_in(tmp_path)(*words, check=False, PYTHONPATH=str(tmp_path))

@@ -85,6 +85,7 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
         return _problem(catalog, request, "There is no such page.", status)
 
     pages: Mapping[str, Callable[..., Page]] = {
+        **{address: page.make for address, page in own_pages().items()},  # first: no plug-in takes another's address
         "/": run_pages.all_runs,
         "/live": run_pages.live_page,
         "/changes": changes.changes_page,
@@ -97,7 +98,6 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
         "/runs/{record}/delete": actions.delete_page,
         "/runs/{record}/retry": actions.retry_page,
         "/studies/{study}/{key}": study_pages.one_study,
-        **{address: page.make for address, page in own_pages().items()},
     }
     # Starlette calls these functions in threads, so that no page has to wait for another.
     routes = [Route(path, partial(_answer, catalog, make)) for path, make in pages.items()]

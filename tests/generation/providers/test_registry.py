@@ -10,7 +10,7 @@ import pytest
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.generation.providers import Endpoint, find_key, known_providers, open_provider
-from tests.command import process_in
+from tests.command import add_distribution, process_in
 from tests.conftest import ROOT
 from tests.generation.providers.conftest import KEY
 from tests.generation.providers.double import Completion, model_server
@@ -133,10 +133,7 @@ def test_a_provider_of_another_distribution_is_asked(tmp_path: Path) -> None:
     """Its models answer, its limits hold before anything is sent; a broken distribution is named and left out."""
     declared = ENTRY_POINT.splitlines()[-1].replace('"', "")
     for name, line in {"lab": declared, "broken": "broken = absent:LAB"}.items():
-        metadata = tmp_path / f"{name}-1.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-        (metadata / "entry_points.txt").write_text(f"[bigcodeflow.providers]\n{line}\n")
+        add_distribution(tmp_path, name, f"[bigcodeflow.providers]\n{line}\n")
     (tmp_path / "lab.py").write_text(PROGRAM)
     command, path = process_in(tmp_path), {"PYTHONPATH": str(tmp_path)}
     with model_server(lambda _: Completion("```python\ndef task_func():\n    return 1\n```")) as server:
