@@ -49,7 +49,7 @@ check: ## all of CI's parts, whether or not their files changed; records the sui
 check-engines: setup ## vLLM and transformers on this machine's CPU, asked by the real pipeline
 	@$(BIN)/bigcodeflow env build vllm-cpu
 	@$(BIN)/bigcodeflow env build transformers-cpu
-	$(BIN)/python -m pytest -m slow tests/generation/test_offline_engines.py
+	$(BIN)/python -m pytest -m slow tests/extensions/engines/test_offline_engines.py
 
 check-long: setup ## what no other target runs: browsers, hosts that are cut off, whole images, new examples, PostgreSQL
 	$(BIN)/python -m pytest -m long

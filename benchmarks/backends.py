@@ -85,8 +85,8 @@ def doubles(names: Sequence[str], environment: str = "starter") -> Iterator[list
     sys.path.insert(0, str(Path(__file__).parents[1]))
     import pytest
 
-    from tests.remote.docker_engine import build, engine, import_base
-    from tests.remote.e2b_cloud import cloud
+    from tests.extensions.hosts.docker_engine import build, engine, import_base
+    from tests.extensions.hosts.e2b_cloud import cloud
 
     with ExitStack() as stack:
         settings = []

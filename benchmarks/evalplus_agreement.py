@@ -10,6 +10,7 @@ less than 99 % agree or a difference has no known cause.
 
 import argparse
 import gzip
+import hashlib
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,24 +119,22 @@ def compared(name: str, arguments: argparse.Namespace) -> list[Verdicts]:
     tasks = tasks[:: max(1, len(tasks) // arguments.tasks)] if arguments.tasks else tasks
     samples = [sample for task in tasks for sample in _planted(task, arguments.mutants)]
     print(f"{name}: {len(samples):,} programs of {len(tasks):,} tasks", file=sys.stderr)
-    there = _kept(folder / f"{family.name}_evalplus.json", lambda: _judged_there(family, path, samples))
-    here = [
-        verdict
-        for number in range(0, len(tasks), _TASKS_AT_ONCE)
-        for verdict in _kept(
-            folder / f"{family.name}_here_{number // _TASKS_AT_ONCE}.json",
-            _judging(tasks[number : number + _TASKS_AT_ONCE], samples, arguments.seconds),
-        )
-    ]
+    there = _kept(folder, f"{family.name}_evalplus", samples, partial(_judged_there, family, path))
+    here: list[dict[str, Any]] = []
+    for number in range(0, len(tasks), _TASKS_AT_ONCE):
+        own = {task["task_id"]: task for task in tasks[number : number + _TASKS_AT_ONCE]}
+        chosen = [sample for sample in samples if sample.task_id in own]
+        judge = partial(_judged_here, own, arguments.seconds)
+        here += _kept(folder, f"{family.name}_here_{arguments.seconds:g}", chosen, judge)
     verdicts = [Verdicts(*both) for both in zip(samples, here, there, strict=True)]
     again = [one for one in verdicts if one.differ]
     if not again:
         return verdicts
     chosen = [one.sample for one in again]
-    here = _kept(folder / f"{family.name}_here_again.json", _judging(tasks, chosen, _WHOLE_SECONDS))
-    long = _kept(
-        folder / f"{family.name}_evalplus_again.json", lambda: _judged_there(family, path, chosen, is_long=True)
-    )
+    known = {task["task_id"]: task for task in tasks}
+    here = _kept(folder, f"{family.name}_here_{_WHOLE_SECONDS}", chosen, partial(_judged_here, known, _WHOLE_SECONDS))
+    judged_long = partial(_judged_there, family, path, is_long=True)
+    long = _kept(folder, f"{family.name}_evalplus_{_WHOLE_SECONDS}", chosen, judged_long)
     repeated = {
         one.sample: one._replace(here=ours, there={**one.there, "long": theirs})
         for one, ours, theirs in zip(again, here, long, strict=True)
@@ -152,26 +152,22 @@ def _planted(task: Mapping[str, Any], most: int) -> Iterator[Sample]:
         yield Sample(task_id, number, f"line {one.line}: {one.before} → {one.after}", one.program)
 
 
-def _judging(
-    tasks: Sequence[Mapping[str, Any]], samples: Sequence[Sample], seconds: float
-) -> Callable[[], list[dict[str, Any]]]:
-    """Return a function that judges the samples of some tasks here, as a run with the benchmark's settings does."""
-
-    def judged() -> list[dict[str, Any]]:
-        own = {
-            one["task_id"]: Task(one["test"], one["complete_prompt"] + one["canonical_solution"], one["entry_point"])
-            for one in tasks
-        }
-        given = {"dataset.source": "evalplus/humanevalplus", "samples.source": "oracle"}
-        limits = load_config(options=given).execution.limits.model_dump() | {"time_seconds": seconds}
-        with Judge("starter", limits=LimitsConfig(**limits)) as judge:
-            verdicts = judge.check_all([(one.program, own[one.task_id]) for one in samples if one.task_id in own])
-        return [
-            {"status": one["status"], "integrity": one["integrity"], "seconds": one["wall_seconds"], "why": _why(one)}
-            for one in verdicts
-        ]
-
-    return judged
+def _judged_here(
+    tasks: Mapping[str, Mapping[str, Any]], seconds: float, samples: Sequence[Sample]
+) -> list[dict[str, Any]]:
+    """Judge samples here, as a run with the benchmark's settings does."""
+    own = {
+        task_id: Task(one["test"], one["complete_prompt"] + one["canonical_solution"], one["entry_point"])
+        for task_id, one in tasks.items()
+    }
+    given = {"dataset.source": "evalplus/humanevalplus", "samples.source": "oracle"}
+    limits = load_config(options=given).execution.limits.model_dump() | {"time_seconds": seconds}
+    with Judge("starter", limits=LimitsConfig(**limits)) as judge:
+        verdicts = judge.check_all([(one.program, own[one.task_id]) for one in samples])
+    return [
+        {"status": one["status"], "integrity": one["integrity"], "seconds": one["wall_seconds"], "why": _why(one)}
+        for one in verdicts
+    ]
 
 
 def _why(verdict: Mapping[str, Any]) -> str:
@@ -182,7 +178,7 @@ def _why(verdict: Mapping[str, Any]) -> str:
 def _judged_there(
     family: Family, path: Path, samples: Sequence[Sample], *, is_long: bool = False
 ) -> list[dict[str, Any]]:
-    """Judge samples by evalplus, with its default limit of time for each input, or with 60 s."""
+    """Judge samples by evalplus, with its default limits, or with 60 s for each input and without one of memory."""
     chosen = {one.task_id for one in samples}
     with gzip.open(path, "rt") as file:
         problems = [line for line in file if json.loads(line)["task_id"] in chosen]
@@ -193,7 +189,9 @@ def _judged_there(
         (out / "samples.jsonl").write_text("\n".join(lines))
         words = ["--dataset", family.name, "--samples", "/tmp/out/samples.jsonl", "--parallel", str(os.cpu_count())]
         words += ["--min_time_limit", str(_WHOLE_SECONDS)] if is_long else []
-        command = _sandboxed(out, family.variable, ["-m", "evalplus.evaluate", *words])
+        unlimited = {"EVALPLUS_MAX_MEMORY_BYTES": "-1"} if is_long else {}
+        variables = {family.variable: "/tmp/out/problems.jsonl", **unlimited}
+        command = _sandboxed(out, variables, ["-m", "evalplus.evaluate", *words])
         done = subprocess.run(command, capture_output=True, text=True, timeout=_EVALPLUS_SECONDS, check=False)
         if done.returncode:
             raise ExecutionError(f"evalplus ended with exit code {done.returncode}: {done.stderr[-500:]}")
@@ -205,11 +203,12 @@ def _judged_there(
     return [{name: one[name] for name in ("base_status", "plus_status")} for one in verdicts]
 
 
-def _sandboxed(out: Path, variable: str, words: Sequence[str]) -> list[str]:
+def _sandboxed(out: Path, variables: Mapping[str, str], words: Sequence[str]) -> list[str]:
     """Return the command of evalplus's interpreter without network, where only a folder and /tmp can be written."""
     command = [find_bubblewrap(), "--die-with-parent", "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/"]
     command += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", str(out), "/tmp/out"]
-    command += ["--setenv", "XDG_CACHE_HOME", "/tmp/cache", "--setenv", variable, "/tmp/out/problems.jsonl"]
+    for name, value in {"XDG_CACHE_HOME": "/tmp/cache", **variables}.items():
+        command += ["--setenv", name, value]
     return [*command, "--", str(_installed()), *words]
 
 
@@ -225,11 +224,15 @@ def _installed() -> Path:
     return python
 
 
-def _kept(path: Path, judge: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the verdicts in a file, which is written on the first call."""
+def _kept(
+    folder: Path, judge: str, samples: Sequence[Sample], verdicts_of: Callable[[Sequence[Sample]], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return a judge's verdicts from its file for just these programs, which is written on the first call."""
+    programs = json.dumps([[one.task_id, one.program] for one in samples])
+    path = folder / f"{judge}_{hashlib.sha256(programs.encode()).hexdigest()[:8]}.json"
     if not path.exists():
         began = time.monotonic()
-        text = json.dumps(judge())
+        text = json.dumps(verdicts_of(samples))
         path.write_text(text)
         print(f"{path.name}: {time.monotonic() - began:,.0f} s", file=sys.stderr)
     verdicts: list[dict[str, Any]] = json.loads(path.read_text())
@@ -242,7 +245,7 @@ def _passes(there: Mapping[str, Any]) -> bool:
 
 def _cause(one: Verdicts) -> str:
     if one.differ and _passes(one.there["long"]) == (one.here["status"] == "pass"):
-        return "evalplus's limit of time for each input"
+        return "evalplus's limit of time for each input, or of memory"
     return _CAUSES.get(one.sample.task_id, "")
 
 

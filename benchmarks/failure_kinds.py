@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 
 from bigcodeflow import datasets
 from bigcodeflow.config import DatasetConfig, LimitsConfig
-from bigcodeflow.importing.reading import Entry, read_results
-from bigcodeflow.importing.verdict_rows import sample_verdict
 from bigcodeflow.judge.environments import find_environment
 from bigcodeflow.judge.failure_kinds import KINDS, setup_names
 from bigcodeflow.judge.host.local import LocalBackend
 from bigcodeflow.judge.items import work_item
 from bigcodeflow.judge.verdicts import verdict
+from bigcodeflow_harnesses.importing.reading import Entry, read_results
+from bigcodeflow_harnesses.importing.verdict_rows import sample_verdict
 
 PROMISED_AGREEMENT = 0.97
 LABELS = Path(__file__).with_name("failure_labels.csv")

@@ -16,10 +16,10 @@ from measuring import table
 
 from bigcodeflow.core.settings import validated
 from bigcodeflow.datasets.tasks import read_libs
-from bigcodeflow.importing.reading import read_results
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow_harnesses.explain import ExplainConfig
 from bigcodeflow_harnesses.explain.trials import Trial, Trials
+from bigcodeflow_harnesses.importing.reading import read_results
 
 ENVIRONMENT = "bigcodebench"
 #: Rules by name, each as the attributes of a trial that differ from those of BigCodeBench's own evaluator.

@@ -36,11 +36,11 @@ from parity import SAMPLE_FILES
 
 import bigcodeflow as bcf
 from bigcodeflow.core.settings import validated
-from bigcodeflow.importing import import_results
-from bigcodeflow.importing.reading import read_results
 from bigcodeflow.pipeline.progress import progress_listener
 from bigcodeflow.store import open_store
 from bigcodeflow_harnesses.explain import Explain, ExplainConfig
+from bigcodeflow_harnesses.importing import import_results
+from bigcodeflow_harnesses.importing.reading import read_results
 
 PROMISED = 0.95
 ENVIRONMENT, NEWER = "bigcodebench", "starter"

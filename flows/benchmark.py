@@ -43,7 +43,7 @@ def rescore(config: RescoreConfig = STARTER_ANSWERS) -> FinishedRun:
     """Judge samples that exist: a file, a folder, or those of a recorded run under other settings. Asks no model.
 
     Args:
-        config: which samples, and what is different this time.
+        config: samples to judge again, and the settings that change.
     """
     chosen = in_own_folder(rescored(config), *moment_and_token())
     return scored(benchmark(chosen))

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -141,31 +141,17 @@ async def _checked(form: re.Match[str], body: bytes) -> tuple[list[str], bytes]:
         if missing:
             return [f"{name}: is required; give it in the schedule's parameters" for name in missing], body
     # Reading files and checking a backend takes time, in which the server handles other requests.
-    problems = await asyncio.to_thread(_check, deployment.entrypoint, parameters, names)
+    problems = await asyncio.to_thread(_problems, deployment.entrypoint or "", parameters, names)
     return problems, json.dumps(asked).encode() if is_saved else body
 
 
-def _check(entrypoint: str | None, parameters: Iterable[Mapping[str, Any]], secrets: Collection[str]) -> list[str]:
-    """Return all mistakes in the parameters of a flow of this project; empty for other flows."""
+def _problems(entrypoint: str, parameters: Sequence[Mapping[str, Any]], secrets: Collection[str]) -> list[str]:
     # Imported here, so that the server starts faster.
-    from bigcodeflow.core.env_file import ENV_FILE_VARIABLE, read_env_file
-    from bigcodeflow.core.errors import BigCodeFlowError
-    from bigcodeflow.generation.providers import secret_block
-    from bigcodeflow.pipeline.forms import runs_of
-    from bigcodeflow.pipeline.preflight import problems_of
+    from bigcodeflow.core.env_file import ENV_FILE_VARIABLE
+    from bigcodeflow.pipeline.forms import problems_of_form
 
-    module, _, flow = (entrypoint or "").rpartition(".")
-    if not module.startswith("flows."):
-        return []
-    try:
-        configs = [config for one in parameters for config in runs_of(flow, one)]
-        file = Path(os.environ.get(ENV_FILE_VARIABLE) or os.devnull)
-        variables = read_env_file(file) if os.path.lexists(file) else {}
-    except BigCodeFlowError as error:
-        return str(error).splitlines()
-    except (AttributeError, TypeError, ValueError):  # wrong types: Prefect reports these
-        return []
-    return problems_of(configs, lambda name: name in variables or secret_block(name) in secrets)
+    file = Path(os.environ.get(ENV_FILE_VARIABLE) or os.devnull)
+    return problems_of_form(entrypoint, parameters, secrets=secrets, env_file=file)
 
 
 def _is_authorized(request: Request) -> bool:

@@ -1,11 +1,10 @@
-"""The smaller flows: checks of an environment, the leaderboard, and retention."""
+"""The smaller flows: checks of an environment, and retention."""
 
 from datetime import UTC, datetime
 from functools import partial
 
 from bigcodeflow.config import EnvironmentCheckConfig
 from bigcodeflow.core.errors import EnvironmentUnusableError
-from bigcodeflow.leaderboard.publishing import LeaderboardConfig, refuse_regressions, update_leaderboard
 from bigcodeflow.pipeline.environment_check import (
     EnvironmentCheck,
     EnvironmentCheckResult,
@@ -16,9 +15,9 @@ from bigcodeflow.pipeline.retention import RetentionConfig, removable, remove
 from flows.hooks import by_config, reporting_flow
 from tasks.progress import RunListener
 from tasks.stages import perform_step
-from tasks.upkeep_artifacts import show_check, show_leaderboard, show_removed
+from tasks.upkeep_artifacts import show_check, show_removed
 
-STARTER_ENVIRONMENT, OWN_RUNS, DRY_RUN = EnvironmentCheckConfig(), LeaderboardConfig(), RetentionConfig()
+STARTER_ENVIRONMENT, DRY_RUN = EnvironmentCheckConfig(), RetentionConfig()
 
 
 def _name(config: EnvironmentCheckConfig) -> str:
@@ -30,7 +29,7 @@ def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> N
     """Check which tasks an environment can judge, and whether to trust its verdicts. Earlier executions are reused.
 
     Args:
-        config: which environment, and how thoroughly.
+        config: environment to check, its tasks and repetitions.
     """
     settings = check_settings(config)
     imports = perform_step("imports", partial(check_imports, config.environment))
@@ -44,26 +43,12 @@ def check_environment(config: EnvironmentCheckConfig = STARTER_ENVIRONMENT) -> N
         raise EnvironmentUnusableError("\n".join(lines))
 
 
-@reporting_flow("leaderboard")
-def leaderboard(config: LeaderboardConfig = OWN_RUNS) -> str:
-    """Update the leaderboard and return the name of its snapshot; list every regression.
-
-    Args:
-        config: which runs are shown, and where.
-    """
-    update = perform_step("update leaderboard", partial(update_leaderboard, config, datetime.now(UTC)))
-    show_leaderboard(config, update)
-    if config.fail_on_regression:
-        refuse_regressions(update)
-    return update.snapshot.name
-
-
 @reporting_flow("retention")
 def retention(config: RetentionConfig = DRY_RUN) -> int:
     """List what can be deleted from a store, or delete it; return the number of bytes.
 
     Args:
-        config: what is kept.
+        config: limits of age and number for runs and artifacts to keep.
     """
     now = datetime.now(UTC)
     found = perform_step("find what may go", partial(removable, config, now))

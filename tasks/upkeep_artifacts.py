@@ -1,6 +1,6 @@
-"""Artifacts of sweeps, the leaderboard, environment checks and retention in the Prefect UI."""
+"""Artifacts of sweeps, environment checks and retention in the Prefect UI."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
@@ -8,18 +8,12 @@ from prefect.logging import get_run_logger
 
 from bigcodeflow.core.table import Table
 from bigcodeflow.execution.environment_check import wording
-from bigcodeflow.leaderboard.entries import entry_line, points, rankings, score
-from bigcodeflow.leaderboard.history import change_line
-from bigcodeflow.leaderboard.publishing import LeaderboardConfig, LeaderboardUpdate
 from bigcodeflow.pipeline.environment_check import EnvironmentCheckResult
 from bigcodeflow.pipeline.retention import Removable, RetentionConfig, removed_rows, totals
 from bigcodeflow.pipeline.sweep_results import OF_PAGES, MemberResult, brief_rows, result_rows, summary
 from bigcodeflow.pipeline.sweeps import SweepConfig
-from bigcodeflow.results.formatting import board_title
 from tasks.progress import artifact_key, linked
 
-#: First ranks of each ranking that the UI shows, besides all our own runs.
-_TOP = 20
 #: Most rows of retention's table: a store may hold many thousands of artifacts, an artifact of Prefect only 512 KB.
 _MOST_ROWS = 500
 
@@ -55,59 +49,8 @@ def sweep_page(config: SweepConfig, results: Sequence[MemberResult], file: Path)
     return "\n\n".join([*parts, f"The table as a file: `{file.absolute()}`"]) + "\n"
 
 
-def show_leaderboard(config: LeaderboardConfig, update: LeaderboardUpdate) -> None:
-    """Attach the rankings under a fixed key, so that its latest version is the current leaderboard; log regressions."""
-    rows = [
-        {
-            "board": board_title(ranking.subset, ranking.split),
-            "rank": str(rank.position),
-            "model": rank.entry.title,
-            "setting": rank.entry.setting,
-            "pass@1": score(rank.entry.pass_at_1),
-            "95 % interval": rank.entry.interval,
-            "origin": rank.entry.origin,
-            "less published": points(rank.difference_points),
-        }
-        for ranking in rankings(update.snapshot.entries)
-        for rank in ranking.ranks
-        if rank.position <= _TOP or rank.entry.origin == "ours"
-    ]
-    description = f"Leaderboard of {config.store}: the first {_TOP} ranks of each ranking, and all of ours"
-    create_table_artifact(rows, key="leaderboard", description=linked(description, config.store, "/trends"))
-    page = "\n\n".join(_page(update)) + "\n"
-    described = linked("What is new on the leaderboard", config.store, "/changes")
-    create_markdown_artifact(page, key="leaderboard-changes", description=described)
-    for change in update.changes.regressions if update.changes else ():
-        get_run_logger().warning("regression: %s", change_line(change))
-    for refusal in update.refusals:
-        get_run_logger().info("left out: %s", refusal)
-
-
-def _page(update: LeaderboardUpdate) -> Iterator[str]:
-    yield f"# Leaderboard {update.snapshot.name}"
-    changes = update.changes
-    if changes is None:
-        yield "The first snapshot: there is nothing to compare with."
-    else:
-        others = [change for change in changes.changed if not change.regression]
-        for heading, lines in (
-            ("Regressions", [change_line(change) for change in changes.regressions]),
-            ("Changed", [change_line(change) for change in others]),
-            ("New", [entry_line(entry) for entry in changes.new]),
-            ("Gone", [entry_line(entry) for entry in changes.gone]),
-        ):
-            if lines:
-                yield f"## {heading}\n\n{_list(lines)}"
-        yield f"{changes.unchanged:,} entries are unchanged."
-    if update.refusals:
-        yield "## Runs that cannot be shown\n\n" + _list(update.refusals)
-    if update.published is not None:
-        written = _list(f"`{path}`" for path in update.published.written) or "Nothing: the hub shows this already."
-        yield f"## On the hub\n\n{written}"
-    yield "## Files\n\n" + _list(f"`{path.absolute()}`" for path in update.files)
-
-
-def _list(lines: Iterable[str]) -> str:
+def listed(lines: Iterable[str]) -> str:
+    """Return lines as a list of Markdown."""
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -131,7 +74,7 @@ def show_check(found: EnvironmentCheckResult) -> None:
     key = artifact_key("environment", name)
     described = linked(f"Check of environment {name}", found.config.store)
     create_table_artifact(checks, key=key, description=described)
-    lines = _list(line for result in found.controls for line in wording(result))
+    lines = listed(line for result in found.controls for line in wording(result))
     parts = [f"# Environment {name}", Table.of_records(checks).to_markdown(), "## Controls", lines]
     parts += [f"## {title}\n\n{table.to_markdown()}" for title, table in tables if table.rows]
     page = "\n\n".join(parts) + "\n"

@@ -53,13 +53,14 @@ _FIRST = (
     "serving",
     "execution",
     "remote",
+    "extensions",
     "conformance",
 )
 #: Beginnings of files that share what takes long to make: a Prefect server, local verdicts, a container engine.
 _TOGETHER = {
     "tests/flows/": "flows",
     "tests/conformance/test_docker": "engine",
-    "tests/remote/test_docker": "engine",
+    "tests/extensions/hosts/test_docker": "engine",
     "tests/deployments/test_engine": "engine",
     "tests/conformance/": "conformance",
 }

@@ -125,7 +125,7 @@ def test_arguments_are_named_and_paths_are_taken(tmp_path: Path) -> None:
     for given, message in [
         ({"options": {"generation.n_samples": 0}}, r"options: generation\.n_samples"),
         ({"options": ["dataset.ids=0"]}, "options: is a list"),
-        ({"overrides": {"dataset.ids": "0"}}, "overrides: is a dict"),
+        ({"overrides": {"dataset.ids": "0"}}, "overrides: must not be a dict"),
         ({"overrides": "dataset.ids"}, "overrides: 'dataset.ids' is not of the form"),
         ({"overrides": 3}, "overrides: is a int"),
         ({"options": {3: 3}}, "overrides, options: is a int"),

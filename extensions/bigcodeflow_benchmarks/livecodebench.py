@@ -18,7 +18,7 @@ from bigcodeflow_benchmarks.plain_data import literal
 
 #: Characters of the packed cases of a group; a test text has at most 200,000.
 _MOST_CHARACTERS = 90_000
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"bigcodeflow.{__name__}")
 _FORMAT = """### Format: You will use the following starter code to write the solution to the problem and enclose your \
 code within delimiters.
 ```python

@@ -12,13 +12,13 @@ from bigcodeflow.cli.options import RecordedStore
 from bigcodeflow.config import Variant
 from bigcodeflow.core.errors import PublishingError
 from bigcodeflow.core.plugins import loaded_plugins
-from bigcodeflow.leaderboard.measured_entries import Allowance
 from bigcodeflow.results.runs import find_run
 from bigcodeflow_exports.clients import TrackedRun, log_to_mlflow, log_to_wandb
 from bigcodeflow_exports.every_eval_ever import Evaluator, Relationship, write_every_eval_ever
 from bigcodeflow_exports.exported_run import ExportedRun, exported_run
 from bigcodeflow_exports.inspect_log import write_inspect_log
 from bigcodeflow_exports.model_repository import propose_eval_results
+from bigcodeflow_leaderboard.measured_entries import Allowance
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 _FOLDER = Path("results/exports")
@@ -54,8 +54,8 @@ def every_eval_ever(
     variant: ExportVariant = None,
     samples: Samples = True,
     store: RecordedStore = _STORE,
-    organization: Annotated[str, typer.Option(help="Who ran the evaluation.", show_default="unknown")] = "",
-    relationship: Annotated[Relationship, typer.Option(help="Of who ran it to the model's developer.")] = "other",
+    organization: Annotated[str, typer.Option(help="Evaluator's organization.", show_default="unknown")] = "",
+    relationship: Annotated[Relationship, typer.Option(help="Its relationship to the model's developer.")] = "other",
 ) -> None:
     """Write the JSON files of Every Eval Ever's datastore."""
     who = Evaluator(organization, relationship)
@@ -75,7 +75,7 @@ def hub(
     ] = False,
     allow: Annotated[
         list[Allowance] | None,
-        typer.Option(help="Propose a score although this is wrong with it; repeatable."),
+        typer.Option(help="Propose the score in spite of this shortcoming; repeatable."),
     ] = None,
     store: RecordedStore = _STORE,
 ) -> None:

@@ -57,7 +57,7 @@ def write_every_eval_ever(
     Args:
         run: the run.
         folder: folder that contains ``data/``.
-        evaluator: who ran the evaluation.
+        evaluator: name of the evaluator and its relationship to the developer.
         samples: write prompts, answers and programs too.
         now: time of the export; None takes the current time.
     """

@@ -13,14 +13,14 @@ from bigcodeflow.core.plugins import shown_benchmark
 from bigcodeflow.core.schemas import UNKNOWN
 from bigcodeflow.core.settings import as_name
 from bigcodeflow.generation.providers import known_providers
-from bigcodeflow.leaderboard.entries import RunLink
-from bigcodeflow.leaderboard.measured_entries import run_link
 from bigcodeflow.results import models
 from bigcodeflow.results.formatting import named_model, overall
 from bigcodeflow.results.inspection.samples import SampleDetail, details_of
 from bigcodeflow.results.models import Row
 from bigcodeflow.results.run_tables import open_tables, tables_of
 from bigcodeflow.results.runs import RecordedRun
+from bigcodeflow_leaderboard.entries import RunLink
+from bigcodeflow_leaderboard.measured_entries import run_link
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -76,8 +76,9 @@ class ExportedRun:
         info = known_providers().get(provider)
         if info is None or elsewhere:
             return ExportedModel(name, named.revision or "", developer, provider, "unknown")
-        here = info.offline or not info.needs_key
-        deployment: Literal["self_deployed", "externally_managed"] = "self_deployed" if here else "externally_managed"
+        deployment: Literal["self_deployed", "externally_managed"] = (
+            "externally_managed" if info.needs_key else "self_deployed"
+        )
         return ExportedModel(name, named.revision or "", developer, provider, deployment)
 
     @cached_property
@@ -196,7 +197,7 @@ def exported_run(run: RecordedRun, variant: str = "") -> Iterator[ExportedRun]:
         fitting = [kind for kind in kinds if variant in ("", kind["variant"])]
         if not fitting:
             known = ", ".join(f"{kind['variant']} ({kind['sanitizer']})" for kind in kinds) or "none"
-            raise ArtifactError(f"run {run.record}: has no verdicts of variant {variant or 'any'}; it has: {known}")
+            raise ArtifactError(f"run {run.record}: has no verdicts of variant {variant}: choose from {known}")
         kind = min(fitting, key=lambda one: (one["variant"] != "calibrated", one["sanitizer"] != preferred))
         yield ExportedRun(run, connection, kind)
 

@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.leaderboard.measured_entries import Allowance, entry_of
-from bigcodeflow.leaderboard.outputs import card
-from bigcodeflow.leaderboard.publishing import hub_api, hub_errors, missing_files
 from bigcodeflow.results.runs import RecordedRun
+from bigcodeflow_leaderboard.measured_entries import Allowance, entry_of
+from bigcodeflow_leaderboard.outputs import card
+from bigcodeflow_leaderboard.publishing import hub_api, hub_errors, missing_files
 
 _FOLDER = ".eval_results"
 

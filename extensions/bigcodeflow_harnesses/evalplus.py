@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from bigcodeflow.importing.reading import read_json, stem_of
+from bigcodeflow_harnesses.importing.reading import read_json, stem_of
 from bigcodeflow_harnesses.samples import Content, content_of, request_of, sample_of
 
 _NAME = re.compile(r"(?P<model>.+)_[a-z]+_temp_(?P<temperature>\d+(\.\d+)?)(-sanitized)?")

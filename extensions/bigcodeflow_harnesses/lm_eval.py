@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bigcodeflow.importing.reading import read_json
+from bigcodeflow_harnesses.importing.reading import read_json
 from bigcodeflow_harnesses.samples import Content, content_of, first_row, inner, request_of, rows_of, sample_of
 
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d+)")

@@ -12,7 +12,7 @@ from bigcodeflow.core.errors import DatasetError, SamplesError
 from bigcodeflow.datasets.sources import SourceRow, read_rows
 
 Content = dict[str, Any]
-"""Results in the form of the original evaluator's files, see `bigcodeflow.importing.reading`."""
+"""Results in the form of the original evaluator's files, see `bigcodeflow_harnesses.importing.reading`."""
 
 #: Settings of a request by the names that harnesses give them.
 _SAMPLING = {"top_p": "top_p", "max_tokens": "max_tokens", "max_gen_toks": "max_tokens", "seed": "seed"}

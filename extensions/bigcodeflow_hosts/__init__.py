@@ -1,1 +1,1 @@
-"""Plug-in: the backends docker and e2b, which start hosts, and a client of the original evaluator's space."""
+"""Plug-in: all backends but the local one, their images, and a client of the original evaluator's space."""

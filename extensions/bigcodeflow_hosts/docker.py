@@ -19,11 +19,11 @@ from bigcodeflow.core.errors import EnvironmentUnusableError, SandboxUnavailable
 from bigcodeflow.core.paths import shipped
 from bigcodeflow.judge.backend_registry import BackendSpec, OnLong
 from bigcodeflow.judge.environments import Environment, RemoteEnvironment
-from bigcodeflow.judge.environments.images import environment_of, image_tag
 from bigcodeflow.judge.host.base import Backend
 from bigcodeflow.judge.remote.backend import HostLostError, HostRefusedError
 from bigcodeflow.judge.remote.protocol import whole_lines
 from bigcodeflow_hosts.hosts import RemoteBackend, is_orphan, machine_id, process_id
+from bigcodeflow_hosts.images import environment_of, image_tag
 
 #: API version of Docker 20.10 and Podman 4; older versions cannot unmask the paths of /proc that a sandbox needs.
 _OLDEST_API = "1.40"
@@ -292,7 +292,7 @@ def environment(config: ExecutionConfig) -> RemoteEnvironment:
 def backend(
     config: ExecutionConfig, environment: Environment, cores: float, _isolated: object, on_long: OnLong | None
 ) -> Backend:
-    """Make a backend whose containers together may keep ``cores`` cores busy; a host isolates samples, or refuses."""
+    """Make a backend whose containers together use at most ``cores`` cores; each isolates samples or refuses to run."""
     image = cast("RemoteEnvironment", environment).reference
 
     def open_transport() -> ContainerTransport:

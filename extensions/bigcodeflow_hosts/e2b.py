@@ -29,12 +29,12 @@ from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.paths import cache_folder
 from bigcodeflow.judge.backend_registry import BackendSpec, OnLong
 from bigcodeflow.judge.environments import RemoteEnvironment
-from bigcodeflow.judge.environments.images import template_name
 from bigcodeflow.judge.remote.backend import HostLostError, HostRefusedError, repeated
 from bigcodeflow.judge.remote.protocol import whole_lines
 from bigcodeflow_hosts.hosts import Connection, RemoteBackend, is_orphan, machine_id, process_id
+from bigcodeflow_hosts.images import template_name
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger(f"bigcodeflow.{__name__}")
 
 #: Time in which the SDK repeats calls that E2B refused with 429, 502, 503 or 504; it waits as Retry-After says.
 _CREATE_SECONDS = 120.0

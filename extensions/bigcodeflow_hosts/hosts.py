@@ -37,7 +37,7 @@ class Transport(Protocol):
     """Its name in messages, such as 'container 3f2a…'."""
 
     def send(self, data: bytes) -> None:
-        """Send whole lines, or raise HostLostError."""
+        """Send bytes that end with a line; raise HostLostError if the host is lost."""
 
     def lines(self) -> Iterator[bytes]:
         """Yield the host's lines, one by one, until it is gone."""

@@ -1,6 +1,6 @@
 """A client of the original evaluator's Gradio space: sends a sample file, and writes the two result files.
 
-The space judges whole files, with its own sandbox and libraries; ``bigcodeflow.importing`` makes a run from its files.
+The space judges whole files, with its own sandbox and libraries; `bigcodeflow import` makes a run from its files.
 """
 
 import json

@@ -54,7 +54,7 @@ def load_config(
     _require(options, Mapping | None, "options", "give settings by path, such as {'dataset.ids': '0-4'}")
     remedy = "give texts such as 'dataset.ids=0-4'"
     if isinstance(overrides, Mapping):
-        raise ConfigError(f"overrides: is a dict: {remedy}, or options={overrides!r}")
+        raise ConfigError(f"overrides: must not be a dict: {remedy}, or options={overrides!r}")
     _require(overrides, Iterable, "overrides", remedy)
     lines = (overrides,) if isinstance(overrides, str) else tuple(overrides)
     for text in (*lines, *(options or ())):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bigcodeflow.cli.importing import import_results, task_numbers
 from bigcodeflow.core.calibration import calibrate
 from bigcodeflow.core.errors import ConfigError, DatasetError
+from bigcodeflow_harnesses.importing.commands import import_results, task_numbers
 from tests.conftest import ROOT, Command
 
 pytestmark = pytest.mark.sandbox

@@ -82,7 +82,8 @@ def interrupted(process: "subprocess.Popen[str]") -> str:
 def says_what_is_kept(said: str, store: Path) -> None:
     """The last line of an interrupted run, which has verdicts of some samples and no live file."""
     lines = said.strip().splitlines()
-    assert lines[-1].startswith("stopped during execution with ")
+    assert lines[-1].startswith("stopped during ")
+    assert "execution with " in lines[-1]
     assert "are kept in results/store; run the same again" in lines[-1]
     assert [line for line in lines if line.startswith("stopped")] == lines[-1:]
     assert not list((store / "live").iterdir())
@@ -106,14 +107,19 @@ def test_an_interrupted_evaluation_waits_for_no_sample(begin: Begin, tmp_path: P
 def test_an_interrupted_run_goes_on_where_it_was(begin: Begin, tmp_path: Path) -> None:
     """With a Prefect server of its own: what was judged is not executed again, and the rest is."""
     # Judged in turn: however late the first verdict is seen, samples are still to be executed.
-    write_samples(tmp_path / "sleepers.jsonl", _SAMPLES, sleep_seconds=4.0)
+    sleep_seconds = 4.0
+    write_samples(tmp_path / "sleepers.jsonl", _SAMPLES, sleep_seconds=sleep_seconds)
     chosen = ("--set", f"dataset.ids=0-{_SAMPLES - 1}", "--set", "samples.source=sleepers.jsonl")
     arguments = ("run", "starter", *chosen, *_SMALL, "--set", "execution.slots_per_worker=1")
     store = tmp_path / "results" / "store"
+
+    def judged() -> set[str]:
+        return set(verdicts_in(store, slept_seconds=sleep_seconds))  # ground truths execute beside the samples
+
     process = begin(*arguments)
-    wait_for(lambda: executions(store) and verdicts_in(store), process)
+    wait_for(judged, process)
     says_what_is_kept(interrupted(process), store)
-    assert 0 < len(set(verdicts_in(store))) < _SAMPLES
+    assert 0 < len(judged()) < _SAMPLES
     again = begin(*arguments)
     _, more = again.communicate(timeout=_PATIENCE_SECONDS)
     assert again.returncode == 0, more
@@ -142,7 +148,8 @@ def test_an_interrupted_sweep_does_not_wait_for_its_runs(begin: Begin, tmp_path:
     write_samples(tmp_path / "sleepers.jsonl", _SAMPLES, sleep_seconds=2.0)
     (tmp_path / "mine.yaml").write_text(
         "preset: starter\nmodels: [{answers: oracle}, {answers: sleepers.jsonl}]\n"
-        f"common: {{dataset.ids: 0-{_SAMPLES - 1}, sanitizing.mode: none, execution.workers: 1}}\n"
+        f"common: {{dataset.ids: 0-{_SAMPLES - 1}, sanitizing.mode: none,\n"
+        "  execution.workers: 1, execution.slots_per_worker: 1}\n"  # in turn: the second run lasts
     )
     process, store = begin("sweep", "mine.yaml"), tmp_path / "results" / "store"
     wait_for(lambda: len(executions(store)) >= 1 and any(map(_begun, store.glob("execution/*.partial"))), process)

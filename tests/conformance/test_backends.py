@@ -14,8 +14,8 @@ from bigcodeflow.judge.host.local import LocalBackend
 from bigcodeflow.judge.items import WorkItem
 from bigcodeflow.judge.service.request_parsing import ServingSettings
 from bigcodeflow_hosts.hosts import RemoteBackend
-from tests.remote.e2b_cloud import cloud, e2b_config
-from tests.remote.host_process import ProcessTransport
+from tests.extensions.hosts.e2b_cloud import cloud, e2b_config
+from tests.extensions.hosts.host_process import ProcessTransport
 from tests.serving.services import KEY, Served, served
 from tests.serving.space_process import SpaceProcess
 

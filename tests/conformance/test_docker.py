@@ -3,7 +3,7 @@
 import pytest
 
 from bigcodeflow.judge.backend_registry import execution_environment, make_backend
-from tests.remote.docker_engine import engine
+from tests.extensions.hosts.docker_engine import engine
 
 from .conftest import LIMITS_OF_ALL, AssertSame
 

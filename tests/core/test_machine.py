@@ -12,7 +12,7 @@ from bigcodeflow.core import machine
 from tests.conftest import ROOT
 
 #: Where sandboxes and engines run, which need Linux; and the module that knows both.
-_NEED_LINUX = ("judge/guest", "judge/host", "generation/offline.py", "core/machine.py")
+_NEED_LINUX = ("judge/guest", "judge/host", "core/machine.py")
 _LINUX = ("/proc/", "/sys/", "sched_getaffinity", "pidfd_open", "prctl")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.deployments.files import DEPLOYMENTS
-from tests.remote.docker_engine import engine, import_base, lent
+from tests.extensions.hosts.docker_engine import engine, import_base, lent
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(3600)]
 

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from bigcodeflow.judge.environments import definition_names, environment_folder, load_definition
-from bigcodeflow.judge.environments.images import BASE_IMAGES
+from bigcodeflow_hosts.images import BASE_IMAGES
 from tests.conftest import ROOT
 from tests.deployments.files import DEPLOYMENTS, DOCKERFILES, GUIDE, arguments_of, instructions, program
 

@@ -217,7 +217,8 @@ def test_who_lies_is_tampered_and_who_solves_the_task_is_checked(checked: _Run) 
     found = [(checked.rows[name]["status"], checked.rows[name]["integrity"]) for name in ("right", "lies", "wrong")]
     assert found == [("pass", "checked"), ("tampered", "tampered"), ("fail", None)]
     assert checked.rows["lies"]["failure_kind"] == "tampering"
-    assert any("test_sum, line 4 of the test: no failure with" in line for line in checked.rows["lies"]["tampering"])
+    evidence = re.compile(r"(test_sum, line 4|test_empty, line 6) of the test: (no failure|fails) with \S+")  # drawn
+    assert any(map(evidence.match, checked.rows["lies"]["tampering"]))
     # Right programs that are the ground truth's were executed for that. Checks are not counted.
     known = ("right", "nothing to contradict", "a lenient reference")
     assert checked.artifacts.execution.statistics["executed"] == len(CASES) - len(known)

@@ -15,10 +15,11 @@ from bigcodeflow.core.schemas import SOLUTIONS, TASKS
 from bigcodeflow.execution import evaluation, planning
 from bigcodeflow.execution.costs import Cost
 from bigcodeflow.execution.evaluation import judge
+from bigcodeflow.execution.executor import Executor
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import Planned, Planner, plan_ground_truths
 from bigcodeflow.execution.reruns import ONCE
-from bigcodeflow.execution.workers import Executor, Workers
+from bigcodeflow.execution.workers import Workers
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.expected_tests import expected_test_ids
 from bigcodeflow.judge.host.local import LocalBackend

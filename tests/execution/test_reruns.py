@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bigcodeflow.execution.evaluation import judge
+from bigcodeflow.execution.executor import Executor
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.planning import Planned
 from bigcodeflow.execution.reruns import CONFIRMATIONS, ONCE, RerunPolicy, disputed_keys, worth_another_round
-from bigcodeflow.execution.workers import Executor, Workers
+from bigcodeflow.execution.workers import Workers
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.host.base import Outcome
 from bigcodeflow.judge.items import Origin

@@ -31,7 +31,7 @@ def test_a_run_in_progress_shows_its_score_so_far(explore):
     """With its interval, failures by kind and the last lines of its log; what was not judged does not count."""
     live_run(explore.recorded, outcomes={"": 30, "wrong_api": 9, "timeout": 1, "infrastructure": 5}, log=["10:00 <hi>"])
     text = text_of(explore.get("/live"))
-    for part in ("75.0 %", "59.1 to 86.3 of 40", "wrong api 9", "timeout 1", "10:00 &lt;hi&gt;"):
+    for part in ("75.0 % of 40", "95 % interval 59.1 to 86.3", "wrong api 9", "timeout 1", "10:00 &lt;hi&gt;"):
         assert part in text, part
 
 

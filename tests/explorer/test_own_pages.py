@@ -19,6 +19,7 @@ def counted(visit):
         raise ConfigError("word: this one is not counted")
     return Page("mine.html", {"n_runs": len(visit.version.runs), "word": visit.text("word")})
 
+PROBLEM = 5
 PAGE = OwnPage("Counts", counted, Path(__file__).parent)
 """
 
@@ -26,7 +27,7 @@ PAGE = OwnPage("Counts", counted, Path(__file__).parent)
 @pytest.fixture
 def my_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A distribution with a page, and a second whose module is absent."""
-    declared = "counts = my_pages:PAGE\nlive = my_pages:PAGE\nlost = absent:PAGE\n"
+    declared = "counts = my_pages:PAGE\nlive = my_pages:PAGE\nlost = absent:PAGE\nodd = my_pages:PROBLEM\n"
     add_distribution(tmp_path, "mine", f"[bigcodeflow.pages]\n{declared}")
     (tmp_path / "my_pages.py").write_text(PROGRAM)
     (tmp_path / "mine.html").write_text(
@@ -48,5 +49,9 @@ def test_a_page_of_another_distribution_is_served(recorded, my_pages: None, capl
         assert "<h1>0 runs &lt;b&gt;</h1>" in explored.get("/counts", word="<b>")
         assert "this one is not counted" in explored.get("/counts", 409, word="bad")
         assert "There is no such page" in explored.get("/lost", 404)
-        assert "<h1>0 runs" not in explored.get("/live")
+        live = explored.get("/live")
+        assert "<h1>0 runs" not in live
+        assert live.count("Counts") == 1
     assert "plug-in lost (absent:PAGE) is left out" in caplog.text
+    assert "plug-in odd (my_pages:PROBLEM) is left out: it is a int, no OwnPage" in caplog.text
+    assert "plug-in live of bigcodeflow.pages is left out: the explorer has this page" in caplog.text

@@ -29,7 +29,9 @@ def test_everything_that_the_product_offers_is_deployed() -> None:
     """Every flow is deployed, the sweep once more for the night."""
     modules = {path.stem for path in (ROOT / "flows").glob("*.py")} - {"__init__", "hooks", "form_server", "own_server"}
     places = [entry["entrypoint"].rsplit(".", 1)[0] for entry in ENTRIES.values()]
-    assert {place.removeprefix("flows.") for place in places} == modules | {"bigcodeflow_studies.perturbation.flow"}
+    assert {place.removeprefix("flows.") for place in places} == modules | {
+        f"{package}.flow" for package in ("bigcodeflow_studies.perturbation", "bigcodeflow_leaderboard")
+    }
     assert {"ask-a-model", "judge-samples", "sweep-models", "benchmark", "nightly-sweep", "leaderboard"} <= set(ENTRIES)
     nightly = ENTRIES["nightly-sweep"]["parameters"]["file"]
     assert (ROOT / "configs" / "sweeps" / f"{nightly}.yaml").is_file()

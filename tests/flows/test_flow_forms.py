@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from bigcodeflow.config import RunConfig, load_config
+from bigcodeflow_leaderboard.flow import leaderboard
 from bigcodeflow_studies.perturbation.flow import perturbation
 from flows.benchmark import benchmark, rescore
 from flows.forms import ask_a_model, judge_samples, sweep_models
 from flows.studies import audit, cheating, contamination, evolution
 from flows.sweep import sweep, sweep_file
-from flows.upkeep import check_environment, leaderboard, retention
+from flows.upkeep import check_environment, retention
 
 _FULL = (
     *(benchmark, sweep, rescore, check_environment, leaderboard, retention),

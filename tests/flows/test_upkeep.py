@@ -12,17 +12,18 @@ from prefect.client.schemas.objects import State
 
 from bigcodeflow.config import EnvironmentCheckConfig
 from bigcodeflow.core.paths import shipped
-from bigcodeflow.leaderboard.entries import published_entries
-from bigcodeflow.leaderboard.history import find_snapshot, record_snapshot
-from bigcodeflow.leaderboard.publishing import LeaderboardConfig
 from bigcodeflow.pipeline.rescore import RescoreConfig
 from bigcodeflow.pipeline.retention import RetentionConfig
 from bigcodeflow.results.runs import find_run, recorded_runs
 from bigcodeflow.store import open_store
+from bigcodeflow_leaderboard.entries import published_entries
+from bigcodeflow_leaderboard.flow import leaderboard
+from bigcodeflow_leaderboard.history import find_snapshot, record_snapshot
+from bigcodeflow_leaderboard.publishing import LeaderboardConfig
 from bigcodeflow_studies.evolution import EvolutionConfig
 from flows.benchmark import rescore
 from flows.studies import evolution
-from flows.upkeep import check_environment, leaderboard, retention
+from flows.upkeep import check_environment, retention
 from tests.endtoend.conftest import write_samples
 from tests.flows.observed import TASKS, ObservedRun, Settings, run_id, shown
 

@@ -10,11 +10,9 @@ import pytest
 from bigcodeflow.config import GenerationConfig
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS, VERDICTS
-from bigcodeflow.generation import offline
 from bigcodeflow.generation.model_settings import ModelSettings, resolve_settings, sampling_of
 from bigcodeflow.generation.repair import RoundTables, conversation, failed_attempts, levels_by_template
 from bigcodeflow.generation.repair import repaired_samples as repaired
-from tests.generation.batches.double import KEY, Account, account_server
 from tests.generation.conftest import run_config
 from tests.generation.providers.double import Completion, Received, model_server
 
@@ -91,7 +89,7 @@ def test_a_begun_answer_is_begun_again_and_closed_in_earlier_turns() -> None:
     assert turns[-1][1].endswith("```python\n")
     [attempts] = failed_attempts([round_of({"T/1": "fail"})])
     request, _ = conversation(_settings("prefill"), TASKS[1], attempts, "failed")
-    assert len(offline.body(request)["messages"]) == 4
+    assert len(request.prompt.messages) == 4
 
 
 def test_a_model_without_turns_is_refused_in_one_line() -> None:
@@ -137,16 +135,3 @@ def test_nothing_failed_asks_nobody(tmp_path: Path) -> None:
     """Not even for a key."""
     table, counts = _ask(_settings().config, [round_of({"T/1": "pass"})], tmp_path)
     assert (table.num_rows, counts["new_answers"]) == (0, 0)
-
-
-@pytest.mark.slow
-def test_a_round_is_one_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where requests go by a batch API, those of a round go together; a round that was asked costs nothing again."""
-    monkeypatch.setenv("BATCHES_KEY", KEY)
-    with account_server(Account("openai")) as account:
-        config = _settings(base_url=account.base_url, api_key_variable="BATCHES_KEY", requests={"batch": True}).config
-        first = round_of({"T/1": "fail", "T/2": "fail", "T/3": "pass"})
-        table, _ = _ask(config, [first], tmp_path)
-        _ask(config, [first, RoundTables(table, *round_of({"T/1": "fail", "T/2": "pass"})[1:])], tmp_path)
-        assert _ask(config, [first], tmp_path)[0].equals(table)
-    assert [len(batch.entries) for batch in account.batches.values()] == [2, 1]

@@ -36,7 +36,7 @@ def _error(path: Path, tasks: pa.Table, *, selection: bool = False) -> str:
         (b'{"task_id": "\xff"}', "is not UTF-8 (byte 14 of the line)"),
         ("[1]", "holds a list: write an object with task_id and solution"),
         ("3", "holds a number"),
-        ({"solution": "s"}, "has no task_id: add it"),
+        ({"solution": "s"}, "has no task_id: add that of"),
         ({"task_id": 7, "solution": "s"}, "task_id must be text, not a number"),
         ({"task_id": _ONE}, f"(task {_ONE}) has neither solution nor completion nor raw_solution"),
         ({"task_id": _ONE, "solution": None}, f"(task {_ONE}) has neither solution nor completion"),

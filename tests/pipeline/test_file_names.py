@@ -12,9 +12,9 @@ from bigcodeflow import datasets, generation
 from bigcodeflow.config import RunConfig
 from bigcodeflow.core.schemas import SAMPLES, SOLUTIONS
 from bigcodeflow.core.settings import merged
-from bigcodeflow.importing.claims import Claim, agreed, claims_of_name
 from bigcodeflow.pipeline.outputs import cut_model, file_stem, model_name, write_sample_files
 from bigcodeflow.store import ArtifactRef, artifact_key, open_store
+from bigcodeflow_harnesses.importing.claims import Claim, agreed, claims_of_name
 from tests.examples import examples
 from tests.results.conftest import blank
 

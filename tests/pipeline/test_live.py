@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bigcodeflow.config import RunConfig, load_config
-from bigcodeflow.core.errors import DatasetError
+from bigcodeflow.core.errors import DatasetError, SamplesError
 from bigcodeflow.core.progress import OpenItem, Status
 from bigcodeflow.pipeline import live
 from bigcodeflow.pipeline.live import LiveRun
@@ -110,6 +110,21 @@ def test_the_file_goes_with_any_end(tmp_path: Path, error: BaseException) -> Non
     if isinstance(error, KeyboardInterrupt):
         assert str(raised.value).startswith("stopped during execution with 84 of 148: finished stages, answers and")
         assert f"{tmp_path / 'store'}; run the same again" in str(raised.value)
+
+
+@pytest.mark.parametrize(("source", "n_kept"), [("a.jsonl", 0), ("model", 1)])
+def test_a_run_whose_samples_were_refused_is_not_kept(tmp_path: Path, source: str, n_kept: int) -> None:
+    """It executed nothing, and its message is on the screen; answers of a model were paid for."""
+
+    def refuse() -> None:
+        config = config_in(tmp_path, **{"samples.source": source, "generation.model": "openai:m"})
+        with LiveRun(config, open_store(tmp_path / "store")) as run:
+            run.begin("generation", lambda *_: None)
+            raise SamplesError("a.jsonl, line 1: has no task_id")
+
+    with pytest.raises(SamplesError):
+        refuse()
+    assert len(list(ended_runs(tmp_path / "store"))) == n_kept
 
 
 def test_an_interruption_counts_nothing_that_has_no_total(tmp_path: Path) -> None:

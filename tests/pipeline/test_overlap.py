@@ -3,6 +3,7 @@
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,9 @@ from bigcodeflow.core.errors import ExecutionError, GenerationError
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.pipeline.concurrent_stages import StageLocks, StoppedError
 from bigcodeflow.pipeline.resolution import resolve
-from bigcodeflow.pipeline.runs import perform_all
-from bigcodeflow.store import open_store
+from bigcodeflow.pipeline.runs import perform_all, perform_up_to
+from bigcodeflow.pipeline.stages import Stage, perform
+from bigcodeflow.store import ArtifactRef, open_store
 from tests.doubles.listeners import RecordingListener
 from tests.generation.providers.double import Completion, Fail, ModelServer, Outcome, Received, model_server
 
@@ -78,8 +80,8 @@ def test_what_was_executed_before_the_model_failed_is_kept(tmp_path: Path) -> No
         with pytest.raises(GenerationError):
             perform_all(resolve(_config(tmp_path, server)), watcher)
         assert "execution ends" not in watcher.events
-        (unfinished,) = open_store(tmp_path / "store").unfinished("execution")
-        assert len(list(Ledger(unfinished).read())) == _TASKS - 1
+        ledgers = open_store(tmp_path / "store").unfinished("execution")  # the ground truths may be unfinished as well
+        assert _TASKS - 1 in [len(list(Ledger(folder).read())) for folder in ledgers]
         model.last = _ANSWER
         artifacts = perform_all(resolve(_config(tmp_path, server)), watcher)
     statistics = artifacts.execution.statistics
@@ -103,6 +105,25 @@ def test_samples_are_executed_beside_ground_truths(tmp_path: Path) -> None:
     assert len([row for row in rows if row["status"] == "pass"]) >= 3
     manifest = json.loads((store.folder("execution", artifacts.execution.key) / "manifest.json").read_text())
     assert artifacts.ground_truth.sha256 in {given["sha256"] for given in manifest["inputs"]}
+
+
+def test_passes_are_checked_when_another_run_executes_the_ground_truths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other run publishes them after this run has decided to execute them, as in a sweep."""
+
+    def overtaken(stage: Stage, *others: Any) -> ArtifactRef:
+        if stage.title == "ground truth":
+            monkeypatch.undo()
+            perform_up_to("ground_truth", _oracle(tmp_path), RecordingListener())
+        return perform(stage, *others)
+
+    monkeypatch.setattr("bigcodeflow.pipeline.runs.perform", overtaken)
+    watcher = RecordingListener()
+    artifacts = perform_all(resolve(_oracle(tmp_path)), watcher)
+    assert "ground truth" in watcher.reused
+    rows = open_store(tmp_path / "store").read(artifacts.execution).to_pylist()
+    assert [row["integrity"] for row in rows if row["status"] == "pass"] == ["checked"] * len(rows)
 
 
 def test_a_failure_of_the_ground_truths_ends_the_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

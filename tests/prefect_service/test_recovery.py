@@ -121,6 +121,27 @@ def test_an_active_schedule_stays_active_when_deployments_change(running: Servic
     assert running.ask("GET", "/deployments/name/nap/nap")["description"] == "changed"
 
 
+def test_a_schedule_without_its_key_is_named_when_it_is_switched_on(running: Service) -> None:
+    """It is on all the same: the key may follow, in the env file or a Secret block."""
+    nightly = """
+  - name: nightly
+    entrypoint: flows.forms.ask_a_model
+    parameters: {model: "anthropic:claude-opus-4", preset: starter}
+    work_pool: {name: bigcodeflow}
+    schedules: [{slug: night, cron: "0 2 * * *", active: false}]
+"""
+    running.file.write_text(DEPLOYMENTS + nightly)
+    said = running.up("--schedules")
+    assert schedules(running) == [True, True]
+    assert "the schedule nightly/night is on, but anthropic needs a key" in said
+    assert "nap/yearly is on" not in said
+    keys = running.project / "keys"
+    keys.write_text("ANTHROPIC_API_KEY=sk-none\n")
+    assert "is on, but" not in running.up("--schedules", "--env-file", "keys")
+    running.file.write_text(DEPLOYMENTS)
+    running.up()
+
+
 def test_a_deleted_deployment_comes_back_and_settings_are_kept(running: Service) -> None:
     """`--runs` sets how many runs execute at once, and a start without it keeps that; another port needs a stop."""
     running.up("--runs", "3")

@@ -1,5 +1,6 @@
 """What a start refuses, before any process is started and in one message."""
 
+import json
 import os
 import socket
 import stat
@@ -14,7 +15,7 @@ import typer
 from bigcodeflow.cli.service import down, status
 from bigcodeflow.core.errors import ConfigError, ServiceError
 from bigcodeflow.prefect_service import options
-from bigcodeflow.prefect_service.deployments import read_deployments
+from bigcodeflow.prefect_service.deployments import deployments_fingerprint, read_deployments
 from bigcodeflow.prefect_service.folder import ServiceFolder, ServiceRecord, ServiceSettings
 from bigcodeflow.prefect_service.processes import identify
 from bigcodeflow.prefect_service.start import start_service
@@ -108,6 +109,23 @@ def test_a_prefect_yaml_that_cannot_work_is_named(tmp_path: Path, content: str, 
     with pytest.raises(ConfigError, match=message) as raised:
         read_deployments(file)
     assert str(file) in str(raised.value)
+
+
+def test_a_changed_flow_of_a_plug_in_is_registered_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its form may have changed; entry points by path, and packages that are not installed, change nothing."""
+    file, plugin, module = tmp_path / "prefect.yaml", tmp_path / "own_flows_1", tmp_path / "own_flow_1.py"
+    plugin.mkdir()
+    (plugin / "__init__.py").write_text("")
+    module.write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = ["own_flows_1.nightly", "own_flow_1.nightly", "absent_1.flow", "__main__.flow", "a/b.py:flow", None]
+    file.write_text(json.dumps({"deployments": [{"name": "a", "entrypoint": one} for one in entries]}))
+    before = deployments_fingerprint(file, tmp_path, "")
+    assert before == deployments_fingerprint(file, tmp_path, "")
+    (plugin / "flow.py").write_text("x = 1")
+    changed = deployments_fingerprint(file, tmp_path, "")
+    module.write_text("x = 1")
+    assert len({before, changed, deployments_fingerprint(file, tmp_path, "")}) == 3
 
 
 def test_down_and_status_where_nothing_was_started(service: Service, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,12 +14,12 @@ from bigcodeflow.config import PromptConfig
 from bigcodeflow.config.generation import FORMS, template_sha256
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.schemas import SAMPLES
-from bigcodeflow.leaderboard.measured_entries import entry_of
 from bigcodeflow.report import select_runs
 from bigcodeflow.report.overview import scores
 from bigcodeflow.results import rebuild_catalog
 from bigcodeflow.results.runs import RecordedRun, asked_splits, find_run, is_mismatched, recorded_runs, split_mismatch
 from bigcodeflow.store import open_store
+from bigcodeflow_leaderboard.measured_entries import entry_of
 from tests.results.conftest import Tables, blank, publish_run, write_record
 from tests.store.s3 import new_bucket
 

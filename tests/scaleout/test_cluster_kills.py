@@ -6,11 +6,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from distributed import Client
 
 from bigcodeflow.config import ClusterConfig
 from bigcodeflow.core.errors import ExecutionError
+from bigcodeflow.execution.cluster import fan_out
 from bigcodeflow.execution.engine import execute_items
 from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.items import WorkItem
 from tests.scaleout.hosts import DaskHosts, wait_for
 
 from .test_clusters import CONFIG, items, keys_of
@@ -67,3 +70,31 @@ def test_a_killed_scheduler_is_connected_to_again(begin: Begin, tmp_path: Path, 
     else:
         assert keys_of(tmp_path) == EVERY_KEY
     assert {*keys_of(tmp_path)} == {*EVERY_KEY}
+
+
+def test_results_that_die_with_their_worker_before_they_are_fetched_are_computed_again(dask_hosts: DaskHosts) -> None:
+    """The connection holds: results of a long queue are fetched together, so that some wait on the worker."""
+
+    def slow_key(item: WorkItem) -> str:
+        time.sleep(0.05)
+        return item.verdict_key
+
+    def kill_workers() -> None:
+        for _ in range(3):
+            workers.append(dask_hosts.worker())
+            time.sleep(3.1)  # the new worker is there; results of the others wait to be fetched
+            dask_hosts.kill(workers.pop(0))
+
+    dask_hosts.scheduler()
+    workers = [dask_hosts.worker(), dask_hosts.worker()]
+    found: list[str] = []
+    with Client(dask_hosts.address) as client, ThreadPoolExecutor(1) as pool:
+        for one in fan_out(client, slow_key, items(1000, seconds=0), patience_seconds=120):
+            if one is None:
+                continue
+            if not found:
+                pool.submit(kill_workers)
+            item, key, error = one
+            assert (key, error) == (item.verdict_key, None)
+            found.append(key)
+    assert sorted(found) == [f"{number:04}" for number in range(1000)]

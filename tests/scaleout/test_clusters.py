@@ -16,8 +16,8 @@ from bigcodeflow.config import ClusterConfig, ExecutionConfig, LimitsConfig, loa
 from bigcodeflow.core.errors import ConfigError, EnvironmentUnusableError, ExecutionError
 from bigcodeflow.execution.cluster import Cluster, ClusterLostError
 from bigcodeflow.execution.engine import execute_items
+from bigcodeflow.execution.executor import environment_here
 from bigcodeflow.execution.ledger import Ledger
-from bigcodeflow.execution.worker_plugin import environment_here
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.items import WorkItem
 from tests.conftest import ROOT

@@ -15,10 +15,14 @@ import httpx2
 
 from bigcodeflow.core.listening import listening
 from bigcodeflow.judge.environments import InstalledEnvironment
+from bigcodeflow.judge.host.base import Outcome
+from bigcodeflow.judge.items import WorkItem
 from bigcodeflow.judge.remote.executor_pool import ExecutionMode, ExecutorPool
 from bigcodeflow.judge.service.app import ServiceServer, make_app
 from bigcodeflow.judge.service.request_parsing import ServingSettings
 from bigcodeflow.judge.service.service import Service
+from tests.attacks.conftest import work
+from tests.attacks.reading import Exhibit
 
 KEY = "the-key-of-these-tests"
 TEST = """import unittest
@@ -71,6 +75,16 @@ def item(name: str, program: str = RIGHT, test: str = TEST, **more: Any) -> dict
 def sleeper(name: str, seconds: float) -> dict[str, Any]:
     """An item that passes after a while, and differs from those of other names."""
     return item(name, f"import time\ndef task_func():\n    time.sleep({seconds})\n    return 42  # {name}\n")
+
+
+def program(name: str, seconds: float = 0.0) -> WorkItem:
+    """The same as a work item, for backends."""
+    text = f"import time\ndef task_func():\n    time.sleep({seconds})\n    return 42  # {name}\n"
+    return work(text, Exhibit(text, TEST))
+
+
+def passed(outcome: Outcome) -> bool:
+    return [frame["outcome"] for frame in outcome.frames if frame["event"] == "test"] == ["pass"]
 
 
 class ServiceProcess:

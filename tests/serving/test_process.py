@@ -20,8 +20,7 @@ from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.items import WorkItem
 from tests.attacks.conftest import LIMITS
 from tests.conftest import Command
-from tests.remote.test_http import passed, program
-from tests.serving.services import KEY, TEST, ServiceProcess, client_of, item, sleeper, until
+from tests.serving.services import KEY, TEST, ServiceProcess, client_of, item, passed, program, sleeper, until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

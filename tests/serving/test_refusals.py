@@ -10,7 +10,7 @@ import pytest
 
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.listening import listening
-from bigcodeflow.judge.service import app, service
+from bigcodeflow.judge.service import routes, service
 from bigcodeflow.judge.service.app import usable_key
 from tests.serving.conftest import Serve
 from tests.serving.services import KEY, RIGHT, TEST, Served, client_of, item, sleeper, until
@@ -233,7 +233,7 @@ def test_bodies_of_all_clients_together_are_bounded(shared_service: Served) -> N
 
 def test_a_body_that_does_not_arrive_is_given_up(shared_service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that begins and says no more holds nothing for long."""
-    monkeypatch.setattr(app, "_BODY_SECONDS", 0.2)
+    monkeypatch.setattr(routes, "_BODY_SECONDS", 0.2)
     connection = half_sent(shared_service, 1)
     assert connection.getresponse().status == 408
     connection.close()

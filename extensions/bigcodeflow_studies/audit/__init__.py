@@ -30,7 +30,7 @@ class AuditConfig(ExecutionSettings):
     mutants: int = Field(default=30, ge=1, le=500)
     """Mutants of each reference solution, as far as its code allows so many."""
     seed: int = Field(default=0, ge=0)
-    """Which mutants are chosen; the same seed chooses the same ones."""
+    """Seed of the choice of mutants."""
     contradictions: bool = True
     """Also execute the reference solutions against tests that contradict them."""
 
@@ -53,7 +53,7 @@ class Audit(Study[AuditConfig]):
 
     title = "Audit of tasks"
     description = (
-        "What the tests of tasks do not check, what models dispute, and which tasks cannot be judged reliably."
+        "Find gaps in the tests of tasks, tasks that models dispute, and tasks that cannot be judged reliably."
     )
     schema = AUDIT
     settings = AuditConfig

@@ -92,9 +92,7 @@ class Cheating(Study[CheatingConfig]):
     """
 
     title = "Cheating rate"
-    description = (
-        "How many answers pass shown tests that contradict the task's description, of what kind, and what shows it."
-    )
+    description = "Count answers that pass shown tests which contradict the task's description, by kind, with evidence."
     schema = CHEATING
     settings = CheatingConfig
     options = (

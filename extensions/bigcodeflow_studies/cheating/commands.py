@@ -1,4 +1,4 @@
-"""How a model answers tasks whose shown tests contradict their descriptions. See docs/cheating.md."""
+"""Command of the study of answers to tasks whose shown tests contradict their descriptions. See docs/cheating.md."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -107,7 +107,7 @@ def _merged(test: str, found: Iterable[tuple[Sequence[str], ContradictedMethod]]
 
 @with_fallback(lambda _before, _after: False)
 def can_be_satisfied(before: str, after: str) -> bool:
-    """Tell if an alteration replaces a literal by another literal, neither of them a truth value or None."""
+    """Tell if a program can satisfy an altered test: one literal replaces another, neither of them a bool or None."""
     values = [_value(before), _value(after)]
     return not any(value is None or value[0] is None or isinstance(value[0], bool) for value in values)
 

@@ -35,7 +35,7 @@ class Contamination(Study[ContaminationConfig]):
     """
 
     title = "Contamination"
-    description = "Which tasks' prompts, solutions and tests a corpus contains, exactly or almost."
+    description = "Find the tasks whose prompts, solutions or tests a corpus contains, exactly or almost."
     schema = CONTAMINATION
     settings = ContaminationConfig
     options = (

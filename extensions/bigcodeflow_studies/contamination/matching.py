@@ -166,7 +166,7 @@ class Matches:
         self._most_seeds = np.zeros(len(parts), dtype=np.int64)
 
     def add(self, words: Words, file: str, record: str, offset: int = 0) -> None:
-        """Search one text of the corpus, which begins at `offset` of its record."""
+        """Add what one text of the corpus has in common with the tasks; the text begins at `offset` of its record."""
 
         def place(first: int, last: int, task_text: str) -> Place:
             start = offset + int(words.starts[first])

@@ -16,7 +16,7 @@ from bigcodeflow_studies.contamination import ContaminationConfig
 from bigcodeflow_studies.contamination.corpus import Corpus, open_corpus, texts_of
 from bigcodeflow_studies.contamination.matching import NOTHING, PARTS, Best, Matches, parts_of, words_of
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger(f"bigcodeflow.{__name__}")
 
 #: Part of the keys of results; raise it when the same settings give other results.
 VERSION = 1

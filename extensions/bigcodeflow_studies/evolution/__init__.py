@@ -62,9 +62,7 @@ class Evolution(Study[EvolutionConfig]):
     """
 
     title = "Evolution"
-    description = (
-        "Which tasks hold, drift or are dead under newer libraries, for which cause, and what models score there."
-    )
+    description = "Find the tasks that drift or fail under newer libraries, the causes, and the scores of models there."
     schema = EVOLUTION
     settings = EvolutionConfig
     options = (

@@ -86,7 +86,7 @@ def _outdated(runs: Mapping[str, Sequence[Row]]) -> Table:
             examples = ", ".join(tasks[:_MOST_EXAMPLES])
             lines.append((run, name, library, kind, len(found), len(tasks), examples, found[0][1]))
     columns: Headings = ("run", "name", "library", "kind", *numbers("samples", "tasks"), "examples", "evidence")
-    note = "What programs that fail in the newer environment use of libraries and is gone there."
+    note = "Functions of libraries that failing programs use and the newer environment lacks."
     return Table.of(columns, lines, title="Outdated calls", notes=(note,))
 
 

@@ -24,7 +24,7 @@ class PerturbationConfig(SettingsModel):
     run: RunConfig = RunConfig(samples=SamplesConfig(source="oracle"))
     """The run on the original tasks: which tasks, which model, where it is executed."""
     kinds: Annotated[tuple[str, ...], AfterValidator(checked_kinds)] = DEFAULT_KINDS
-    """What is changed: function, parameters, literals, docstring, data, or several of them joined, as in
+    """Parts to change: function, parameters, literals, docstring, data, or several of them joined, as in
     'function+docstring'. Each makes variants of its own."""
     seed: int = Field(default=0, ge=0)
     """The same seed gives the same variants."""
@@ -36,5 +36,5 @@ class Perturbation(Study[PerturbationConfig]):
     """Compares two runs: its flow is in the module `flow`, its commands are in `commands`."""
 
     title = "Perturbation"
-    description = "How much less a model scores on variants of the tasks that mean the same, with intervals."
+    description = "Measure the score that a model loses on variants of the tasks that mean the same, with intervals."
     schema = PERTURBATION

@@ -14,7 +14,6 @@ from bigcodeflow.cli.options import RecordedSanitizer, RecordedStore, RecordedVa
 from bigcodeflow.config import View
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.table import Column, Table
-from bigcodeflow.leaderboard.entries import N_TASKS
 from bigcodeflow.report import select_runs, write_report
 from bigcodeflow.results import planning
 from bigcodeflow.results.comparison import comparison as library
@@ -23,6 +22,7 @@ from bigcodeflow.results.comparison.comparison import Comparison, to_csv, to_jso
 from bigcodeflow.results.comparison.pairs import Method
 from bigcodeflow.results.comparison.run_selection import open_runs
 from bigcodeflow.results.comparison.text_tables import tables, to_markdown
+from bigcodeflow.results.published import N_TASKS
 from bigcodeflow.results.verified import judged_alike
 
 _MORE = (
@@ -72,7 +72,7 @@ def compare(
     html: Annotated[
         Path | None, typer.Option(help="Also write the comparison, with every sample, as one HTML file.")
     ] = None,
-    output: Annotated[TableFormat, typer.Option("--format", help="How to write the comparison.")] = "table",
+    output: Annotated[TableFormat, typer.Option("--format", help="Format of the comparison.")] = "table",
 ) -> None:
     """Compare runs on the tasks that they share: differences with 95 % intervals, tests, ratings, costs.
 
@@ -137,7 +137,7 @@ def plan(
         ),
     ] = None,
     samples: Annotated[str, typer.Option(help="Samples a task to show.")] = "1,2,5,10,20,50,100",
-    power: Annotated[float, typer.Option(help="How surely the difference is to be found, a share.")] = 0.8,
+    power: Annotated[float, typer.Option(help="Probability of detecting the difference, a share.")] = 0.8,
     alpha: Annotated[float, typer.Option(help="Level of the two-sided test, a share.")] = 0.05,
     store: RecordedStore = "results/store",
     variant: RecordedVariant = "calibrated",

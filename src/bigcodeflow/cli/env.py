@@ -16,6 +16,7 @@ from bigcodeflow.cli.console import notice, notices, out, print_line, print_tabl
 from bigcodeflow.cli.options import settings_options
 from bigcodeflow.config import EnvironmentCheckConfig, LimitsConfig
 from bigcodeflow.core.errors import BigCodeFlowError, ConfigError, SandboxUnavailableError
+from bigcodeflow.core.plugins import load_plugin
 from bigcodeflow.core.settings import SettingOption, validated
 from bigcodeflow.core.table import Cell, Table
 from bigcodeflow.judge import environments
@@ -83,15 +84,13 @@ def build(
     if find_links and backend != "local":
         raise ConfigError(f"--find-links is for builds on this machine: leave it out with --backend {backend}")
     if backend == "docker":
-        from bigcodeflow.judge.environments.images import build_image
-
+        build_there = load_plugin("bigcodeflow_hosts.images:build_image", "--backend docker")
         files = _secret_files(secrets or ())
-        image = build_image(definition, url=engine_url, secrets=files, network=network, base_image=base_image, **shared)
+        image = build_there(definition, url=engine_url, secrets=files, network=network, base_image=base_image, **shared)
         notice(f"image {image.tag} is ready ({image.image_id[:19]})")
     elif backend == "e2b":
-        from bigcodeflow.judge.environments.images import build_template
-
-        template = build_template(definition, cores=cores, memory_mib=memory_mib, base_image=base_image, **shared)
+        build_there = load_plugin("bigcodeflow_hosts.images:build_template", "--backend e2b")
+        template = build_there(definition, cores=cores, memory_mib=memory_mib, base_image=base_image, **shared)
         notice(f"template {template.name} is ready ({template.template_id})")
     else:
         built = build_environment(definition, find_links=find_links or (), **shared)

@@ -1,4 +1,4 @@
-"""What runs would ask of models: requests, tokens and cost, for dry runs and before very many requests."""
+"""Estimates of requests, tokens and cost of runs, for dry runs and before very many requests."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence

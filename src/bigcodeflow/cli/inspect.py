@@ -38,7 +38,7 @@ def inspect(
     ] = None,
     sample: Annotated[int | None, typer.Option(min=0, help="Only the sample of this number, from 0.")] = None,
     store: RecordedStore = "results/store",
-    output: Annotated[TableFormat, typer.Option("--format", help="How to print what is found.")] = "table",
+    output: Annotated[TableFormat, typer.Option("--format", help="Format of the output.")] = "table",
     limit: Annotated[int, typer.Option(min=0, help="Most lines of the table; 0: all.")] = 15,
     export: Annotated[
         Path | None, typer.Option(help="New folder to write: lists in all formats, and the original's folder a task.")

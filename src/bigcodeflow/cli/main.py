@@ -27,7 +27,6 @@ _COMMANDS = {
     "evaluate": "run:evaluate",
     "sanitize": "samples:sanitize",
     "syncheck": "samples:syncheck",
-    "import": "importing:import_results",
     "runs": "runs:app",
     "inspect": "inspect:inspect",
     "compare": "compare:compare",
@@ -42,7 +41,6 @@ _COMMANDS = {
     "serve": "service:serve",
     "doctor": "env:doctor",
     "dataset": "dataset:app",
-    "leaderboard": "leaderboard:app",
     "env": "env:app",
 }
 

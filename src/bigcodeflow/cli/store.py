@@ -97,7 +97,7 @@ def explore(
         print_line(url)
         notice(f"runs of {store}; Ctrl-C stops")
         if not is_loopback(host):
-            notice(f"no key is asked for: whoever reaches {host} can read what is here")
+            notice(f"the explorer has no password: everyone who can reach {host} can read these runs")
         if open_browser:
             _open(url)
 

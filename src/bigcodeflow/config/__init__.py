@@ -52,7 +52,7 @@ SafetyPolicy = Literal["off", "flag", "block"]
 
 
 class DatasetConfig(SettingsModel):
-    """Which tasks are judged."""
+    """Tasks to judge: dataset, split, subset and selection."""
 
     source: str = "starter"
     """'starter', a hub dataset such as 'bigcode/bigcodebench@v0.1.4', the path of a Parquet, JSONL or JSONL.gz file in
@@ -76,7 +76,7 @@ class DatasetConfig(SettingsModel):
     """Keep tasks of a benchmark with dates that were released on this day, such as '2024-08-01', or later; empty keeps
     all."""
     solve_rates: str = ""
-    """Where solve rates come from: a hub dataset such as 'bigcode/bigcodebench-solve-rate@complete', or a Parquet or
+    """Source of solve rates: a hub dataset such as 'bigcode/bigcodebench-solve-rate@complete', or a Parquet or
     JSONL file with task_id and solve_rate in percent; empty takes the shipped ones."""
     view: View = "original"
     """'original' takes the tasks as they are. 'verified' leaves out those whose test decides nothing, and takes the
@@ -100,7 +100,7 @@ class DatasetConfig(SettingsModel):
 
 
 class SamplesConfig(SettingsModel):
-    """Where the answers come from."""
+    """Answers to judge: from a model, a sample file or folder, or a built-in source."""
 
     source: str = "starter"
     """'model' (asks the model of the generation section), 'oracle' (canonical solutions), 'stub' (empty bodies),
@@ -110,7 +110,7 @@ class SamplesConfig(SettingsModel):
 
 
 class SanitizingConfig(SettingsModel):
-    """How a program is taken out of an answer."""
+    """Extraction of a program from each answer."""
 
     mode: Sanitizer = "parity"
     """'parity' does what the original does, 'robust' also keeps what the original loses, 'fenced' takes the last code
@@ -120,7 +120,7 @@ class SanitizingConfig(SettingsModel):
 
 
 class AggregationConfig(SettingsModel):
-    """What is computed from the verdicts."""
+    """Scores to compute from the verdicts."""
 
     k: tuple[int, ...] = (1, 5, 10)
     """pass@k is reported for each k that every task has samples for."""
@@ -144,17 +144,17 @@ class RunConfig(SettingsModel):
     """Folder for the result files of this run, which must not hold those of another one; empty makes a folder of its
     own in results/runs."""
     dataset: DatasetConfig = DatasetConfig()
-    """Which tasks are judged."""
+    """Tasks to judge: dataset, split, subset and selection."""
     samples: SamplesConfig = SamplesConfig()
-    """Where the answers come from."""
+    """Answers to judge: from a model, a sample file or folder, or a built-in source."""
     generation: GenerationConfig = GenerationConfig()
-    """Which model answers, and how it is asked."""
+    """Model to ask, its prompt, sampling and requests."""
     sanitizing: SanitizingConfig = SanitizingConfig()
-    """How a program is taken out of an answer."""
+    """Extraction of a program from each answer."""
     execution: ExecutionConfig = ExecutionConfig()
-    """Where and how solutions are executed."""
+    """Execution of the solutions: backend, workers, limits and variants."""
     aggregation: AggregationConfig = AggregationConfig()
-    """What is computed from the verdicts."""
+    """Scores to compute from the verdicts."""
 
     @field_validator("store")
     @classmethod
@@ -187,7 +187,7 @@ class RunConfig(SettingsModel):
 
 
 class EnvironmentCheckConfig(SettingsModel):
-    """Which environment is checked, and how thoroughly."""
+    """Environment to check, its tasks and repetitions."""
 
     environment: str = "starter"
     """Sandbox environment: 'starter' or 'bigcodebench', see `bigcodeflow env list`."""

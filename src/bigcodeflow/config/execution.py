@@ -1,4 +1,4 @@
-"""Where and how solutions are executed, and what each may use."""
+"""Settings of execution: backend, workers, limits of a sample, variants and reruns."""
 
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -21,7 +21,7 @@ else:
 
 
 class LimitsConfig(SettingsModel):
-    """What one sample may use. The defaults are the original evaluator's."""
+    """Limits of time and resources for each sample. The defaults are the original evaluator's."""
 
     time_seconds: float = Field(title="Time limit, seconds", default=240.0, gt=0, le=86_400)
     """Wall and CPU seconds for a whole sample; raised to the ground truth's own time where that is longer."""
@@ -41,19 +41,19 @@ class LimitsConfig(SettingsModel):
 
 
 class ClusterConfig(SettingsModel):
-    """Where Dask's workers come from, if not from this machine. None of these settings changes a verdict."""
+    """Dask cluster whose jobs or pods are the workers. None of these settings changes a verdict."""
 
     type: str = Field(default="", pattern=r"^([A-Za-z_]\w*(\.[A-Za-z_]\w*)+)?$")
     """Import path of a Dask cluster class, such as dask_jobqueue.SLURMCluster or dask_kubernetes.operator.KubeCluster;
     empty starts workers on this machine."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """What the class is made with, such as queue, cores and memory. Recorded with the run: no place for passwords."""
+    """Arguments of the class, such as queue, cores and memory. Recorded with the run: no place for passwords."""
     jobs: int = Field(default=1, ge=1, le=10_000)
     """Jobs, pods or workers to start."""
     most_jobs: int = Field(default=0, ge=0, le=10_000)
     """Grow to so many while there is work, and shrink back to jobs; 0 keeps to jobs."""
     patience_seconds: float = Field(default=600.0, gt=0, le=604_800)
-    """How long to wait while there is no worker at all, such as for a job in a queue."""
+    """Longest wait while there is no worker at all, such as for a job in a queue."""
 
     @model_validator(mode="after")
     def _options_belong_to_a_class(self) -> Self:
@@ -94,7 +94,7 @@ class E2BConfig(SettingsModel):
     timeout_seconds: int = Field(default=300, ge=60, le=86_400)
     """E2B ends a sandbox that was not extended for so long; it is what a killed run leaves behind."""
     usd_per_hour: float = Field(default=0.0, ge=0)
-    """What one sandbox costs, in USD an hour, for the estimate; 0 takes E2B's list price of its cores and memory."""
+    """Price of a sandbox, in USD an hour, for the estimate; 0 takes E2B's list price of its cores and memory."""
 
 
 class ServiceConfig(SettingsModel):
@@ -107,11 +107,11 @@ class ServiceConfig(SettingsModel):
     concurrency: int = Field(default=16, ge=1, le=4096)
     """Items that are under way there at the same time."""
     timeout_seconds: float = Field(default=3600.0, gt=0, le=86_400)
-    """How long to wait for one item, its time in the service's queue included."""
+    """Longest wait for an item, its time in the service's queue included."""
 
 
 class ExecutionConfig(SettingsModel):
-    """Where and how solutions are executed."""
+    """Execution of the solutions: backend, workers, limits and variants."""
 
     backend: BackendName = "local"
     """'local' runs bubblewrap sandboxes on the Dask workers, 'docker' within containers there, 'e2b' in E2B's cloud,
@@ -130,28 +130,28 @@ class ExecutionConfig(SettingsModel):
     variants: tuple[Variant, ...] = ("calibrated",)
     """'calibrated' puts code_prompt in front of the solution, 'raw' runs it alone; both give both scores."""
     limits: LimitsConfig = LimitsConfig()
-    """What one sample may use."""
+    """Limits of time and resources for each sample."""
     start: Start = "warm"
     """'warm' forks each sample from a process that has its libraries imported, 'cold' starts an interpreter for each.
     The choice is no part of a verdict's identity."""
     workers: int = Field(default=0, ge=0, le=1024)
     """Samples that compute at the same time; 0 takes one a core."""
     slots_per_worker: int = Field(default=8, ge=1, le=64)
-    """Samples in flight for each of these, so that sleeping tests do not hold a core."""
+    """Samples in flight for each worker, so that sleeping tests do not hold a core."""
     scheduler_address: str = ""
     """Dask scheduler to use, such as 'tcp://127.0.0.1:8786'; empty starts a cluster."""
     cluster: ClusterConfig = ClusterConfig()
-    """Which cluster is started."""
+    """Dask cluster to start, on other machines; by default the workers run on this machine."""
     reruns: int = Field(default=0, ge=0, le=100)
     """Further executions of each sample that does not pass. The majority of its executions then decides, and one whose
     executions disagree is marked flaky. An even number leaves no tie."""
     integrity: Integrity = "passes"
-    """'passes' executes every sample that passes once more, against tests that contradict the task's; who passes those
-    too is tampered. 'off' takes the program's word for it."""
+    """'passes' executes every sample that passes once more, against tests that contradict the task's; a sample that
+    passes those too is tampered. 'off' does not check."""
     fail_fast: bool = False
     """End a sample at its first failing test, where only pass or not matters; the tests after it are missing then."""
     quarantine: Quarantine = "flag"
-    """What becomes of tasks whose ground truth ever failed under `bigcodeflow env check --repeat`: 'off' does not look,
+    """Treatment of tasks whose ground truth ever failed under `bigcodeflow env check --repeat`: 'off' does not look,
     'flag' also shows the score without them, 'exclude' leaves them out of every score."""
     allow_unisolated: bool = False
     """Run without bubblewrap where it is missing. Generated code can then harm this machine."""

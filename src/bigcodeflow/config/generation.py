@@ -1,4 +1,4 @@
-"""Which model answers, how it is asked or loaded, and the identity of a prompt's template."""
+"""Settings of generation: model, prompt, sampling, requests and loading; and the sha256 of a prompt's template."""
 
 import hashlib
 import json
@@ -33,17 +33,17 @@ _REASONING = re.compile(
 
 
 class SamplingConfig(SettingsModel):
-    """How a model chooses its words. A list makes a grid: every combination is a setting of its own.
+    """Sampling parameters of the model. A list makes a grid: every combination is a setting of its own.
 
     What is left empty is not sent, and the provider decides.
     """
 
     temperature: float | tuple[float, ...] | None = 0.0
-    """0 is greedy."""
+    """Temperature of sampling; 0 is greedy."""
     top_p: float | tuple[float, ...] | None = None
     """Empty takes the original's: 0.95 where the temperature is above 0, nothing where it is 0."""
     top_k: int | tuple[int, ...] | None = None
-    """Choose among so many tokens only."""
+    """Sample among the so many most likely tokens only."""
     max_tokens: int | tuple[int, ...] | None = _ORIGINALS_MAX_TOKENS
     """Tokens of an answer. The original's 1280 would cut off models that reason: they get reasoning_max_tokens."""
     seed: int | None = None
@@ -55,13 +55,13 @@ class SamplingConfig(SettingsModel):
     presence_penalty: float | tuple[float, ...] | None = None
     """Make words less likely once they were used."""
     reasoning_effort: str | tuple[str, ...] | None = None
-    """Such as low, medium or high, where the model reasons."""
+    """Effort of a model that reasons, such as low, medium or high."""
     reasoning_tokens: int | tuple[int, ...] | None = None
     """Budget of tokens for reasoning; 0 switches it off where the provider can."""
 
 
 class PromptConfig(SettingsModel):
-    """What a model is asked with."""
+    """Prompt: its form, and the texts around the task."""
 
     form: Literal["auto", "chat", "prefill", "direct"] = "auto"
     """'chat' asks; 'prefill' also begins the answer; 'direct' lets the model continue the task's code, as base models
@@ -77,26 +77,26 @@ class PromptConfig(SettingsModel):
 
 
 class RequestsConfig(SettingsModel):
-    """How fast a provider is asked. None of these settings changes an answer."""
+    """Limits of requests: rate, deadline, retries and cost. None of these settings changes an answer."""
 
     concurrency: int = Field(default=64, ge=1, le=4096)
     """Requests under way at once; fewer while the provider says that it is too much."""
     requests_per_minute: int = Field(default=0, ge=0)
-    """0 sets no limit."""
+    """Requests a minute at most; 0 sets no limit."""
     tokens_per_minute: int = Field(default=0, ge=0)
-    """Of prompts and answers, an answer being expected to take max_tokens at most; 0 sets no limit."""
+    """Tokens a minute at most, of prompts and answers; an answer counts as max_tokens beforehand. 0 sets no limit."""
     timeout_seconds: float = Field(default=600.0, gt=0, le=86_400)
     """Deadline of one request."""
     attempts: int = Field(default=8, ge=1, le=1000)
     """Requests for one answer, the first included, before its sample is given up for this run."""
     max_cost_usd: float | None = Field(default=None, gt=0)
-    """Stop asking when the answers of this run have cost so much; what came is kept."""
+    """Stop asking when the answers of this run have cost so much, in USD; answers that came are kept."""
     prices: str = ""
     """YAML file with your own prices, in the form of configs/prices/published.yaml; they come before the shipped."""
     first_contact_seconds: float = Field(default=30.0, gt=0, le=86_400)
-    """Give up a provider that was not reached once in so long: raise it for a server that is still starting."""
+    """Give up a provider that could not be reached within this time; raise it for a server that is still starting."""
     limit_parameter: Literal["auto", "max_tokens", "max_completion_tokens"] = "auto"
-    """What servers of OpenAI's protocol are sent max_tokens as; 'auto' takes the other name where one is refused."""
+    """Name of max_tokens in requests of OpenAI's protocol; 'auto' takes the other name where a server refuses one."""
     shared_limit: str = ""
     """Name of a global concurrency limit in Prefect that all runs share; empty shares none."""
     batch: bool = False
@@ -104,7 +104,7 @@ class RequestsConfig(SettingsModel):
 
 
 class OfflineConfig(SettingsModel):
-    """How a model is loaded here; for the providers vllm, vllm-server and transformers."""
+    """Loading of a model on this machine; for the providers vllm, vllm-server and transformers."""
 
     environment: str = ""
     """Environment with the engine, see `bigcodeflow env list`; empty takes the provider's, for GPUs if that is built,
@@ -116,7 +116,7 @@ class OfflineConfig(SettingsModel):
     tokenizer: str = ""
     """Another tokenizer than the model's own."""
     dtype: str = "auto"
-    """Such as bfloat16 or float32."""
+    """Type of the weights, such as bfloat16 or float32; 'auto' takes the model's."""
     tensor_parallel: int = Field(default=1, ge=1, le=1024)
     """GPUs that share the model."""
     max_model_tokens: int = Field(default=0, ge=0)
@@ -128,11 +128,11 @@ class OfflineConfig(SettingsModel):
     trust_remote_code: bool = False
     """Execute Python code that the model's repository brings. It can harm this machine."""
     batch_size: int = Field(default=0, ge=0, le=65_536)
-    """Prompts that are handed over at once; 0 leaves it to the engine."""
+    """Prompts in one batch; 0 leaves it to the engine."""
 
 
 class GenerationConfig(SettingsModel):
-    """Which model answers, and how. Naming a model is enough to ask it, unless samples.source names other samples."""
+    """Model to ask. Naming it is enough, unless samples.source names other samples."""
 
     model: str = ""
     """PROVIDER:NAME, such as openai:gpt-4o. Providers: openai (and every server that speaks its protocol),
@@ -143,30 +143,30 @@ class GenerationConfig(SettingsModel):
     api_key_variable: str = ""
     """Environment variable that holds the key; empty takes the provider's usual one. The key itself is never stored."""
     n_samples: int = Field(default=1, ge=1, le=100_000)
-    """Answers to each task. More later: those that are there stay."""
+    """Answers to each task. Raise it later to add to the answers of an earlier run."""
     samples_per_request: int = Field(default=1, ge=1, le=1024)
     """Answers that one request asks for, where the provider can; saves prompt tokens."""
     prompt: PromptConfig = PromptConfig()
-    """What the model is asked with."""
+    """Prompt: its form, and the texts around the task."""
     sampling: SamplingConfig = SamplingConfig()
-    """How it chooses its words."""
+    """Sampling parameters, such as temperature and max_tokens."""
     reasoning_max_tokens: int = Field(default=32_000, ge=0)
     """Takes the place of sampling.max_tokens where that is left at 1280 and the model reasons; 0 leaves 1280."""
     unanswerable: Literal["stop", "fail"] = "stop"
     """Samples that can never be answered, since the prompt is longer than the model can take: 'stop' ends the run with
     an error, 'fail' counts them as failed answers."""
     rounds: int = Field(default=1, ge=1, le=10)
-    """How often a sample is asked at most: one that failed is asked again with feedback, in up to 10 rounds. Scores are
-    those of the first round; see docs/rounds.md."""
+    """Maximum number of rounds: an answer that failed is asked for again with feedback. Scores are those of the first
+    round; see docs/rounds.md."""
     feedback: Literal["failed", "tests", "traceback"] = "traceback"
-    """What the model is told of an answer that failed: 'failed' only that it did, 'tests' which test methods fail,
-    'traceback' also their traces. Never the tests' text."""
+    """Feedback for an answer that failed: 'failed' says only that it did, 'tests' names the test methods that fail,
+    'traceback' adds their traces. Never the tests' text."""
     extra_body: dict[str, Any] = Field(default_factory=dict)
     """Further fields of the request, sent as they are."""
     requests: RequestsConfig = RequestsConfig()
-    """How fast it is asked."""
+    """Limits of requests: rate, deadline, retries and cost."""
     offline: OfflineConfig = OfflineConfig()
-    """How it is loaded, for vllm, vllm-server and transformers."""
+    """Loading of the model on this machine, for vllm, vllm-server and transformers."""
 
     @model_validator(mode="before")
     @classmethod

@@ -9,7 +9,7 @@ AS_TEXT = "# load_program gets the solution as text.\n"
 
 
 def calibrate(code_prompt: str, solution: str) -> str:
-    """Return the calibrated program, exactly as the original builds it, or one that loads the solution as text."""
+    """Join code_prompt, empty body and solution as the original does; after AS_TEXT, load the solution as text."""
     if code_prompt.startswith(AS_TEXT):
         return f"{stub_program(code_prompt)}load_program({solution!r})\n"
     return f"{code_prompt}\n    pass\n{solution}"

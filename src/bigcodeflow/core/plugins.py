@@ -7,9 +7,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import PurePath
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, TypeVar
 
-from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 
 GROUP = "bigcodeflow.studies"
 #: A study's name is a folder of the store, a view of the catalog, a command and a flow.
@@ -21,12 +21,20 @@ _TAKEN = frozenset(
         *("answers", "live", "quarantine", "runs", "studies"),
     }
 )
-#: Beginnings of modules of this distribution: the package, and those in extensions/.
-_OWN = ("bigcodeflow.", "bigcodeflow_")
+#: Packages of this distribution: the library, and the folders in extensions/.
+_OWN = frozenset(
+    {
+        *("bigcodeflow", "bigcodeflow_benchmarks", "bigcodeflow_buckets", "bigcodeflow_clouds", "bigcodeflow_engines"),
+        *("bigcodeflow_exports", "bigcodeflow_harnesses", "bigcodeflow_hosts", "bigcodeflow_leaderboard"),
+        *("bigcodeflow_rewards", "bigcodeflow_space", "bigcodeflow_studies"),
+    }
+)
 #: OWNER/NAME of a dataset on the hub or of a plug-in, with a version or a file.
 _DATASET = re.compile(r"[\w.-]+/(?P<name>[\w.-]+)(?:[@#][^=]*)?(?:=(?P<file>.+))?")
 _SUFFIX = re.compile(r"\.(parquet|jsonl(\.gz)?)$")
 logger = logging.getLogger(__name__)
+
+_Kind = TypeVar("_Kind")
 
 
 @cache
@@ -45,7 +53,7 @@ def loaded_study(name: str) -> Any:
 
 def plugin_entries(group: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group by name, sorted; of equal names, this package's counts."""
-    by_name = {one.name: one for one in sorted(entry_points(group=group), key=_is_own)}
+    by_name = {one.name: one for one in sorted(entry_points(group=group), key=lambda one: is_own(one.value))}
     return dict(sorted(by_name.items()))
 
 
@@ -54,7 +62,7 @@ def load_plugin(path: str, subject: str, extra: str = "") -> Any:
     try:
         return resolve_name(path)
     except Exception as error:
-        if not path.startswith(_OWN):
+        if not is_own(path):
             raise ConfigError(f"{subject} is a plug-in, {path}, that cannot be loaded: {error}") from None
         if not extra or not isinstance(error, ImportError):
             raise
@@ -63,10 +71,33 @@ def load_plugin(path: str, subject: str, extra: str = "") -> Any:
         ) from None
 
 
-def loaded_plugins(group: str) -> dict[str, Any]:
-    """Return the loaded plug-ins of a group by name, sorted; a warning names each that cannot be loaded."""
-    found = {name: _loaded(entry) for name, entry in plugin_entries(group).items()}
-    return {name: plugin for name, plugin in found.items() if plugin is not None}
+def call_plugin(path: str, subject: str, *arguments: Any, returns: type[_Kind]) -> _Kind:
+    """Load MODULE:NAME and call it; raise ConfigError if another distribution's cannot be loaded, or fails."""
+    plugin = load_plugin(path, subject)
+    try:
+        found = plugin(*arguments)
+    except Exception as error:
+        if is_own(path) or isinstance(error, BigCodeFlowError):
+            raise
+        raise ConfigError(f"{subject} is a plug-in, {path}, that fails: {type(error).__name__}: {error}") from None
+    if not isinstance(found, returns):
+        raise ConfigError(f"{subject} is a plug-in, {path}, that returns no {returns.__name__}")
+    return found
+
+
+def loaded_plugins(group: str, kind: type = object) -> dict[str, Any]:
+    """Return the loaded plug-ins of a group by name, sorted; a warning names each that is of no use, and why."""
+    found = {}
+    for name, entry in plugin_entries(group).items():
+        plugin = _loaded(entry)
+        if plugin is None:
+            continue
+        if isinstance(plugin, kind):
+            found[name] = plugin
+        else:
+            problem = f"it is a {type(plugin).__name__}, no {kind.__name__}"
+            logger.warning("plug-in %s (%s) is left out: %s", name, entry.value, problem)
+    return found
 
 
 @cache
@@ -103,7 +134,7 @@ def _loaded(entry: EntryPoint) -> Any:
     try:
         return entry.load()
     except Exception as error:
-        if _is_own(entry):
+        if is_own(entry.value):
             raise
         logger.warning("plug-in %s (%s) is left out, as it cannot be loaded: %s", entry.name, entry.value, error)
         return None
@@ -111,9 +142,10 @@ def _loaded(entry: EntryPoint) -> Any:
 
 def foreign_studies() -> dict[str, Any]:
     """Return the studies that other distributions bring, by name."""
-    names = [name for name, entry in study_entries().items() if not _is_own(entry)]
+    names = [name for name, entry in study_entries().items() if not is_own(entry.value)]
     return {name: study for name in names if (study := loaded_study(name)) is not None}
 
 
-def _is_own(entry: EntryPoint) -> bool:
-    return entry.value.startswith(_OWN)
+def is_own(path: str) -> bool:
+    """Tell if MODULE:NAME is of this distribution."""
+    return path.partition(":")[0].partition(".")[0] in _OWN

@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from multiprocessing import forkserver, spawn
 from queue import Empty, SimpleQueue
@@ -33,6 +34,9 @@ logger = logging.getLogger(__name__)
 _DEATHS_PER_ITEM = 10
 #: Most futures that the scheduler holds at the same time; each costs about 1.7 ms of CPU in total.
 _MOST_FUTURES = 2_000
+#: Most running futures with which each result is fetched at once, so that a run's last items are not delayed.
+_FEW_FUTURES = 64
+_SETTLED = frozenset({"finished", "error", "cancelled"})
 _STALL_SECONDS = 120.0
 _CONNECT_SECONDS = 20
 _CLUSTER_STARTS = 3
@@ -57,7 +61,7 @@ _WORKER_IMPORTS = [
     "bigcodeflow.execution.worker_signals",
     "distributed.nanny",
     "bigcodeflow.execution.worker_plugin",
-    "bigcodeflow.execution.workers",
+    "bigcodeflow.execution.executor",
     "bigcodeflow.judge.host.local",
 ]
 #: HTTP pages of a local Dask cluster: none, because every user of the machine could read them.
@@ -300,6 +304,7 @@ def fan_out(
     ended: SimpleQueue[Future[Any]] = SimpleQueue()
     waiting, is_over, watch = iter(enumerate(items)), False, _Watch(client, patience_seconds)
     running: dict[Future[Any], WorkItem] = {}
+    unsettled: list[Future[Any]] = []
     connection = uuid.uuid4().hex  # after a reconnect the scheduler may still be busy with keys of the old connection
 
     def send() -> bool:
@@ -317,21 +322,46 @@ def fan_out(
         return False
 
     while running or not is_over:
+        if len(running) > _FEW_FUTURES:  # the queue is long: let results collect, for one request instead of many
+            time.sleep(_POLL_SECONDS)
         is_over = is_over or send()
         if not running and is_over:
             return
-        try:
-            future = ended.get(timeout=_POLL_SECONDS)
-        except Empty:
+        taken = unsettled + _all_of(ended, _POLL_SECONDS)
+        # If a worker dies before its results are fetched, the scheduler has them computed again.
+        futures = [future for future in taken if future.status in _SETTLED]
+        unsettled = [future for future in taken if future not in futures]
+        if not futures:
             watch.check()
             yield None
             continue
-        item = running.pop(future)
-        if future.status in ("cancelled", "lost"):
-            raise _lost(client)
-        error = None if future.status == "finished" else future.exception()
-        yield item, future.result() if error is None else None, error
-        del future  # the scheduler forgets futures that nobody references
+        outcomes = _outcomes(client, futures)
+        ended_items = [running.pop(future) for future in futures]
+        del taken, futures  # the scheduler forgets futures that nobody references
+        yield from ((item, *outcome) for item, outcome in zip(ended_items, outcomes, strict=True))
+
+
+def _all_of(ended: "SimpleQueue[Future[Any]]", timeout_seconds: float) -> list["Future[Any]"]:
+    """Wait for the first future, and return it with those that are there already; empty if none comes in time."""
+    futures = []
+    with suppress(Empty):
+        futures.append(ended.get(timeout=timeout_seconds))
+        while True:
+            futures.append(ended.get_nowait())
+    return futures
+
+
+def _outcomes(client: "Client", futures: "list[Future[Any]]") -> list[tuple[Any, BaseException | None]]:
+    """Return result and error of each settled future, one of them None; raise ClusterLostError if one is cancelled."""
+    states = [future.status for future in futures]
+    if "cancelled" in states:
+        raise _lost(client)
+    finished = [future for future, state in zip(futures, states, strict=True) if state != "error"]
+    try:
+        results = dict(zip(finished, client.gather(finished), strict=True))
+    except CancelledError:  # the scheduler was lost meanwhile
+        raise _lost(client) from None
+    return [(results[one], None) if one in results else (None, one.exception()) for one in futures]
 
 
 class _Watch:

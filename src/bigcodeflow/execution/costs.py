@@ -83,7 +83,7 @@ def priority(item: WorkItem, position: int) -> float:
 
 
 def waits_long(seconds: float, cpu_seconds: float) -> bool:
-    """Tell if a sample waits for a clock so long that its check begins before it has ended."""
+    """Tell if a sample waits (sleeps) so long that the check of its pass begins while it still runs."""
     return seconds >= _WAITING_SECONDS and cpu_seconds <= _WAITING_CPU_SHARE * seconds
 
 

@@ -7,7 +7,6 @@ to execute: Dask takes long to load.
 
 import logging
 import pkgutil
-import socket
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,14 +17,13 @@ from distributed import Client, Worker, WorkerPlugin, get_worker
 
 import bigcodeflow
 from bigcodeflow.core.errors import BigCodeFlowError, EnvironmentUnusableError
+from bigcodeflow.execution.executor import Executor
 from bigcodeflow.execution.ledger import Ledger
 from bigcodeflow.execution.reruns import RerunPolicy
-from bigcodeflow.judge.environments import InstalledEnvironment, installed_environments
 from bigcodeflow.judge.items import WorkItem, code_version, require_code
 from bigcodeflow.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from bigcodeflow.execution.workers import Executor
     from bigcodeflow.judge.host.base import Backend
 
 _LIBRARY = logging.getLogger("bigcodeflow")
@@ -65,7 +63,7 @@ class BackendPlugin(WorkerPlugin):
 
     idempotent = True
 
-    def __init__(self, name: str, executor: "Executor") -> None:
+    def __init__(self, name: str, executor: Executor) -> None:
         self.name, self._executor = name, executor
         self._code_version = code_version()
         self._backend: Backend | None = None
@@ -143,18 +141,3 @@ def require_package(client: Client) -> None:
                 f"worker at {worker} cannot import bigcodeflow ({version}): install version {bigcodeflow.__version__} "
                 "there and restart the worker"
             )
-
-
-def environment_here(wanted: InstalledEnvironment) -> InstalledEnvironment:
-    """Return this machine's build with the same sha as ``wanted``; raise EnvironmentUnusableError if there is none."""
-    found = installed_environments()
-    for environment in found:
-        if environment.environment_sha == wanted.environment_sha:
-            return environment
-    others = [one.environment_sha[:12] for one in found if one.name == wanted.name]
-    there = f"it has {', '.join(others)} of that name" if others else "none of that name is there"
-    raise EnvironmentUnusableError(
-        f"worker on {socket.gethostname()} lacks the sandbox environment {wanted.name} with sha "
-        f"{wanted.environment_sha[:12]} ({there}): run `bigcodeflow env build {wanted.name}` there, or set "
-        "BIGCODEFLOW_ENVIRONMENTS to a folder that has it, and restart the worker"
-    )

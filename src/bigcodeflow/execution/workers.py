@@ -1,4 +1,4 @@
-"""Workers that execute items: the executor that each worker has, and the cluster of these workers."""
+"""The cluster of workers that execute items."""
 
 import threading
 import time
@@ -6,7 +6,6 @@ from asyncio import CancelledError
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,76 +15,21 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import SandboxUnavailableError
 from bigcodeflow.execution.cluster import Cluster, ClusterLostError, fan_out, wait_for_worker
 from bigcodeflow.execution.costs import in_order
-from bigcodeflow.execution.ledger import Ledger
+from bigcodeflow.execution.executor import Executor, adapted
 from bigcodeflow.execution.reruns import RerunPolicy
-from bigcodeflow.judge.backend_registry import make_backend
-from bigcodeflow.judge.environments import Environment, InstalledEnvironment
-from bigcodeflow.judge.host.base import Backend
+from bigcodeflow.judge.environments import Environment
 from bigcodeflow.judge.items import WorkItem
-from bigcodeflow.judge.judging import executed
-from bigcodeflow.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from bigcodeflow.judge.host.base import Backend
 
 #: Seconds between two queries of what workers execute, and seconds to wait for the last answer at the end.
 _SECONDS_BETWEEN_LOOKS = 2.0
 _LAST_LOOK_SECONDS = 2.0
 #: Seconds after which a source without items is asked again.
 _POLL_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Executor:
-    """Settings that a worker needs to execute items; small, picklable, and the same for all stages of a run."""
-
-    config: ExecutionConfig
-    environment: Environment
-    isolated: bool = True
-    writes_ledger: bool = True
-    """True if workers write the ledger themselves, so that a final verdict survives any end of the run. False if they
-    may not share the folder: then the driver writes what they return."""
-
-    def run(self, item: WorkItem, policy: RerunPolicy, backend: Backend, ledger: Ledger) -> Verdict:
-        """Execute an item in a worker process, with the worker's own backend and ledger."""
-        if not self.writes_ledger:
-            return self.judge(backend, item, policy)
-        # Another worker may have written the verdict and died before it answered.
-        verdict = next(filter(policy.settles, ledger.find({item.verdict_key}, own=False)), None)
-        if verdict is None:
-            verdict = self.judge(backend, item, policy)
-            ledger.append(verdict)
-        return verdict
-
-    def backend(self, slots: int = 1) -> Backend:
-        """Make the configured backend for a worker process with this number of slots."""
-        cores = max(1.0, slots / self.config.slots_per_worker)
-        return make_backend(self.config, self.environment, cores=cores, isolated=self.isolated, on_long=_leave_slot)
-
-    def backend_of_worker(self, slots: int) -> Backend:
-        """Make a worker's backend; on another machine, with the environment and isolation available there."""
-        from bigcodeflow.execution.worker_plugin import environment_here
-
-        if self.writes_ledger or not isinstance(self.environment, InstalledEnvironment):
-            return self.backend(slots)  # on this machine, or with an environment at the backend, for every machine
-        return checked(replace(self, environment=environment_here(self.environment))).backend(slots)
-
-    def judge(self, backend: Backend, item: WorkItem, policy: RerunPolicy) -> Verdict:
-        """Return the verdict of one item, after as many executions as the policy asks for."""
-        sha = self.environment.environment_sha
-        executions = [executed(backend, item, sha)]
-        while policy.wants_another(executions):
-            executions.append(executed(backend, item, sha))
-        return policy.settled(executions)
-
-
-def _leave_slot() -> None:
-    """Let the worker take another item; called in the thread of a sample that computes or sleeps for long."""
-    from distributed import secede
-    from distributed.threadpoolexecutor import thread_state
-
-    if getattr(thread_state, "proceed", False):  # not a second time for another execution of the same item
-        secede()
 
 
 class Workers:
@@ -188,8 +132,8 @@ class Workers:
         with closing(executor.backend()) as backend:
             try:
                 if not self._is_checked:
-                    adapted = _adapted(executor, backend)
-                    self.executor, self._is_checked = adapted if executor.writes_ledger else executor, True
+                    usable = adapted(executor, backend)
+                    self.executor, self._is_checked = usable if executor.writes_ledger else executor, True
                 items = backend.prepare(items)
             except SandboxUnavailableError:  # workers on other machines check this themselves
                 if executor.writes_ledger:
@@ -207,18 +151,3 @@ def _first_of(chunks: Iterator[list[WorkItem] | None]) -> list[WorkItem]:
         if chunk is None:
             time.sleep(_POLL_SECONDS)
     return []
-
-
-def checked(executor: Executor) -> Executor:
-    """Return the executor with the isolation and the kind of start that are available here."""
-    with closing(executor.backend()) as backend:
-        return _adapted(executor, backend)
-
-
-def _adapted(executor: Executor, backend: Backend) -> Executor:
-    capabilities = backend.check(allow_unisolated=executor.config.allow_unisolated)
-    if executor.config.backend != "local":
-        return executor  # its hosts check this themselves
-    start = executor.config.start if capabilities.warm else "cold"
-    config = executor.config.model_copy(update={"start": start})
-    return replace(executor, isolated=capabilities.isolated, config=config)

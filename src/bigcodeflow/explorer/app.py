@@ -3,7 +3,7 @@
 import ipaddress
 import logging
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -84,8 +84,7 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
         status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
         return _problem(catalog, request, "There is no such page.", status)
 
-    pages: Mapping[str, Callable[..., Page]] = {
-        **{address: page.make for address, page in own_pages().items()},  # first: no plug-in takes another's address
+    pages: dict[str, Callable[..., Page]] = {
         "/": run_pages.all_runs,
         "/live": run_pages.live_page,
         "/changes": changes.changes_page,
@@ -99,6 +98,10 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
         "/runs/{record}/retry": actions.retry_page,
         "/studies/{study}/{key}": study_pages.one_study,
     }
+    own = {address: page for address, page in own_pages().items() if address not in pages}
+    for address in own_pages().keys() - own.keys():
+        logger.warning("plug-in %s of bigcodeflow.pages is left out: the explorer has this page", address[1:])
+    pages |= {address: page.make for address, page in own.items()}
     # Starlette calls these functions in threads, so that no page has to wait for another.
     routes = [Route(path, partial(_answer, catalog, make)) for path, make in pages.items()]
     may_change = is_loopback(host)
@@ -107,6 +110,7 @@ def make_app(catalog: Catalog, *, host: str = "127.0.0.1") -> ASGIApp:
     routes += [Route("/assets/{name}", _asset), Route("/health", health), Route("/runs.csv", partial(_csv, catalog))]
     app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
     app.state.may_change = may_change
+    app.state.own_pages = {address: page.title for address, page in own.items()}
     return OwnNameOnly(app, host)
 
 
@@ -142,6 +146,7 @@ def _common(catalog: Catalog, request: Request) -> dict[str, Any]:
         "location": catalog.store.location,
         "now": moment,
         "may_change": request.app.state.may_change,
+        "own_pages": request.app.state.own_pages,
     }
 
 

@@ -200,7 +200,7 @@ class RunFilter(NamedTuple):
     until: date | None = None
 
     def fits(self, run: ListedRun) -> bool:
-        """Tell if a run fits."""
+        """Tell if a run matches all filters."""
         day = utc(run.started_at).date()
         text = "\n".join((run.title, run.run, run.record, *run.tags, run.note)).lower()
         return (

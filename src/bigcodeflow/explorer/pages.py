@@ -48,7 +48,7 @@ class OwnPage(NamedTuple):
 @cache
 def own_pages() -> Mapping[str, OwnPage]:
     """Return the pages of installed plug-ins by address; a warning names each that cannot be loaded."""
-    return {f"/{name}": page for name, page in loaded_plugins("bigcodeflow.pages").items()}
+    return {f"/{name}": page for name, page in loaded_plugins("bigcodeflow.pages", OwnPage).items()}
 
 
 @dataclass(frozen=True, slots=True)

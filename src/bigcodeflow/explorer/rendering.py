@@ -44,8 +44,8 @@ class Asset(NamedTuple):
 @cache
 def _environment() -> "Environment":
     """Return the Jinja environment of the pages, with the filters and globals of all templates."""
-    own = own_pages()
-    environment = template_environment(_HERE / "templates", *(page.templates for page in own.values()), place=_place)
+    plug_ins = [page.templates for page in own_pages().values()]
+    environment = template_environment(_HERE / "templates", *plug_ins, place=_place)
     environment.filters |= {
         "percent": _known(percent),
         "ends": percent_range,
@@ -57,7 +57,6 @@ def _environment() -> "Environment":
         "money": _known("{:,.2f}".format),
     }
     environment.globals |= {"link": link, "versions": asset_versions(), "version": bigcodeflow.__version__}
-    environment.globals["own_pages"] = {address: page.title for address, page in own.items()}
     return environment
 
 

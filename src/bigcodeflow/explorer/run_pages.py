@@ -13,12 +13,12 @@ from bigcodeflow.core.table import Column, Table
 from bigcodeflow.explorer.catalog import ORDERS, ListedRun, RunFilter, ordered
 from bigcodeflow.explorer.changes import changes_of
 from bigcodeflow.explorer.pages import CHOICES, ROWS, Page, Portion, Visit
-from bigcodeflow.leaderboard.entries import N_TASKS, published_score
 from bigcodeflow.pipeline.live_files import LiveState, ended_runs, live_runs
 from bigcodeflow.report import overview
 from bigcodeflow.report.overview import Section
 from bigcodeflow.report.runs import ReportedRun, reported_run
 from bigcodeflow.results.formatting import interval, named_model, numbers, percent, percent_range
+from bigcodeflow.results.published import N_TASKS, published_score
 from bigcodeflow.results.runs import RecordedRun, split_mismatch
 from bigcodeflow.results.statistics import Interval, clustered_interval
 

@@ -110,7 +110,8 @@ def sample(visit: Visit) -> Page:
     ]
     if not fitting:
         raise NotThereError(
-            f"run {run.record} has no sample {index} of task {task_id[:200]!r} with this variant and sanitizer"
+            f"run {run.record} has no sample {index} of task {task_id[:200]!r} with variant {variant or 'any'} and "
+            f"sanitizer {sanitizer or 'any'}: choose another on the run's page"
         )
     detail = fitting[0]
     # The nearest tasks before and after this one that have samples of the run which did not pass.

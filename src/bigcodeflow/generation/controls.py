@@ -26,7 +26,7 @@ def cheat(task: Mapping[str, Any]) -> str:
 
 
 def oracle(task: Mapping[str, Any]) -> str:
-    """Return the task's own solution as a whole program; after calibration it is the program of the ground truth."""
+    """Return the task's own solution as a whole program: once calibrated, it equals the program of the ground truth."""
     return f"{task['complete_prompt']}{task['canonical_solution']}"
 
 

@@ -175,7 +175,7 @@ class RequestEstimate(NamedTuple):
 def estimate_requests(
     settings: ModelSettings, tasks: Sequence[Mapping[str, Any]], answers_folder: Path
 ) -> RequestEstimate:
-    """Count what is still to be asked, and its possible cost; the time does not depend on the number of samples."""
+    """Count the requests that are still to be sent, and their possible cost, equally fast for any number of samples."""
     config = settings.config
     known: dict[tuple[str, str], list[int]] = {}
     ledger_keys = ledger_of(config, answers_folder).keys()

@@ -22,11 +22,11 @@ import pyarrow as pa
 from bigcodeflow.config import GenerationConfig, Split
 from bigcodeflow.core.errors import GenerationError
 from bigcodeflow.core.schemas import SAMPLES, table_of
-from bigcodeflow.generation import offline
 from bigcodeflow.generation.answer_ledger import AnswerLedger, AnswerWriter, ReplyRecord
-from bigcodeflow.generation.batches import BatchOutcome, BatchProgress, run_batches
+from bigcodeflow.generation.batches import BatchOutcome, BatchProgress, BatchRun, open_batches
 from bigcodeflow.generation.costs import Price, Spending, cost_usd, find_price
 from bigcodeflow.generation.engine import SharedLimit, generate
+from bigcodeflow.generation.local_engines import OfflineEngine, ServerEngine, engine_of
 from bigcodeflow.generation.model_api import AnswerKey, Request, RequestError
 from bigcodeflow.generation.model_settings import (
     ModelSettings,
@@ -36,10 +36,8 @@ from bigcodeflow.generation.model_settings import (
     resolve_settings,
 )
 from bigcodeflow.generation.outcome import GenerationOutcome, GenerationProgress, SampleFailure
-from bigcodeflow.generation.providers import Endpoint, open_batches, open_provider, provider_info
-from bigcodeflow.generation.providers.chat_completions import VllmServerProvider
+from bigcodeflow.generation.providers import Provider, open_provider
 from bigcodeflow.generation.retries import Expectation, RequestQueue
-from bigcodeflow.generation.vllm_server import VllmServer, served
 
 Report = Callable[[int, int, str], None]
 """Called with the number of samples done, the number of all samples, and a progress message."""
@@ -96,7 +94,7 @@ def answered(run: "SamplesRun") -> tuple[pa.Table, dict[str, Any]]:
         hint = f"; {never:,} can never be answered: generation.unanswerable=fail counts them as failed answers"
         raise GenerationError(
             f"{len(outcome.failures):,} of {len(wanted):,} samples have no answer: {'; '.join(shown)}. "
-            f"What came is kept: run again to ask for these alone{hint if never else ''}"
+            f"The other answers are kept: run again to ask for the missing ones{hint if never else ''}"
         )
     table = _samples_table(wanted, ledger, provider)
     if table.num_rows != len(wanted):
@@ -214,17 +212,16 @@ class SamplesRun:
         Of several runs of the same setting, only one asks, and loads a model; the others then use its answers.
         """
         config = self.settings.config
-        info = provider_info(provider_and_model(config)[0])
+        engine = engine_of(config)
         with self.ledger.writing(self.notify) as writer:
-            if info.offline:
-                return self._offline(writer)
-            if not info.server or writer.known >= self.wanted.keys():
-                return _run(self._online(writer, endpoint_of(config)))
-            with served(
-                config, self.ledger.folder / "vllm-server.log", partial(self.report, 0, len(self.wanted))
-            ) as server:
-                endpoint = replace(endpoint_of(config), base_url=server.address, api_key=server.api_key)
-                return _run(self._online(writer, endpoint, server))
+            if isinstance(engine, OfflineEngine):
+                return self._offline(writer, engine)
+            if isinstance(engine, ServerEngine) and not writer.known >= self.wanted.keys():
+                report = partial(self.report, 0, len(self.wanted))
+                with engine.served(config, self.ledger.folder, report) as opened:
+                    return _run(self._online(writer, opened))
+            provider, _ = provider_and_model(config)
+            return _run(self._online(writer, partial(open_provider, provider, endpoint_of(config))))
 
     def _missing(self, writer: AnswerWriter) -> tuple[list[Request], int]:
         """Return requests for the samples that have no answer yet, and the number of the others."""
@@ -233,16 +230,12 @@ class SamplesRun:
             missing.append(queue.take(0.0).request)
         return missing, len(self.wanted.keys() & writer.known)
 
-    async def _online(
-        self, writer: AnswerWriter, endpoint: Endpoint, server: VllmServer | None = None
-    ) -> GenerationOutcome:
+    async def _online(self, writer: AnswerWriter, opened: Callable[[], Provider]) -> GenerationOutcome:
         config = self.settings.config
         found = find_price(config)
         if found.note:
             self.notify(found.note)
-        async with aclosing(open_provider(provider_and_model(config)[0], endpoint)) as provider:
-            if server is not None and isinstance(provider, VllmServerProvider):
-                provider.ended = server.ended
+        async with aclosing(opened()) as provider:
             batched = await self._batched(writer, found.price) if config.requests.batch else BatchOutcome()
             known = len(self.wanted.keys() & writer.known)
 
@@ -279,31 +272,25 @@ class SamplesRun:
             self.report(known + progress.completed, len(self.wanted), note)
 
         _check_cost(missing, price, config.requests.max_cost_usd, self.spent_usd)
+        folder, batch_price = self.ledger.folder / "batches", partial(cost_usd, price, batch=True)
+        run = BatchRun(folder, writer.append, batch_price, report, self.notify)
         async with aclosing(open_batches(provider_and_model(config)[0], endpoint_of(config))) as api:
-            done = await run_batches(
-                missing,
-                api,
-                self.ledger.folder / "batches",
-                record=writer.append,
-                price=partial(cost_usd, price, batch=True),
-                progress=report,
-                notify=self.notify,
-            )
+            done = await api.run(missing, run)
         if done.left:
             self.notify(f"{len(done.left)} requests were not answered by a batch ({done.left[0].error}): asked singly")
         return done
 
-    def _offline(self, writer: AnswerWriter) -> GenerationOutcome:
+    def _offline(self, writer: AnswerWriter, engine: OfflineEngine) -> GenerationOutcome:
         config, failures, totals = self.settings.config, list[SampleFailure](), GenerationProgress()
         missing, known = self._missing(writer)
         self.report(known, len(self.wanted), "the model is being loaded")
-        with closing(offline.answers_of(missing, config, offline.engine_environment(config))) as outcomes:
+        with closing(engine.answers(config, missing)) as outcomes:
             for request, outcome, seconds in outcomes:
                 if isinstance(outcome, RequestError):
                     reason = (outcome.kind, str(outcome), 1)
                     failures += [SampleFailure(request.task_id, index, *reason) for index in request.sample_indices]
                     continue
-                writer.append(ReplyRecord.of(request, outcome, body=offline.body(request), latency_seconds=seconds))
+                writer.append(ReplyRecord.of(request, outcome, body=engine.body(request), latency_seconds=seconds))
                 totals.samples_recorded += len(outcome.answers)
                 self.report(known + totals.samples_recorded, len(self.wanted), "")
         return GenerationOutcome(totals, tuple(failures), None)

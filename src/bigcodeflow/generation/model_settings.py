@@ -17,10 +17,11 @@ from typing import Any
 from bigcodeflow.config import GenerationConfig, PromptConfig, RunConfig, SamplingConfig, Split
 from bigcodeflow.config.generation import FENCE, INSTRUCTION_PREFIX, answer_beginning, template_sha256
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.generation import offline
 from bigcodeflow.generation.answer_ledger import AnswerLedger
+from bigcodeflow.generation.batches import has_batches
+from bigcodeflow.generation.local_engines import Engine, OfflineEngine, engine_of
 from bigcodeflow.generation.model_api import AnswerKey, Message, Prompt, PromptForm, Request, Sampling
-from bigcodeflow.generation.providers import Endpoint, find_key, has_batches, open_provider, provider_info
+from bigcodeflow.generation.providers import Endpoint, find_key, open_provider, provider_info
 
 #: Stop texts of the original for models that it runs itself; chat APIs get none.
 _STOPS = ("<|endoftext|>", "<|endofmask|>", "</s>", "\nif __name__", "\ndef main(", "\nprint(")
@@ -141,23 +142,21 @@ def resolve_settings(config: GenerationConfig, split: Split, *, sends: bool = Tr
         ConfigError: the provider does not accept some settings; the message has one line per setting.
         GenerationError: the model's own files cannot be read.
     """
-    provider, _ = provider_and_model(config)
-    info = provider_info(provider)
+    engine = engine_of(config)
     form: PromptForm = "chat"
     if config.prompt.form != "auto":
         form = config.prompt.form
-    elif info.offline:
-        talks = offline.has_chat_template(config, offline.engine_environment(config))
-        form = "prefill" if talks or split == "instruct" else "direct"
+    elif engine is not None:
+        form = engine.usual_form(config, split)
     if form == "direct":
         _check_direct(config, split)
-    sampling, notes = sampling_of(config.sampling, form, config.prompt.stop), list[str]()
+    sampling, notes, problems = sampling_of(config.sampling, form, config.prompt.stop), list[str](), list[str]()
     request = Request("", (0,), Prompt(form), sampling, config.sampling.seed)
-    if info.offline:
-        problems = offline.problems(provider, request)
-    else:
+    if not isinstance(engine, OfflineEngine):
         sampling, problems, notes = asyncio.run(_ask_provider(config, request, endpoint_of(config, sends=sends)))
-    first = {line.partition(":")[0]: line for line in reversed([*problems, *_conflicts(config, form)])}
+    problems += _conflicts(config, form, engine)
+    problems += engine.problems(config, request) if engine is not None else ()
+    first = {line.partition(":")[0]: line for line in reversed(problems)}
     if first:
         raise ConfigError("\n".join(reversed(first.values())))
     return ModelSettings(split, form, sampling, config, tuple(notes))
@@ -177,20 +176,15 @@ def _check_direct(config: GenerationConfig, split: Split) -> None:
         )
 
 
-def _conflicts(config: GenerationConfig, form: PromptForm) -> Iterator[str]:
+def _conflicts(config: GenerationConfig, form: PromptForm, engine: Engine | None) -> Iterator[str]:
     """Yield the settings that do not fit the provider, one line each."""
     provider, _ = provider_and_model(config)
-    info = provider_info(provider)
-    if config.samples_per_request > 1 and not info.several_answers:
+    if config.samples_per_request > 1 and not (engine or provider_info(provider)).several_answers:
         yield f"generation.samples_per_request: {provider} gives one answer a request; set it to 1"
     if config.requests.batch and not has_batches(provider):
         yield f"generation.requests.batch: {provider} has no batch API that is known here"
     if config.requests.batch and (provider, form) == ("mistral", "prefill"):
         yield "generation.requests.batch: Mistral's answers repeat a begun answer; set prompt.form to chat"
-    if info.server and config.base_url:
-        yield "generation.base_url: vllm-server starts the server itself; for one that runs, take openai:MODEL"
-    if info.server and config.offline.lora:
-        yield "generation.offline.lora: vllm-server takes none; take vllm:MODEL"
 
 
 async def _ask_provider(
@@ -236,8 +230,9 @@ def missing_key(config: GenerationConfig) -> str:
 async def request_body(config: GenerationConfig, request: Request) -> Mapping[str, Any]:
     """Return exactly what is sent for a request, without address and key; send nothing."""
     name, _ = provider_and_model(config)
-    if provider_info(name).offline:
-        return offline.body(request)
+    engine = engine_of(config)
+    if isinstance(engine, OfflineEngine):
+        return engine.body(request)
     async with aclosing(open_provider(name, endpoint_of(config, sends=False))) as provider:
         return provider.body(request)
 

@@ -125,9 +125,11 @@ def _sample(line: bytes, location: str) -> SampleLine:
     record = _record(line)
     task_id = record.get("task_id")
     if task_id is None:
-        raise _LineDefectError("has no task_id: add it, such as 'BigCodeBench/0'")
+        raise _LineDefectError("has no task_id: add that of the dataset's task, such as 'BigCodeBench/0'")
     if not isinstance(task_id, str):
-        raise _LineDefectError(f"task_id must be text, not {_kind(task_id)}: write such as 'BigCodeBench/0'")
+        raise _LineDefectError(
+            f"task_id must be text, not {_kind(task_id)}: write the dataset's, such as 'BigCodeBench/0'"
+        )
     try:
         answer = _answer(record)
         details = _details(record)
@@ -147,7 +149,7 @@ def _record(line: bytes) -> dict[str, Any]:
         problem = f"column {error.colno}: {error.msg}"
         raise _LineDefectError(f"is not JSON, or is cut off ({problem}): write the line again") from None
     except (ValueError, RecursionError) as error:  # digits or nesting beyond what Python reads
-        raise _LineDefectError(f"is not usable JSON ({error}): write the line again") from None
+        raise _LineDefectError(f"is not usable JSON ({error}): correct the line") from None
     if not isinstance(record, dict):
         raise _LineDefectError(f"holds {_kind(record)}: write an object with task_id and solution")
     return record
@@ -214,7 +216,7 @@ def _read_folder(path: Path, name: str, known_task_ids: frozenset[str]) -> ReadS
         there = next((file.name for file in sorted(path.iterdir()) if file.suffix in (".py", ".jsonl", ".gz")), "")
         if there.endswith(".py"):
             remedy = f"put each program into a folder of its task, such as {min(task_ids, default='TASK')}/0.py"
-            raise SamplesError(f"{name}: holds {there} itself, so that its task is not known: {remedy}")
+            raise SamplesError(f"{name}: {there} is in no folder of a task, so that its task is not known: {remedy}")
         if there:
             raise SamplesError(f"{name}: is a folder without programs: name the file in it, {path / there}")
         raise SamplesError(f"{name}: holds no program: {_FORMATS}")

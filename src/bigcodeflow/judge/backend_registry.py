@@ -117,7 +117,9 @@ def _second(config: ExecutionConfig) -> ExecutionConfig:
 def _spec(config: ExecutionConfig) -> BackendSpec:
     name = config.backend
     if (entry := plugin_entries(BACKENDS).get(name)) is None:  # the settings were checked on another machine
-        raise ConfigError(f"execution.backend {name} is a plug-in that is not installed here: install it")
+        raise ConfigError(
+            f"execution.backend {name} is a plug-in that this machine lacks: install its distribution here"
+        )
     return cast("BackendSpec", load_plugin(entry.value, f"execution.backend {name}", extra=name))
 
 

@@ -135,7 +135,7 @@ class EnvironmentCheck:
         return results
 
     def contradictions(self) -> list[Coverage]:
-        """Count the test methods of each judgeable task, and those with a contradiction: only these check a pass."""
+        """Count each judgeable task's test methods, and those whose altered text can expose a forged pass."""
         with evaluation.contradicting(
             self._tasks,
             self._truths,

@@ -5,16 +5,19 @@ The short forms have a few fields, which override a preset; the parameters of `a
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from bigcodeflow.config import RunConfig, Split, Subset, load_settings, read_preset
-from bigcodeflow.core.errors import ConfigError
+from bigcodeflow.core.env_file import read_env_file
+from bigcodeflow.core.errors import BigCodeFlowError, ConfigError
 from bigcodeflow.core.settings import flattened, merged, validated
-from bigcodeflow.pipeline.preflight import require_model
+from bigcodeflow.pipeline.preflight import problems_of, require_model
 from bigcodeflow.pipeline.rescore import RescoreConfig, rescored
 from bigcodeflow.pipeline.sweeps import SweepConfig, SweepModel, load_sweep, members_of
 
@@ -105,7 +108,7 @@ def judged_run(
             run is named.
         run: Recorded run whose samples are judged again, by record, run or model name, or 'latest'. Leave empty where
             samples are named.
-        split: Which prompts the samples answer; 'default' takes the preset's or the run's.
+        split: Prompts that the samples answer: complete or instruct; 'default' takes the preset's or the run's.
         subset: 'hard' judges the 148 tasks of BigCodeBench-Hard, 'full' all; 'default' takes the preset's or the run's.
         ids: Task numbers or ids and ranges of numbers, such as 1,5-9; empty takes the preset's or the run's.
         limit: Number of tasks to judge, the first of these; 0 takes the preset's or the run's.
@@ -211,6 +214,28 @@ def runs_of(flow: str, parameters: Mapping[str, Any]) -> list[RunConfig]:
         return []
     made = make(**parameters)
     return [member.config for member in members_of(made)] if isinstance(made, SweepConfig) else [made]
+
+
+def problems_of_form(
+    entrypoint: str, parameters: Iterable[Mapping[str, Any]], *, secrets: Collection[str], env_file: Path
+) -> list[str]:
+    """Return all mistakes in parameters of a flow of this project, one line each; empty for other flows.
+
+    Runs have the variables of this process and of ``env_file``, and the keys in the Prefect blocks ``secrets``.
+    """
+    from bigcodeflow.generation.providers import secret_block  # takes long to import
+
+    module, _, flow = entrypoint.rpartition(".")
+    if not module.startswith("flows."):
+        return []
+    try:
+        runs = [run for one in parameters for run in runs_of(flow, one)]
+        variables = read_env_file(env_file) if os.path.lexists(env_file) else {}
+    except BigCodeFlowError as error:
+        return str(error).splitlines()
+    except (AttributeError, TypeError, ValueError):  # wrong types: Prefect reports these
+        return []
+    return problems_of(runs, lambda name: name in variables or secret_block(name) in secrets)
 
 
 _MADE_BY: Mapping[str, Callable[..., RunConfig | SweepConfig]] = MappingProxyType(

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, Self
 
 from bigcodeflow.config import RunConfig
-from bigcodeflow.core.errors import error_message
+from bigcodeflow.core.errors import SamplesError, error_message
 from bigcodeflow.core.files import write_atomically
 from bigcodeflow.core.progress import NO_STATUS, Progress, StageProgress, Status
 from bigcodeflow.pipeline.live_files import (
@@ -95,11 +95,15 @@ class LiveRun:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        """Remove the file; keep the last state of a run that failed or was cancelled."""
+        """Remove the file; keep the last state of a run that failed or was cancelled.
+
+        Nothing is kept of a run whose recorded samples were refused: it has executed nothing.
+        """
         self._ended.set()
         self._thread.join(_SECONDS_BETWEEN_WRITES)
         logging.getLogger("bigcodeflow").removeHandler(self._log)
-        if error is not None:
+        refused = isinstance(error, SamplesError) and self._config.samples.source != "model"
+        if error is not None and not refused:
             self._keep(error)
         self._remove()
         if isinstance(error, KeyboardInterrupt):

@@ -205,7 +205,7 @@ def _read(path: Path) -> LiveState | None:
 
 
 def remove_left_over(folder: Path) -> None:
-    """Remove the live files of killed runs, and keep the last states of those of this machine."""
+    """Remove the live files of killed runs; of runs of this machine, move the last state to the list of ended runs."""
     now = datetime.now(UTC)
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
         with suppress(OSError):

@@ -74,7 +74,7 @@ def in_own_folder(config: RunConfig, moment: datetime, token: str = "") -> RunCo
 
 
 def recorded_in(folder: str) -> str:
-    """Return the name of the record of the run whose results a folder holds; empty if none can be read."""
+    """Return the name of the run record that a folder of results belongs to; empty if it cannot be read."""
     try:
         return str(json.loads((user_path(folder) / RUN_FILE).read_bytes())["record"])
     except (OSError, ValueError, TypeError, KeyError):

@@ -11,9 +11,9 @@ from bigcodeflow.config import ExecutionConfig
 from bigcodeflow.core.errors import ArtifactError, ConfigError, error_message
 from bigcodeflow.core.parquet import read_artifact
 from bigcodeflow.core.schemas import VERDICTS
+from bigcodeflow.execution.executor import Executor, checked
 from bigcodeflow.execution.planning import Planner
 from bigcodeflow.execution.reruns import ONCE
-from bigcodeflow.execution.workers import Executor, checked
 from bigcodeflow.judge.backend_registry import execution_environment
 from bigcodeflow.results.runs import RecordedRun
 
@@ -64,7 +64,7 @@ def rerun_sample(
     solutions, tasks = _rows(run, "sanitizing", sample), _rows(run, "dataset", {"task_id": task_id})
     [planned] = Planner(tasks, truths, config=config, environment=there).samples(solutions)
     if planned.blocked_by:
-        raise ConfigError(f"task {task_id}, sample {sample_index} is {planned.blocked_by}; it is not executed")
+        raise ConfigError(f"task {task_id}, sample {sample_index} is {planned.blocked_by}: it is never executed")
     executor = checked(Executor(config, there))
     with closing(executor.backend()) as backend:
         return Rerun(recorded.to_pylist()[0], executor.judge(backend, planned.item, ONCE))
@@ -80,5 +80,5 @@ def _rows(run: RecordedRun, artifact: str, wanted: Mapping[str, Any]) -> pa.Tabl
     table = read_artifact(run.path(artifact), filters=[(column, "==", value) for column, value in wanted.items()])
     if not table.num_rows:
         row = ", ".join(f"{name} {value}" for name, value in wanted.items())
-        raise ArtifactError(f"run {run.record}: its {artifact} table has no row of {row}: run that run again")
+        raise ArtifactError(f"run {run.record}: its table {artifact} lacks {row}: start that run again")
     return table

@@ -14,7 +14,7 @@ from bigcodeflow.results.runs import find_run
 
 
 class RescoreConfig(SettingsModel):
-    """Which samples are judged again, and what is different this time."""
+    """Samples to judge again, and the settings that change."""
 
     samples: str = "starter"
     """Sample file (JSONL, JSONL.gz) or folder, 'starter', 'oracle', 'stub' or 'cheat'. Leave empty where a run is
@@ -25,7 +25,7 @@ class RescoreConfig(SettingsModel):
     preset: str = "starter"
     """Settings for a sample file: 'starter', 'bigcodebench' or a YAML file. A recorded run brings its own."""
     split: Split | None = None
-    """Which prompts the samples of a file answer; empty takes the preset's."""
+    """Prompts that the samples of a file answer: complete or instruct; empty takes the preset's."""
     subset: Subset | None = None
     """'full' judges every task, 'hard' only BigCodeBench-Hard; empty takes the preset's or the run's."""
     sanitizer: Sanitizer | None = None

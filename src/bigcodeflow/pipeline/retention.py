@@ -15,12 +15,11 @@ from pydantic import Field, ValidationError
 
 from bigcodeflow import results
 from bigcodeflow.config import GenerationConfig
-from bigcodeflow.core.errors import ArtifactError
-from bigcodeflow.core.plugins import study_entries
+from bigcodeflow.core.errors import ArtifactError, ConfigError
+from bigcodeflow.core.plugins import call_plugin, plugin_entries, study_entries
 from bigcodeflow.core.schemas import DERIVED_FOLDER, STAGE_FOLDERS
 from bigcodeflow.core.settings import SettingsModel
 from bigcodeflow.generation import ledger_key
-from bigcodeflow.leaderboard.history import find_snapshot, snapshot_paths
 from bigcodeflow.pipeline.live_files import ENDED_FOLDER, LIVE_FOLDER, live_runs
 from bigcodeflow.results.run_settings import setting_of
 from bigcodeflow.results.runs import RecordedRun, labels_file, recorded_runs
@@ -35,19 +34,19 @@ _UNIT = 1024
 
 
 class RetentionConfig(SettingsModel):
-    """What is kept."""
+    """Limits of age and number for runs and artifacts of a store to keep."""
 
     store: str = "results/store"
     """Folder of artifacts that is cleaned, or a URL such as s3://bucket/prefix."""
     older_than_days: float = Field(default=30.0, ge=1, le=36_500)
-    """Only what nobody has used for so many days goes."""
+    """Remove only files that were not used for so many days."""
     keep_runs_per_name: int = Field(default=0, ge=0, le=100_000)
     """Keep the records of so many newest runs of each name, model, setting and set of tasks; older ones go, and with
     them artifacts that nothing else needs. 0 keeps every record."""
     answers: bool = False
     """Also remove models' answers that no recorded run needs. They were paid for, and to ask again costs again."""
     dry_run: bool = True
-    """Say what would go, and remove nothing."""
+    """List the files that would be removed, and remove nothing."""
 
 
 class Removable(NamedTuple):
@@ -167,12 +166,20 @@ def _record_of(run: RecordedRun, reason: str) -> Removable:
 
 
 def _needed_artifacts(store: Store, runs: Iterable[RecordedRun]) -> set[str]:
-    """Return the names of the artifacts that these runs or the latest leaderboard need."""
+    """Return the names of the artifacts that these runs or a plug-in need."""
     keys: list[Mapping[str, str]] = [one for run in runs for one in (run.keys, *run.rounds)]
-    if snapshot_paths(store.location):  # the next leaderboard is compared with the latest
-        entries = find_snapshot(store.location, "latest").entries
-        keys += [entry.run.artifacts for entry in entries if entry.run]
+    for name, entry in plugin_entries("bigcodeflow.retention").items():
+        keys += _needed_by(name, entry.value, store.location)
     return _names_of(keys)
+
+
+def _needed_by(name: str, path: str, location: str) -> list[Mapping[str, str]]:
+    """Return the keys, by stage, that a plug-in needs; raise ConfigError if that is not known: then nothing may go."""
+    subject = f"what {name} needs of the store"
+    found: list[Mapping[str, str]] = call_plugin(path, subject, location, returns=list)
+    if not all(isinstance(one, Mapping) for one in found):
+        raise ConfigError(f"{subject} is a plug-in, {path}, that returns no list of keys by stage")
+    return found
 
 
 def _names_of(keys: Iterable[Mapping[str, str]]) -> set[str]:

@@ -211,6 +211,8 @@ def _execute_samples(work: Work) -> Computed:
     def chunks() -> "Iterator[list[Planned] | None]":
         for chunk in planned_in_parts(planner, solutions(), concurrent.guarded(arriving_truths or ())):
             yield None if config.reruns else chunk  # which samples are executed again depends on all verdicts
+        if arriving_truths:  # another run may have executed them, and then none arrived
+            planner.learn(work.table("ground_truth").to_pylist())
         yield planner.samples(work.table("sanitizing"))
 
     known = StoredContradictions(work.store, environment.environment_sha, planner.task_ids)

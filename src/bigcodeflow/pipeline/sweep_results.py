@@ -69,7 +69,7 @@ class Plan(NamedTuple):
 
 
 def last_runs(store_root: str) -> dict[str, RecordedRun]:
-    """Return the latest recorded run of each name in its settings."""
+    """Return the latest recorded run by the name that its settings give."""
     return {run.config.get("name") or run.run: run for run in recorded_runs(store_root)}
 
 

@@ -46,7 +46,7 @@ class SweepModel(SettingsModel):
     """Answers that exist: a sample file or folder, 'oracle', 'stub', 'cheat' or 'starter'. The words {benchmark},
     {split} and {subset} in a path are replaced. Leave empty where a model is given."""
     name: str = Field(default="", max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
-    """What the model is called in names of runs; letters, digits and . _ - + only. Empty takes the model's or the
+    """Name of the model in names of runs; letters, digits and . _ - + only. Empty takes the model's or the
     file's own name."""
     values: dict[str, Any] = Field(default_factory=dict)
     """Settings for this model alone, by their path, such as {"generation.sampling.max_tokens": 8192}."""
@@ -105,9 +105,9 @@ class SweepSetting(SettingsModel):
     """One setting of a sweep, tried with every model."""
 
     name: str = Field(min_length=1, max_length=_NAME_LENGTH, pattern=NAME_PATTERN)
-    """What the setting is called in names of runs; letters, digits and . _ - + only."""
+    """Name of the setting in names of runs; letters, digits and . _ - + only."""
     values: dict[str, Any] = Field(default_factory=dict)
-    """What it sets, by path, such as {"sanitizing.mode": "robust"}."""
+    """Settings by path, such as {"sanitizing.mode": "robust"}."""
 
 
 class SweepConfig(SettingsModel):

@@ -3,6 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,17 +40,31 @@ def read_deployments(file: Path) -> list[str]:
 
 
 def deployments_fingerprint(file: Path, project: Path, database: str) -> str:
-    """Return a hash that changes when deployments must be registered again: file, folder, database, versions, code."""
+    """Return a hash that changes when deployments must be registered again: file, folder, database, versions, code.
+
+    The code is that of the library, of its flows, and of the packages with other flows that are deployed.
+    """
     digest = hashlib.sha256()
     for part in (str(project), database, metadata.version("prefect"), bigcodeflow.__version__):
         digest.update(part.encode() + b"\0")
     digest.update(file.read_bytes())
-    for package in ("bigcodeflow", "flows"):
-        spec = find_spec(package)
-        for folder in (spec.submodule_search_locations if spec else None) or ():
-            for path in sorted(Path(folder).rglob("*.py")):
-                digest.update(path.read_bytes())
+    entries = yaml.safe_load(file.read_text(encoding="utf-8"))["deployments"]
+    named = {str(entry.get("entrypoint")).partition(".")[0] for entry in entries}
+    for package in sorted({"bigcodeflow", "flows", *filter(str.isidentifier, named)}):
+        for path in _sources_of(package):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _sources_of(package: str) -> list[Path]:
+    """Return the files of a package or module; empty if it is not installed."""
+    with suppress(ValueError):  # of __main__
+        spec = find_spec(package)
+        if spec is not None and spec.submodule_search_locations:
+            return sorted(path for folder in spec.submodule_search_locations for path in Path(folder).rglob("*.py"))
+        if spec is not None and spec.has_location and spec.origin:
+            return [Path(spec.origin)]
+    return []
 
 
 def register_deployments(file: Path, server: PrefectServer, *, project: Path, environment: Mapping[str, str]) -> None:

@@ -26,6 +26,9 @@ class Schedule(NamedTuple):
     active: bool
     deployment_id: str
     id: str
+    entrypoint: str
+    parameters: dict[str, Any]
+    """Parameters of the deployment, overridden by the schedule's own."""
 
 
 class PrefectServer(httpx2.Client):
@@ -90,10 +93,23 @@ class PrefectServer(httpx2.Client):
     def schedules(self) -> list[Schedule]:
         """Return the schedules of all deployments of the pool."""
         return [
-            Schedule(one["name"], found["slug"] or found["id"], bool(found["active"]), one["id"], found["id"])
+            Schedule(
+                deployment=one["name"],
+                slug=found["slug"] or found["id"],
+                active=bool(found["active"]),
+                deployment_id=one["id"],
+                id=found["id"],
+                entrypoint=one["entrypoint"] or "",
+                parameters={**one["parameters"], **(found.get("parameters") or {})},
+            )
             for one in self.deployments()
             for found in one["schedules"]
         ]
+
+    def secrets(self) -> list[str]:
+        """Return the names of Prefect's Secret blocks, which hold API keys."""
+        chosen = {"block_types": {"slug": {"any_": ["secret"]}}}
+        return [block["name"] for block in self._pages("/block_documents/filter", chosen)]
 
     def set_schedule(self, schedule: Schedule, *, active: bool) -> None:
         """Switch a schedule on or off."""

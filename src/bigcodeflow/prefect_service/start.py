@@ -70,8 +70,8 @@ def start_service(
     """Start server, worker and explorer and register the deployments, if not yet done; return when all are ready.
 
     Relative paths of runs start in ``project``. Settings that are not ``given`` by name are those of the last start, or
-    the defaults. ``execution_runs`` may execute samples at the same time; ``schedules`` switches every schedule on or
-    off.
+    the defaults. ``execution_runs`` is the number of runs that may execute samples at the same time; ``schedules``
+    switches every schedule on or off, None leaves them as they are.
 
     Raises:
         ConfigError: settings that cannot work, or that differ from those of the running server.
@@ -95,14 +95,27 @@ def start_service(
             start.worker(server)
             start.deployments(server, names)
             if schedules is not None:
-                for schedule in server.schedules():
-                    server.set_schedule(schedule, active=schedules)
+                switch_schedules(server, folder, active=schedules, notify=notify)
             # The worker's process already runs; it is ready when the server receives its heartbeats.
             start.wait("worker", lambda: server.worker_online(record.worker_name))
             has_explorer = start.finish_explorer(is_launched=is_launched)
             active = [schedule.active for schedule in server.schedules()]
             runs = server.execution_runs()
             return StartedService(record.settings, len(names), active, runs, start.new, has_explorer)
+
+
+def switch_schedules(server: PrefectServer, folder: ServiceFolder, *, active: bool, notify: Notify) -> None:
+    """Switch every schedule on or off; one that is on and whose runs could not start gives notices, such as of keys."""
+    from bigcodeflow.pipeline.forms import problems_of_form  # takes long to import
+
+    found = server.schedules()
+    for schedule in found:
+        server.set_schedule(schedule, active=active)
+    secrets = server.secrets() if active else ()
+    for schedule in found if active else ():
+        form = (schedule.entrypoint, [schedule.parameters])
+        for problem in problems_of_form(*form, secrets=secrets, env_file=folder.env_file):
+            notify(f"the schedule {schedule.deployment}/{schedule.slug} is on, but {problem}")
 
 
 @dataclass(frozen=True, slots=True)

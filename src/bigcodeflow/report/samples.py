@@ -94,7 +94,7 @@ class PackedSamples(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Size in bytes, as each character takes one byte of the page."""
+        """Size of these texts on the page, in bytes; all are ASCII."""
         return len(self.listed) + sum(map(len, self.tasks))
 
 

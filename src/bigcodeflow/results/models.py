@@ -86,5 +86,5 @@ def rows_from(cursor: "DuckDBPyConnection") -> Iterator[Row]:
 
 
 def sql_of(model: str) -> str:
-    """Return the SELECT of a model such as 'task_counts' or 'catalog/failures'."""
+    """Return the SELECT statement of a query in results/sql, such as 'task_counts' or 'catalog/failures'."""
     return (_SQL / f"{model}.sql").read_text(encoding="utf-8")

@@ -90,7 +90,7 @@ class RecordedRun(BaseModel):
     selection: str = ""
     """Share of the subset's tasks that it has, such as '60 of 1,140 tasks'; empty for all of them."""
     imported: dict[str, Any] = {}
-    """What an imported run was made of; empty for runs of this pipeline. What is not known of its evaluation is null in
+    """Sources of an imported run; empty for runs of this pipeline. What is not known of its evaluation is null in
     its configuration."""
 
     @property

@@ -7,6 +7,7 @@ reuse their own quotes. Those are detected by reading strings the way 3.10 does.
 import ast
 import re
 import sys
+from functools import lru_cache
 from typing import NamedTuple
 
 from bigcodeflow.core import untrusted_text
@@ -34,6 +35,7 @@ _FIRST_WORD = re.compile(r"(?:[ \t\f]|\\\n)*(@|\w*)")
 _INDENT = re.compile(r"[ \t\f]*")
 
 
+@lru_cache(maxsize=2)  # several readers take a sample's program and its prompt in turn; none changes the tree
 def parse(text: str) -> ast.Module:
     """Parse a program under Python 3.10's grammar; raises the same errors as `untrusted_text.parse`."""
     tree = untrusted_text.parse(text, feature_version=FEATURE_VERSION)

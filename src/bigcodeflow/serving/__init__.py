@@ -1,1 +1,1 @@
-"""A Gradio space that judges: a page for whole runs, and the service's HTTP API."""
+"""Start of the Gradio space by ``python -m bigcodeflow.serving.space``."""

@@ -1,16 +1,16 @@
 """The store: Parquet tables that stages exchange, with checksums, identified by settings; in a folder or at a URL."""
 
+from functools import cache
 from pathlib import Path
 
+from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.paths import located
-from bigcodeflow.store.log_sync import LogFiles
-from bigcodeflow.store.remote_store import RemoteStore
-from bigcodeflow.store.store import ArtifactRef, Store, StoredFolder, artifact_key
+from bigcodeflow.core.plugins import call_plugin, plugin_entries
+from bigcodeflow.store.store import ArtifactRef, LogFiles, Store, StoredFolder, artifact_key
 
 __all__ = [
     "ArtifactRef",
     "LogFiles",
-    "RemoteStore",
     "Store",
     "StoredFolder",
     "artifact_key",
@@ -19,6 +19,23 @@ __all__ = [
 
 
 def open_store(location: Path | str) -> Store:
-    """Open the store in a folder or at a URL such as s3://bucket/prefix; nothing is read before it is needed."""
+    """Open the store in a folder or at a URL such as s3://bucket/prefix; nothing is read before it is needed.
+
+    A plug-in opens the store at a URL: the entry point of ``bigcodeflow.stores`` with the name of the URL's protocol,
+    or else the one with the name ``url``.
+    """
     place = located(str(location))
-    return Store(place) if isinstance(place, Path) else RemoteStore(place)
+    if isinstance(place, Path):
+        return Store(place)
+    protocol = place.partition("://")[0]
+    path = _opener_of(protocol)
+    return call_plugin(path, f"the store of {protocol}://", place, returns=Store)
+
+
+@cache
+def _opener_of(protocol: str) -> str:
+    """Return MODULE:NAME of what opens the stores at URLs of a protocol."""
+    entries = plugin_entries("bigcodeflow.stores")
+    if (entry := entries.get(protocol) or entries.get("url")) is None:
+        raise ConfigError("this installation has no entry points of its plug-ins: install bigcodeflow again")
+    return entry.value

@@ -1,7 +1,7 @@
 """A store in a folder of this machine or of a network file system.
 
 Folder: ``{store}/{stage}/{key}/part-0.parquet`` and ``manifest.json``, published by one rename. A folder without a
-manifest is unfinished work and is never read. For a store at a URL see `remote_store`.
+manifest is unfinished work and is never read. Plug-ins bring stores at a URL.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime
+from enum import Enum
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,6 @@ from pydantic import BaseModel, ConfigDict, Field
 import bigcodeflow
 from bigcodeflow.core.errors import ArtifactError
 from bigcodeflow.core.files import bytes_of, file_sha256, locked, replaced_folder, write_atomically
-from bigcodeflow.store.log_sync import LogFiles
 
 PART = "part-0.parquet"
 MANIFEST = "manifest.json"
@@ -61,6 +61,15 @@ def artifact_key(stage: str, version: int, settings: Mapping[str, Any], inputs: 
     """
     identity = json.dumps([stage, version, settings, list(inputs)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(identity.encode()).hexdigest()
+
+
+class LogFiles(Enum):
+    """Glob pattern of logs of unfinished work, and the name under which those of another origin ({}) are restored."""
+
+    VERDICTS = ("*/*.jsonl", "restored/{}")
+    ANSWERS = ("replies-*.jsonl", "replies-000000-{}")
+    BATCHES = ("batches.jsonl", "batches.jsonl")
+    """A single file that must not be merged: restored only if it does not exist yet."""
 
 
 class Store:

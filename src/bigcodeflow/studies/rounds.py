@@ -157,7 +157,7 @@ class Rounds(Study[SettingsModel]):
 
     title = "Repair rounds"
     description = (
-        "What a model corrects when it is told that its answers failed: scores, recall, cost and tokens by round."
+        "Measure the failed answers that a model corrects with feedback: scores, recall, cost and tokens by round."
     )
     schema = ROUNDS
     is_of_one_run = True

@@ -24,8 +24,6 @@ KEYED = [name for name, info in known_providers().items() if info.key_variables]
         ("opnai", f"did you mean openai\\? known: {', '.join(known_providers())}"),
         ("Anthropic", "did you mean anthropic"),
         ("zzz", "no provider 'zzz'; known: openai"),
-        ("vllm", "loads models here"),
-        ("transformers", "loads models here"),
     ],
 )
 def test_what_is_no_provider_over_a_network_is_refused(name: str, said: str):

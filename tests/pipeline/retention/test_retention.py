@@ -5,13 +5,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from bigcodeflow.config import RunConfig
-from bigcodeflow.core.errors import ArtifactError
+from bigcodeflow.core.errors import ArtifactError, ConfigError
 from bigcodeflow.core.schemas import METRICS, SAMPLES, SOLUTIONS, STAGE_FOLDERS, TASKS, VERDICTS
 from bigcodeflow.generation.model_settings import ledger_key
 from bigcodeflow.pipeline.retention import (
@@ -27,6 +28,7 @@ from bigcodeflow.results.runs import recorded_runs
 from bigcodeflow.store import Store, open_store
 from bigcodeflow.studies.derived_files import sample_file
 from bigcodeflow_studies.audit.schema import AUDIT
+from tests.command import add_distribution
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SCHEMAS = dict(zip(dict.fromkeys(STAGE_FOLDERS.values()), (TASKS, SAMPLES, SOLUTIONS, VERDICTS, METRICS), strict=True))
@@ -269,6 +271,40 @@ def test_a_damaged_record_stops_everything(store: Store) -> None:
     (store.root / "runs" / "x.json").write_text("{")
     with pytest.raises(ArtifactError, match=r"x\.json: is not a run record"):
         removable(settings(store), NOW)
+
+
+KEEPING = """
+def needed(location):
+    return [{"execution": "kept"}]
+def odd(location):
+    return None
+def fails(location):
+    raise KeyError(location)
+"""
+
+
+@pytest.fixture
+def keep_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Installs another distribution with a plug-in for retention, by MODULE:NAME."""
+    (tmp_path / "keeping.py").write_text(KEEPING)
+    monkeypatch.syspath_prepend(tmp_path)
+    return lambda path: add_distribution(tmp_path, "mine", f"[bigcodeflow.retention]\nmine = {path}\n")
+
+
+def test_a_plug_in_keeps_what_it_needs(store: Store, keep_by: Callable[[str], None]) -> None:
+    """Artifacts that no run needs any more."""
+    kept, gone = (artifact(store, "execution", name, 90) for name in ("kept", "gone"))
+    keep_by("keeping:needed")
+    names = {one.name for one in removable(RetentionConfig(store=store.location), NOW)}
+    assert (f"execution/{kept.name}" in names, f"execution/{gone.name}" in names) == (False, True)
+
+
+@pytest.mark.parametrize("path", ["keeping:odd", "keeping:fails", "absent:needed"])
+def test_nothing_goes_while_a_plug_in_does_not_answer(store: Store, keep_by: Callable[[str], None], path: str) -> None:
+    artifact(store, "execution", "kept", 90)
+    keep_by(path)
+    with pytest.raises(ConfigError, match=f"what mine needs of the store is .*{path}"):
+        removable(RetentionConfig(store=store.location), NOW)
 
 
 def test_tables_show_the_largest_first(store: Store) -> None:

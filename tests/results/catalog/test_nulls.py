@@ -10,10 +10,10 @@ from bigcodeflow.config import DatasetConfig, SamplesConfig
 from bigcodeflow.generation import load_samples
 from bigcodeflow.results.catalog.building import rebuild_catalog
 from bigcodeflow.store import open_store
+from tests.extensions.harnesses.test_importing import TASKS as STARTER_TASKS
+from tests.extensions.harnesses.test_importing import entry, scores, take_in, write
 from tests.results.catalog.conftest import STUDY_VIEWS, VIEWS, ask, publish, record
 from tests.results.conftest import Tables
-from tests.results.test_importing import TASKS as STARTER_TASKS
-from tests.results.test_importing import entry, scores, take_in, write
 
 
 def not_numbers(value):

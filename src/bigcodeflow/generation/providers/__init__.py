@@ -1,31 +1,24 @@
 """Providers of models by name, and shared helpers that map settings to requests.
 
 A provider is a class in another module of this package, which is imported when the provider is opened. Plug-ins add
-providers (entry points of the group ``bigcodeflow.providers``, each a `ProviderInfo`) and batch APIs (entry points of
-the group ``bigcodeflow.batches``, each a class by the name of its provider).
+providers (entry points of the group ``bigcodeflow.providers``, each a `ProviderInfo`) and engines (`local_engines`).
 """
 
 # ruff: noqa: ARG002 (every provider has the same signatures)
 
 import difflib
 import os
-import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from bigcodeflow.core.errors import ConfigError
-from bigcodeflow.core.plugins import loaded_plugins, plugin_entries
+from bigcodeflow.core.plugins import is_own, load_plugin, loaded_plugins, plugin_entries
 from bigcodeflow.generation.model_api import PromptForm, Reply, Request, RequestError
-
-if TYPE_CHECKING:
-    from bigcodeflow.generation.providers.batch_apis import BatchApi
-
-_BATCHES = "bigcodeflow.batches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +93,15 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
-    factory: str = ""
-    """'module:class' of the provider, or 'module.class' in this package; empty for offline engines."""
+    factory: str
+    """'module:class' of the provider, or 'module.class' in this package."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that may hold the key; the first variable that is set is used."""
     needs_key: bool = True
     """True if the provider's default address needs a key; another address needs none."""
     several_answers: bool = False
-    offline: bool = False
-    """True if an engine on this machine loads the model; False if it is asked over a network."""
-    server: bool = False
-    """True if a server that is started for the run on this machine loads the model."""
+    engine: str = ""
+    """'module:class' of the `Engine` that loads the model on this machine; empty for others."""
     own_address: str = ""
     """Example, such as https://NAME.openai.azure.com, if every user has a different address, which must be set."""
     extra: str = ""
@@ -123,11 +114,6 @@ _PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
         "mistral": ProviderInfo("chat_completions.MistralProvider", ("MISTRAL_API_KEY",), several_answers=True),
         "ollama": ProviderInfo("chat_completions.OllamaProvider", ("OLLAMA_API_KEY",), needs_key=False),
         "huggingface": ProviderInfo("chat_completions.HuggingFaceProvider", ("HF_TOKEN",), several_answers=True),
-        "vllm": ProviderInfo(needs_key=False, several_answers=True, offline=True),
-        "vllm-server": ProviderInfo(
-            "chat_completions.VllmServerProvider", needs_key=False, several_answers=True, server=True
-        ),
-        "transformers": ProviderInfo(needs_key=False, several_answers=True, offline=True),
     }
 )
 
@@ -135,7 +121,11 @@ _PROVIDERS: Mapping[str, ProviderInfo] = MappingProxyType(
 @cache
 def known_providers() -> Mapping[str, ProviderInfo]:
     """Return the providers by name, the part of generation.model before the colon; of equal names, ours counts."""
-    return MappingProxyType({**_PROVIDERS, **loaded_plugins("bigcodeflow.providers"), **_PROVIDERS})
+    paths = {name: entry.value for name, entry in plugin_entries("bigcodeflow.engines").items()}
+    engines = {name: ProviderInfo(f"{path}.provider", needs_key=False, engine=path) for name, path in paths.items()}
+    own_engines = {name: engines[name] for name, path in paths.items() if is_own(path)}
+    providers = loaded_plugins("bigcodeflow.providers", ProviderInfo)
+    return MappingProxyType({**_PROVIDERS, **engines, **providers, **own_engines, **_PROVIDERS})
 
 
 def provider_info(name: str) -> ProviderInfo:
@@ -184,15 +174,13 @@ def secret_block(variable: str) -> str:
 def open_provider(name: str, endpoint: Endpoint) -> Provider:
     """Open a provider with a key of `find_key`; nothing is sent yet."""
     info = provider_info(name)
-    if info.offline:
-        raise ConfigError(f"generation.model: {name} loads models here and is not asked over a network")
     if endpoint.base_url:
         _check_address(endpoint.base_url)
     elif info.own_address:
         raise ConfigError(f"generation.base_url: {name} needs your address, such as {info.own_address}")
     try:
         factory = info.factory if ":" in info.factory else f"{__name__}.{info.factory.replace('.', ':')}"
-        provider: Provider = pkgutil.resolve_name(factory)(endpoint)
+        provider: Provider = load_plugin(factory, f"generation.model {name}")(endpoint)
     except ModuleNotFoundError as error:
         if not info.extra or (error.name or "").startswith("bigcodeflow"):
             raise
@@ -200,16 +188,6 @@ def open_provider(name: str, endpoint: Endpoint) -> Provider:
             f"generation.model: {name} needs the package {error.name}: pip install 'bigcodeflow[{info.extra}]'"
         ) from None
     return provider
-
-
-def has_batches(name: str) -> bool:
-    """Tell if a batch API of the provider is known."""
-    return name in plugin_entries(_BATCHES)
-
-
-def open_batches(name: str, endpoint: Endpoint) -> "BatchApi":
-    api: BatchApi = plugin_entries(_BATCHES)[name].load()(endpoint)
-    return api
 
 
 def check_key(key: str, where: str) -> None:

@@ -8,7 +8,7 @@ Use the provider openai for Ollama's /v1 address, which accepts neither options 
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -160,23 +160,6 @@ class OpenAIProvider(ChatCompletions):
         if form == "prefill":
             body |= {"continue_final_message": True, "add_generation_prompt": False}
         return merged(body, request.extra_body)
-
-
-class VllmServerProvider(OpenAIProvider):
-    """Provider for the vLLM server that is started for the run; `problems` and `notes` work before it runs."""
-
-    address = "http://127.0.0.1:8000/v1"
-    ended: Callable[[], str] = staticmethod(lambda: "")
-    """Function that returns how the server ended; empty while it runs."""
-
-    async def ask(self, request: Request) -> Reply:
-        """Ask the server; raise RequestError of kind 'ended', which is not retried, if the server is gone."""
-        try:
-            return await super().ask(request)
-        except RequestError as error:
-            if error.kind == "connection" and (how := self.ended()):
-                raise RequestError("ended", how) from None
-            raise
 
 
 class MistralProvider(ChatCompletions):

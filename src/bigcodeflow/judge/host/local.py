@@ -166,7 +166,7 @@ class LocalBackend(UnderWay):
                 self._warm = None
             if self._warm is None:
                 if any(path.is_relative_to(bubblewrap.TEMPORARY_FOLDER) for path in self._environment.mounts):
-                    raise WarmStartError("the environment lies below the temporary folder, and each sample has its own")
+                    raise WarmStartError("samples do not see the temporary folder: install the environment elsewhere")
                 self._warm = WarmSandbox(self._environment, self._limits, self._groups)
             return self._warm
 

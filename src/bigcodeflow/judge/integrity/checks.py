@@ -280,7 +280,7 @@ def findings_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, CheckResult]:
 
 
 def unchecked(row: Row) -> Row:
-    """Return a stored verdict as it was before its check."""
+    """Return a stored verdict as it was before the check of its pass."""
     if row["integrity"] == TAMPERED:
         row = row | {"status": "pass", "failure_kind": "", "tampering": []}
     return row | {"integrity": None, "integrity_key": None}

@@ -177,7 +177,7 @@ class Variant:
         return self.item_of(None)
 
     def row(self, verdicts: Iterable[Row]) -> Row:
-        """Make the row from verdicts of the reference solution; alterations are valid if they hold in each verdict."""
+        """Make a table's row from verdicts of the reference solution; an alteration is valid if all verdicts agree."""
         executions = [{test["name"]: test for test in verdict["tests"]} for verdict in verdicts]
         entries: list[Row] = [one._asdict() for one in self.altered.alterations]
         return _row(self.item.verdict_key, self.reference, self.number, self.source, self.altered.text) | {

@@ -128,7 +128,7 @@ class Outage:
 
 
 class PlannedBackend(UnderWay):
-    """Base of remote backends: the far end plans warm starts; an item that it cannot execute is not started."""
+    """Base of remote backends: the remote host plans warm starts; an item that it cannot execute is not started."""
 
     def __init__(self, config: ExecutionConfig) -> None:
         super().__init__()
@@ -136,17 +136,17 @@ class PlannedBackend(UnderWay):
         self._config = config
 
     def check(self, *, allow_unisolated: bool = False) -> Capabilities:
-        """Return what the far end promises; raise SandboxUnavailableError if it lacks an isolation that is required."""
+        """Return the remote host's guarantees; raise SandboxUnavailableError if a required isolation is missing."""
         found = self._promised()
         if not (found.isolated or allow_unisolated):
             raise SandboxUnavailableError(
-                f"backend {self.name} does not isolate samples from one another: pass --allow-unisolated if that is "
-                "meant"
+                f"backend {self.name} does not isolate samples from one another: pass --allow-unisolated to "
+                "execute them all the same"
             )
         return found
 
     def prepare(self, items: Sequence[WorkItem]) -> Sequence[WorkItem]:
-        """Return the items with the far end's plan for their warm starts; unchanged if it cannot plan."""
+        """Return the items with the remote host's plan for their warm starts; unchanged if it cannot plan."""
         if self._config.start == "cold" or not items:
             return items
         try:

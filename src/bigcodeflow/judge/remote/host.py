@@ -1,8 +1,8 @@
-"""The host program, at the far end of a transport: reads items from standard input, writes outcomes to standard output.
+"""Host program of a container or cloud sandbox: read items from standard input, write outcomes to standard output.
 
     python -m bigcodeflow.judge.remote.host --environment NAME
 
-It runs inside a container or a cloud sandbox and ends with its input, so that a killed client leaves nothing behind.
+It ends with its input, so that a killed client leaves nothing behind.
 """
 
 import argparse
@@ -65,7 +65,7 @@ class Host:
                 future = self._pool.submit(work, self._mode, lambda: self._send({"type": "long", "number": number}))
                 future.add_done_callback(lambda done: self._send_outcome(number, done))
             else:
-                raise protocol.ProtocolError(f"a host knows no message of type {kind!r}")
+                raise protocol.ProtocolError(f"message of unknown type {kind!r}")
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             raise protocol.ProtocolError(f"invalid {kind!r} message: {first['loc']}: {first['msg']}") from None

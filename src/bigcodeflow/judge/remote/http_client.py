@@ -118,7 +118,7 @@ class ServiceClient:
     def info(self) -> protocol.Info:
         """Return the service's description of itself; an error names the remedy."""
         try:
-            response = self._object("GET", "/v1/info", None, _SILENCE_SECONDS)
+            response = self.answer("GET", "/v1/info", None, _SILENCE_SECONDS)
             version = response.get("code_version")
             if isinstance(version, str) and version != code_version():
                 raise EnvironmentUnusableError(
@@ -144,11 +144,7 @@ class ServiceClient:
 
     def prepare(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the service's answer to a ``protocol.PrepareRequest``."""
-        return self._object("POST", "/v1/prepare", protocol.line(request), _PREPARE_SECONDS)
-
-    def submit(self, content: bytes, seconds: float) -> dict[str, Any]:
-        """Return the service's answer to a body of /submit, for which it may take ``seconds``."""
-        return self._object("POST", "/submit", content, seconds)
+        return self.answer("POST", "/v1/prepare", protocol.line(request), _PREPARE_SECONDS)
 
     def execute(self, batch: dict[str, Any], item: dict[str, Any], deadline: float) -> Outcome:
         """Return the outcome of one item before ``deadline``, a time of ``time.monotonic``."""
@@ -176,7 +172,8 @@ class ServiceClient:
         if self._closing and not self._open_calls:
             self._client.close()  # not earlier: a thread that reads from a closed socket would wait forever
 
-    def _object(self, method: str, path: str, content: bytes | None, seconds: float) -> dict[str, Any]:
+    def answer(self, method: str, path: str, content: bytes | None, seconds: float) -> dict[str, Any]:
+        """Return the object that the service answers to a request, for which it may take ``seconds``."""
         with self._response(method, path, content, seconds) as response:
             return _object_of(b"".join(self._chunks(response)))
 
@@ -209,7 +206,7 @@ class ServiceClient:
         for chunk in response.iter_raw():
             size_bytes += len(chunk)
             if size_bytes > _MAX_RESPONSE_BYTES:
-                raise BrokenResponseError(f"its response is larger than {_MAX_RESPONSE_BYTES >> 20} MiB")
+                raise BrokenResponseError(f"the service's response is larger than {_MAX_RESPONSE_BYTES >> 20} MiB")
             yield chunk
             if time.monotonic() > deadline:
                 raise DeadlinePassedError("it has not judged the item within execution.service.timeout_seconds")

@@ -95,7 +95,7 @@ class Item(ApiModel):
     stop_after: int = Field(default=0, ge=0, le=1_000_000)
     """Number of tests after which the execution is ended; 0: it runs to its end."""
     separate: bool = False
-    """Whether the program runs in a process of its own, where the test text calls it by ``__separated__``; for
+    """True: the program runs in a process of its own, where the test text calls it by ``__separated__``; for
     clients that check passes themselves."""
     fail_fast: bool = False
     """True: it ends at its first failing test, and later tests have the outcome 'missing'."""
@@ -141,7 +141,7 @@ class BatchRequest(ApiModel):
 
 
 class TestOutcome(ApiModel):
-    """How one test method ended."""
+    """Result of a test method."""
 
     __test__ = False  # no test class of pytest, whatever its name begins with
 
@@ -191,13 +191,13 @@ class Verdict(ApiModel):
     attempts: int
     """Number of executions: one that was disturbed from outside is repeated."""
     tampering: list[str]
-    """Which contradictions of its test it passed, and how it broke the report's protocol."""
+    """Names of the contradictory tests that it passed, and of its violations of the report's protocol."""
     integrity: Literal["checked", "tampered", "no contradiction", "not checked"] | None
     """Result of the check of a pass; 'not checked': no reference, or the check did not end. null: it did not pass."""
     environment_sha: str
     """Sha of the libraries and data that it was executed with."""
     exit: str
-    """How the sandbox ended."""
+    """End of the sandbox: 'exit N' of the program, 'signal N', or the reason why it did not start."""
 
 
 class Result(ApiModel):
@@ -239,7 +239,7 @@ class PlannedStart(ApiModel):
 
 
 class Prepared(ApiModel):
-    """How each program starts, in the order of the request."""
+    """Start of each program, in the order of the request."""
 
     starts: list[PlannedStart]
     """One for each program."""
@@ -255,7 +255,7 @@ class HostInfo(ApiModel):
     environment: RemoteEnvironment
     """Libraries and data that items are executed with."""
     capabilities: Capabilities
-    """What the sandboxes promise."""
+    """Guarantees of the sandboxes."""
     cores: int
     """Cores that items may keep busy."""
     slots: int

@@ -1,11 +1,11 @@
-"""HTTP routes of a service: responses, access control, the size limit of requests; and the process that serves them."""
+"""The HTTP application of a service: its own routes, those of plug-ins, access control; and the process that serves."""
 
 import asyncio
 import hashlib
 import hmac
-import json
+import logging
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import cache
 from http import HTTPStatus
@@ -14,7 +14,9 @@ from typing import Annotated, Any, Literal, cast
 import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBasic, HTTPBasicCredentials, HTTPBearer
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -24,33 +26,26 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import bigcodeflow
 from bigcodeflow.core.errors import ConfigError
 from bigcodeflow.core.listening import BACKLOG, is_loopback, is_own_name, listening, quiet_signals, shown_host
+from bigcodeflow.core.plugins import is_own, loaded_plugins, plugin_entries
 from bigcodeflow.judge.environments import InstalledEnvironment
 from bigcodeflow.judge.integrity.contradictions import Contradictions
 from bigcodeflow.judge.remote.executor_pool import ExecutionMode, ExecutorPool
 from bigcodeflow.judge.remote.protocol import ApiModel, BatchRequest, Info, Prepared, PrepareRequest, Result
-from bigcodeflow.judge.service import sandbox_fusion
-from bigcodeflow.judge.service.request_parsing import RequestRefusedError, ServingSettings, parse_batch
+from bigcodeflow.judge.service.request_parsing import CLOSE, RequestRefusedError, ServingSettings, parse_batch
+from bigcodeflow.judge.service.routes import RESPONSES, OwnService, Routes, body_options, json_response, read_body
 from bigcodeflow.judge.service.service import Service
 
+logger = logging.getLogger(__name__)
+
+_GROUP = "bigcodeflow.routes"
 #: A client that reads nothing for this time is treated as disconnected.
 _STALLED_SECONDS = 60.0
-#: Longest time for the body of a request to arrive.
-_BODY_SECONDS = 120.0
-#: Close the connection: the unread rest of a body must not be parsed as the next request.
-_CLOSE = {"Connection": "close"}
 
 
 class Health(ApiModel):
     """State of the service: does it accept work?"""
 
     status: Literal["ok", "stopping"]
-
-
-class Problem(ApiModel):
-    """Why a request was refused."""
-
-    detail: list[str]
-    """One line for each thing that is wrong: where, what, and what to do."""
 
 
 class LineStream(StreamingResponse):
@@ -73,23 +68,18 @@ class LineStream(StreamingResponse):
             self._on_end()
 
 
-def _service_of(request: Request) -> Service:
-    return cast("Service", request.app.state.service)
-
-
-_Own = Annotated[Service, Depends(_service_of)]
 _bearer = HTTPBearer(auto_error=False, description="The service's key.")
 _Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 _basic = HTTPBasic(auto_error=False, description="The service's key as the password, whatever the user's name.")
 
 
-async def _require_key(given: _Bearer, service: _Own) -> None:
+async def _require_key(given: _Bearer, service: OwnService) -> None:
     """Refuse a request without the right key in the Authorization header (Bearer)."""
     _compare_keys(given.credentials if given else None, service)
 
 
 async def _require_key_or_password(
-    given: _Bearer, password: Annotated[HTTPBasicCredentials | None, Depends(_basic)], service: _Own
+    given: _Bearer, password: Annotated[HTTPBasicCredentials | None, Depends(_basic)], service: OwnService
 ) -> None:
     """Refuse a request without the right key, as Bearer or as the password of a URL such as http://key:KEY@HOST."""
     _compare_keys(given.credentials if given else password.password if password else None, service)
@@ -129,146 +119,57 @@ class OneLength:
         app = self._app
         if {name for name, _ in scope.get("headers", ())} >= {b"content-length", b"transfer-encoding"}:
             reason = "the request has both Content-Length and Transfer-Encoding: send one of them"
-            app = JSONResponse({"detail": [reason]}, HTTPStatus.BAD_REQUEST, headers=_CLOSE)
+            app = JSONResponse({"detail": [reason]}, HTTPStatus.BAD_REQUEST, headers=CLOSE)
         await app(scope, receive, send)
 
 
-_REASONS = {
-    400: "The request states its length in two ways.",
-    401: "The key is missing or wrong.",
-    403: "The request names another host.",
-    408: "The body did not arrive in time.",
-    409: "The batch was meant for another version or environment.",
-    413: "The request, or its batch, is too large.",
-    415: "The body is not sent as JSON.",
-    422: "The request cannot be understood, or asks for more than is allowed.",
-    429: "No room now.",
-    503: "The service is stopping.",
-    504: "The service could not judge the program: nothing is known of it.",
-}
-_RESPONSES: dict[int, dict[str, Any]] = {
-    status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()
-}
-_RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
-for _status in (429, 503, 504):
-    _RESPONSES[_status]["headers"] = _RETRY_AFTER
-_RESPONSES[200] = {
-    "description": "One line for each item as it ends, in any order. An item without a line was not executed: the "
-    "connection broke or the service stopped, and the item is to be sent again.",
-    "content": {"application/x-ndjson": {"schema": {"$ref": "#/components/schemas/Result"}}},
-}
-
-
-def _with_body(model: str, *statuses: int) -> dict[str, Any]:
-    """Return the options of a route that takes a body: its model, and `statuses` in addition to the common ones."""
-    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{model}"}}}
-    return {
-        "openapi_extra": {"requestBody": {"required": True, "content": content}},
-        "responses": {status: _RESPONSES[status] for status in (408, 413, 415, 422, 429, *statuses)},
-    }
-
-
-_READ_BY_HAND = (BatchRequest, PrepareRequest, Result, sandbox_fusion.RunCodeRequest, sandbox_fusion.SubmitRequest)
-
 _open_router = APIRouter()
 _router = APIRouter()
-_fusion_router = APIRouter(tags=["SandboxFusion"])
+_ROUTES = Routes(_router, (BatchRequest, PrepareRequest, Result))
 
 
 @_open_router.get("/health", responses={503: {"model": Health, "description": "The service is stopping."}})
-async def health(service: _Own) -> Response:
+async def health(service: OwnService) -> Response:
     """Tell if the service takes work; asks for no key."""
-    stopping = service.jobs.stopping
-    return _json({"status": "stopping" if stopping else "ok"}, HTTPStatus.SERVICE_UNAVAILABLE if stopping else 200)
+    if service.jobs.stopping:
+        return json_response({"status": "stopping"}, HTTPStatus.SERVICE_UNAVAILABLE)
+    return json_response({"status": "ok"})
 
 
 @_router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """Return the OpenAPI description; asks for the key, as all routes except /health do."""
-    return _json(cast("FastAPI", request.app).openapi())
+    return json_response(cast("FastAPI", request.app).openapi())
 
 
 @_router.get("/v1/info", response_model=Info)
-async def info(service: _Own) -> Response:
+async def info(service: OwnService) -> Response:
     """Return version, environment, isolation and bounds."""
-    return _json(service.info())
+    return json_response(service.info())
 
 
-@_router.post("/v1/prepare", response_model=Prepared, **_with_body("PrepareRequest"))
-async def prepare(request: Request, service: _Own) -> Response:
+@_router.post("/v1/prepare", response_model=Prepared, **body_options(PrepareRequest))
+async def prepare(request: Request, service: OwnService) -> Response:
     """Plan the warm starts of programs; send all together, so that libraries that many import are kept imported."""
     with ExitStack() as held:
-        body = await _read(request, service, held)
-        return _json(await service.starts(body))
+        body = await read_body(request, service, held)
+        return json_response(await service.starts(body))
 
 
-@_router.post("/v1/batches", response_class=Response, **_with_body("BatchRequest", 200, 409, 503))
-async def batches(request: Request, service: _Own) -> Response:
+@_router.post("/v1/batches", response_class=Response, **body_options(BatchRequest, 200, 409, 503))
+async def batches(request: Request, service: OwnService) -> Response:
     """Execute items; an item that equals one that runs, or ended in the last minutes, shares its execution."""
     with ExitStack() as held:
-        batch = await service.read(await _read(request, service, held), parse_batch)
+        batch = await service.read(await read_body(request, service, held), parse_batch)
         reserved = held.enter_context(service.jobs.reserved(len(batch.items), batch.mode))
         return LineStream(service.lines(reserved, batch), held.pop_all().close)
 
 
-@_fusion_router.post(
-    "/run_code", response_model=sandbox_fusion.RunCodeResponse, **_with_body("RunCodeRequest", 503, 504)
-)
-async def run_code(request: Request, service: _Own) -> Response:
-    """Run a Python script for what it prints."""
-    with ExitStack() as held:
-        batch = await service.read(await _read(request, service, held), sandbox_fusion.parse_run)
-        return _json(sandbox_fusion.response_to_run(await service.verdict_of(batch, request.is_disconnected)))
-
-
-@_fusion_router.post("/submit", response_model=sandbox_fusion.EvalResult, **_with_body("SubmitRequest", 503, 504))
-async def submit(request: Request, service: _Own) -> Response:
-    """Judge a model's answer by the test of the task that comes with it."""
-    with ExitStack() as held:
-        submission = await service.read(await _read(request, service, held), sandbox_fusion.parse_submission)
-        return _json(submission.response(await service.verdict_of(submission.batch, request.is_disconnected)))
-
-
-async def _read(request: Request, service: Service, held: ExitStack) -> bytes:
-    """Read the whole body; refuse it if it is too large or slow. Its bytes are in the budget until ``held`` closes."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":  # browsers send this type to another site only after a CORS preflight
-        raise RequestRefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body has to be sent as application/json")
-    most_bytes, size_bytes = service.settings.max_body_mib << 20, 0
-    chunks: list[bytes] = []
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for chunk in request.stream():
-                size_bytes += len(chunk)
-                # The rest of a body that is too large is read and dropped: a client that is disconnected while it
-                # sends would not see the reason.
-                if size_bytes > 2 * most_bytes:
-                    break
-                if size_bytes > most_bytes:
-                    chunks.clear()
-                    continue
-                service.budget.take(len(chunk))
-                held.callback(service.budget.give, len(chunk))
-                chunks.append(chunk)
-    except TimeoutError:
-        reason = f"the body did not arrive within {_BODY_SECONDS:.0f} s: send smaller batches"
-        raise RequestRefusedError(HTTPStatus.REQUEST_TIMEOUT, reason, headers=_CLOSE) from None
-    if size_bytes > most_bytes:
-        reason = f"a request may have at most {most_bytes >> 20} MiB: send several"
-        raise RequestRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason, headers=_CLOSE)
-    return b"".join(chunks)
-
-
-def _json(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Make a JSON response in ASCII, because messages may quote a client's text, such as a lone surrogate."""
-    return Response(json.dumps(content), status, headers, "application/json")
-
-
 async def _answer_error(_request: Request, error: Exception) -> Response:
     if isinstance(error, RequestRefusedError):
-        return _json({"detail": list(error.lines)}, error.status, error.headers)
+        return json_response({"detail": list(error.lines)}, error.status, error.headers)
     if isinstance(error, HTTPException):
-        return _json({"detail": [str(error.detail)]}, error.status_code, dict(error.headers or {}))
+        return json_response({"detail": [str(error.detail)]}, error.status_code, dict(error.headers or {}))
     return Response(status_code=HTTPStatus.BAD_REQUEST)  # the client disconnected and does not read it
 
 
@@ -282,20 +183,51 @@ def make_app(service: Service) -> FastAPI:
         app.add_exception_handler(kind, _answer_error)
     has_key = bool(service.settings.key)
     app.include_router(_open_router)
-    refusals: dict[int | str, dict[str, Any]] = {
-        status: _RESPONSES[status] for status in (400, 401 if has_key else 403)
-    }
-    for router, guard in ((_router, _require_key), (_fusion_router, _require_key_or_password)):
-        app.include_router(router, dependencies=[Depends(guard if has_key else _require_own_name)], responses=refusals)
-    app.openapi = cache(lambda: _openapi(app))  # type: ignore[method-assign]
+    refusals: dict[int | str, dict[str, Any]] = {status: RESPONSES[status] for status in (400, 401 if has_key else 403)}
+    parts = (_ROUTES, *_plugin_routes())
+    for part in parts:
+        guard = (_require_key_or_password if part.password else _require_key) if has_key else _require_own_name
+        app.include_router(part.router, dependencies=[Depends(guard)], responses=refusals)
+    bodies = [model for part in parts for model in part.bodies]
+    app.openapi = cache(lambda: _openapi(app, bodies))  # type: ignore[method-assign]
     return app
 
 
-def _openapi(app: FastAPI) -> dict[str, Any]:
+def _plugin_routes() -> Iterator[Routes]:
+    """Yield the routes of plug-ins, ours first; a warning names each plug-in that is left out, and why."""
+    taken = [Routes(_open_router), _ROUTES]
+    entries, loaded = plugin_entries(_GROUP), loaded_plugins(_GROUP, Routes)
+    for name in sorted(loaded, key=lambda name: not is_own(entries[name].value)):
+        if problem := _problem_of(loaded[name], taken):
+            logger.warning("plug-in %s (%s) is left out: %s", name, entries[name].value, problem)
+        else:
+            taken.append(loaded[name])
+            yield loaded[name]
+
+
+def _problem_of(part: Routes, taken: Sequence[Routes]) -> str:
+    """Explain why the routes of a plug-in cannot be served; empty if they can."""
+    routes = [route for route in part.router.routes if isinstance(route, APIRoute)]
+    # Routes of Starlette, websockets and mounted applications would answer without the key.
+    if len(routes) < len(part.router.routes):
+        return "only routes of FastAPI ask for the key"
+    known = {name for one in taken for name in _names_of(one)}
+    return next((f"the service has {name} already" for name in _names_of(part) if name in known), "")
+
+
+def _names_of(part: Routes) -> Iterator[str]:
+    """Yield what no other part may have: method and path of each route, and the name of each body's model."""
+    for route in part.router.routes:
+        if isinstance(route, APIRoute):
+            yield from (f"{method} {route.path}" for method in sorted(route.methods or ()))
+    yield from (model.__name__ for model in part.bodies)
+
+
+def _openapi(app: FastAPI, bodies: Sequence[type[BaseModel]]) -> dict[str, Any]:
     """Return FastAPI's OpenAPI description plus the models of bodies, which are parsed by hand to count their size."""
     described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, models = models_json_schema(
-        [(model, "validation") for model in _READ_BY_HAND], ref_template="#/components/schemas/{model}"
+        [(model, "validation") for model in bodies], ref_template="#/components/schemas/{model}"
     )
     described.setdefault("components", {}).setdefault("schemas", {}).update(models["$defs"])
     return described

@@ -23,6 +23,8 @@ from bigcodeflow.judge.zygote_plan import imported_modules
 _MAX_LINES = 20
 #: Most keys and list elements of a request; the message about each wrong value takes a kilobyte.
 _MAX_VALUES = 300_000
+#: Close the connection: the unread rest of a body must not be parsed as the next request.
+CLOSE = {"Connection": "close"}
 _Request = TypeVar("_Request", bound=BaseModel)
 
 

@@ -61,8 +61,8 @@ def common_tasks(runs: Sequence[ComparedRun]) -> CommonTasks:
         )
     if not reliable:
         raise ArtifactError(
-            "every task that the runs have in common is in quarantine and left out by one of them: compare runs with "
-            "execution.quarantine=flag"
+            "every task that the runs have in common is in quarantine, and one of the runs leaves it out: score that "
+            "run again with execution.quarantine=flag"
         )
     notes = (*_left_out_notes(runs, everywhere, same, reliable), *_differences(runs))
     return CommonTasks(reliable, (*notes, *(note for run in runs for note in _own_notes(run))))

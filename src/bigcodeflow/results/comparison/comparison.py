@@ -73,7 +73,7 @@ class Comparison:
 def compare(
     runs: Sequence[ComparedRun], *, k: Sequence[int] = (1, 5, 10), by: Sequence[By] = (), method: Method | None = None
 ) -> Comparison:
-    """Compare two or more runs on the tasks that they share, and on the slices of the kinds ``by``.
+    """Compare two or more runs on the tasks that they share, and on parts of these tasks, such as ``by`` library.
 
     A k of pass@k is left out if some run has too few samples for it. Raises ArtifactError if no k or no task is left.
     """

@@ -159,7 +159,7 @@ def export_folder(found: InspectedRun, rows: Sequence[Row], folder: Path) -> int
     ones. Several variants or sanitizers have a folder each above the tasks. A folder with content is a ConfigError.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"--export {folder}: is there already and not empty: name a new folder")
+        raise ConfigError(f"--export {folder}: the folder exists and is not empty: name a new one")
     for name, to_text in (("json", samples_json), ("csv", samples_csv), ("md", samples_markdown)):
         write_atomically(folder / f"samples.{name}", to_text(rows).encode())
     kinds = {(row["variant"], row["sanitizer"]) for row in rows}

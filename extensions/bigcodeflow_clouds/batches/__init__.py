@@ -1,0 +1,1 @@
+"""Batch APIs of Anthropic, Google, Mistral and OpenAI, and what drives them: no batch is lost or paid twice."""

@@ -1,0 +1,1 @@
+"""Plug-in: the Gradio space: a page for people, and the HTTP service for machines."""
