@@ -192,6 +192,26 @@ def test_kills_cost_only_the_work_in_flight(
     assert all(line["attempts"] <= 5 for line in lines)
 
 
+@pytest.mark.slow
+def test_workers_that_die_in_their_start_are_replaced(
+    starter_environment: InstalledEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask gives up a worker that is killed before it is ready; a new cluster executes the rest, and nothing is lost."""
+    monkeypatch.setattr(cluster, "_LIVENESS_SECONDS", 0.1)
+    monkeypatch.setattr(cluster, "_LOCAL_PATIENCE_SECONDS", 3.0)
+    with Engine(CONFIG, starter_environment, tmp_path) as engine:
+        verdicts = engine.stream([_items(8, SLOW)])
+        found = [next(verdicts)]
+        last_kill = time.monotonic()
+        while time.monotonic() - last_kill < 2.0:  # until nothing starts any more
+            if _kill_one("multiprocessing.forkserver"):
+                last_kill = time.monotonic()
+            time.sleep(0.02)
+        found += verdicts
+    assert {one["verdict_key"] for one in found} == {f"{number:04}" for number in range(8)}
+    assert {one["status"] for one in found} == {"pass"}
+
+
 def test_what_a_round_leaves_unjudged_is_had_by_the_next(
     starter_environment: InstalledEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

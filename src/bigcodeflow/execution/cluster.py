@@ -45,6 +45,8 @@ CORES_PER_PROCESS = 16
 _POLL_SECONDS = 0.2
 #: Seconds between checks that the scheduler has workers, while no item ends.
 _LIVENESS_SECONDS = 10.0
+#: Seconds without a worker after which a local cluster is replaced: Dask restarts no worker that died in its start.
+_LOCAL_PATIENCE_SECONDS = 60.0
 _DASK_SETTINGS = {
     "distributed.scheduler.allowed-failures": _DEATHS_PER_ITEM,
     "distributed.deploy.lost-worker-timeout": _STALL_SECONDS,
@@ -295,14 +297,21 @@ def _leave_main_to_its_process() -> None:
 
 
 def fan_out(
-    client: "Client", work: Callable[[WorkItem], Any], items: Iterable[WorkItem | None], *, patience_seconds: float
+    client: "Client",
+    work: Callable[[WorkItem], Any],
+    items: Iterable[WorkItem | None],
+    *,
+    patience_seconds: float,
+    is_local: bool = False,
 ) -> Iterator[tuple[WorkItem, Any, BaseException | None] | None]:
     """Submit every item, and yield (item, result, error) when it ends, in any order; result or error is None.
 
     ``items`` may arrive over time: None means that no item is ready now. Yields None regularly while no item ends.
+    Raises ExecutionError if the cluster has no worker for ``patience_seconds``; if it ``is_local``, after less time
+    ClusterLostError, because a new cluster has workers again.
     """
     ended: SimpleQueue[Future[Any]] = SimpleQueue()
-    waiting, is_over, watch = iter(enumerate(items)), False, _Watch(client, patience_seconds)
+    waiting, is_over, watch = iter(enumerate(items)), False, _Watch(client, patience_seconds, is_local=is_local)
     running: dict[Future[Any], WorkItem] = {}
     unsettled: list[Future[Any]] = []
     connection = uuid.uuid4().hex  # after a reconnect the scheduler may still be busy with keys of the old connection
@@ -367,12 +376,12 @@ def _outcomes(client: "Client", futures: "list[Future[Any]]") -> list[tuple[Any,
 class _Watch:
     """Watchdog that ends the waiting for items when the scheduler is lost or has no workers."""
 
-    def __init__(self, client: "Client", patience_seconds: float) -> None:
-        self._client, self._patience_seconds = client, patience_seconds
+    def __init__(self, client: "Client", patience_seconds: float, *, is_local: bool = False) -> None:
+        self._client, self._patience_seconds, self._is_local = client, patience_seconds, is_local
         self._worker_seen = self._asked = time.monotonic()
 
     def check(self) -> None:
-        """Raise an error if the scheduler is lost, or has had no worker for longer than ``patience_seconds``."""
+        """Raise an error if the scheduler is lost, or has had no worker for too long."""
         if self._client.status in ("closing", "closed"):
             raise _lost(self._client)
         if time.monotonic() - self._asked < _LIVENESS_SECONDS:
@@ -381,6 +390,10 @@ class _Watch:
             if self._client.nthreads():
                 self._worker_seen = time.monotonic()
         self._asked = time.monotonic()
+        if self._is_local and self._asked - self._worker_seen > _LOCAL_PATIENCE_SECONDS:
+            raise ClusterLostError(
+                "the workers on this machine ended and do not start again: fewer execution.workers need less memory"
+            )
         if self._asked - self._worker_seen > self._patience_seconds:
             raise _no_worker(self._patience_seconds)
 

@@ -64,7 +64,8 @@ class Workers:
 
         from bigcodeflow.execution.worker_plugin import execute_item, require_package
 
-        patience_seconds = self.executor.config.cluster.patience_seconds
+        config = self.executor.config
+        patience_seconds, is_local = config.cluster.patience_seconds, config.on_this_machine
         if not (first := _first_of(chunks)):
             return
         with ThreadPoolExecutor(1, "prepare") as pool:  # a cluster takes seconds to start, mostly waiting
@@ -76,7 +77,7 @@ class Workers:
                     require_package(client)
                     self._cluster.equip(self._equipped(client))
                     work = partial(execute_item, self._cluster.name, ledger_folder, policy)
-                    yield from fan_out(client, work, items, patience_seconds=patience_seconds)
+                    yield from fan_out(client, work, items, patience_seconds=patience_seconds, is_local=is_local)
                 except CommClosedError as error:
                     problem = f"the Dask scheduler does not answer ({error})"
                     raise ClusterLostError(f"{problem}: run the same again") from error

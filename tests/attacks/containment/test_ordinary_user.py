@@ -34,13 +34,13 @@ from bigcodeflow.judge.verdicts import verdict
 
 asked = json.load(sys.stdin)
 system = InstalledEnvironment("system", Path("/usr"), Path("/usr/bin/python3"), (), {}, "sha", ())
-limits = LimitsConfig(time_seconds=4, memory_mib=300, processes=32, disk_mib=16, output_kib=4)
+limits = LimitsConfig(time_seconds=12, memory_mib=300, processes=32, disk_mib=16, output_kib=4)
 backend = LocalBackend(system, limits, warm=asked["warm"])
 if backend.check().warm != asked["warm"]:
     sys.exit("an ordinary user cannot start warm here")
 
 def judged(program):
-    item = WorkItem("key", program, asked["test"], ("test_answer",), 2.5, frozenset())
+    item = WorkItem("key", program, asked["test"], ("test_answer",), 8.0, frozenset())
     found = verdict(item, backend.execute(item), backend="local", environment_sha="sha")
     return found["status"], found["stdout"] + found["stderr"]
 

@@ -198,5 +198,5 @@ def test_a_sample_that_the_safety_policy_blocks(record, failures, starter_enviro
         "blocked": True,
         "findings": [{"rule": "process", "line": 1, "detail": "os.system"}],
     }
-    with pytest.raises(ConfigError, match=r"blocked by the safety policy: process in line 1: os\.system; it is not"):
+    with pytest.raises(ConfigError, match=r"blocked by the safety policy: process in line 1: os\.system: it is never"):
         rerun_sample(record(failures), **PLACE)

@@ -28,7 +28,7 @@ def task_func():
         path = shutil.which(program)
         if path:
             command = [path, "-c", "id -u"]
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2)
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if done.stdout.strip() == "0":
                 print("BREACH: root by", program)
     with open("/proc/self/status") as status:
